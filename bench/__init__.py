@@ -1,0 +1,1 @@
+"""Tuning studies: not built yet."""

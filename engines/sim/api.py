@@ -1,0 +1,96 @@
+"""The endpoints: what each answers, and how errors look."""
+
+import os
+import time
+from collections.abc import Callable
+
+import orjson
+
+from loadgen.engines.sim import http1, metrics
+from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
+from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.questions import ApiError, check_model, message_texts, parse_json, parse_question, prompt_text
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
+from loadgen.engines.sim.tokenizer import SimTokenizer
+
+
+class Api:
+    """Answers requests, at once or by submitting to the engine core.
+
+    Args:
+        settings: Of the engine.
+        core: What generates.
+        tokenizer: The engine's.
+    """
+
+    def __init__(self, settings: SimSettings, core: EngineCore, tokenizer: SimTokenizer) -> None:
+        self.core = core
+        self._settings, self._tokenizer = settings, tokenizer
+        self._model = orjson.dumps(settings.served_model_name).decode()
+        self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
+        self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
+            "/v1/chat/completions": ("POST", lambda request, client: self._complete(CHAT, request, client)),
+            "/v1/completions": ("POST", lambda request, client: self._complete(COMPLETION, request, client)),
+            "/v1/models": ("GET", self._models),
+            "/tokenize": ("POST", self._tokenize),
+            "/metrics": ("GET", self._metrics),
+            "/health": ("GET", self._health),
+        }
+
+    def answer(self, request: http1.Request, client: Client) -> Answer | bytes:
+        """Return the whole response, or the answer that has been submitted to the core and will write its own."""
+        try:
+            if request.path not in self._routes:
+                raise ApiError(404, f"{request.path} is not served here", kind="NotFoundError")
+            method, respond = self._routes[request.path]
+            if request.method != method:
+                raise ApiError(405, f"{request.path} takes {method}, not {request.method}", kind="MethodNotAllowed")
+            return respond(request, client)
+        except ApiError as error:
+            return http1.response(error.status, http1.JSON, error.json(), keep_alive=request.keep_alive)
+
+    def _complete(self, shape: Shape, request: http1.Request, client: Client) -> Answer:
+        self._requests += 1
+        body = parse_json(request.body)
+        # Different servers and different requests answer differently, the same ones the same.
+        question = parse_question(body, shape, self._settings, self._settings.seed * 1_000_003 + self._requests)
+        writer = Writer(shape, f"{self._run_id}{self._requests:08x}", int(time.time()), self._model)
+        kind = StreamedAnswer if question.stream else WholeAnswer
+        answer = kind(client, question, writer, self._tokenizer.words)
+        self.core.submit(answer)
+        return answer
+
+    def _models(self, request: http1.Request, client: Client) -> bytes:
+        model = {
+            "id": self._settings.served_model_name,
+            "object": "model",
+            "created": self._started,
+            "owned_by": "loadgen",
+            "root": str(self._tokenizer.path.parent),
+            "parent": None,
+            "max_model_len": self._settings.max_model_len,
+        }
+        return _json({"object": "list", "data": [model]}, request)
+
+    def _tokenize(self, request: http1.Request, client: Client) -> bytes:
+        body = parse_json(request.body)
+        check_model(body, self._settings.served_model_name)
+        if "messages" in body:
+            texts, template = message_texts(body), self._settings.chat_template_tokens
+        else:
+            texts, template = [prompt_text(body)], 0
+        # The template's tokens are no text: they stand first, as unknown ones.
+        tokens = [0] * template + [token for text in texts for token in self._tokenizer.encode(text)]
+        return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
+
+    def _metrics(self, request: http1.Request, client: Client) -> bytes:
+        text = self.core.metrics.text(self._settings, self.core.scheduler)
+        return http1.response(200, metrics.CONTENT_TYPE, text.encode(), keep_alive=request.keep_alive)
+
+    def _health(self, request: http1.Request, client: Client) -> bytes:
+        return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
+
+
+def _json(value: object, request: http1.Request) -> bytes:
+    return http1.response(200, http1.JSON, orjson.dumps(value), keep_alive=request.keep_alive)

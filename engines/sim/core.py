@@ -1,0 +1,94 @@
+"""The engine core: runs the scheduler's steps by the clock and hands out the tokens they bring."""
+
+import asyncio
+
+from loadgen.clock import Alarm, now_ns
+from loadgen.emit import emit
+from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.metrics import Metrics
+from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
+from loadgen.engines.sim.settings import SimSettings
+
+
+class EngineCore:
+    """Steps on an absolute plan: each begins when the one before ended by plan, however late the clock woke us.
+
+    Only when writing out the tokens of one step took longer than the whole next step does that one end late; the
+    metrics say by how much.
+    """
+
+    def __init__(self, settings: SimSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self.metrics = Metrics()
+        self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs)
+        self._frontend_ns = round(settings.frontend_ms * 1e6)
+        self._step: Step[Answer] | None = None
+        self._alarm = Alarm(loop, self._wake)
+
+    def submit(self, answer: Answer) -> None:
+        """Take in an answer that has just been asked for."""
+        answer.arrival_ns = now_ns()
+        answer.ready_ns = answer.arrival_ns + self._frontend_ns
+        self.scheduler.add(answer)
+        if self._step is None:
+            self._begin(answer.arrival_ns)
+
+    def abort(self, answer: Answer) -> None:
+        """Drop an answer that nobody waits for any more; one that has finished stays counted as it was."""
+        if answer.generated < answer.output_tokens:
+            self.scheduler.cancel(answer)
+            self.metrics.finished["abort"] += 1
+        if answer.stream is not None and answer.stream.cut:
+            self.metrics.streams_cut += 1
+
+    def close(self) -> None:
+        """Stop stepping."""
+        self._alarm.close()
+
+    def _begin(self, begin_ns: int) -> None:
+        """Plan the step that begins at `begin_ns`, or wait for the next sequence to be ready."""
+        self._step = self.scheduler.plan(begin_ns)
+        if self._step is not None:
+            self._alarm.set(self._step.end_ns)
+        elif self.scheduler.next_ready_ns is not None:
+            self._alarm.set(self.scheduler.next_ready_ns)
+
+    def _wake(self) -> None:
+        step = self._step
+        if step is None:
+            self._begin(self.scheduler.next_ready_ns or 0)
+            return
+        progress = self.scheduler.complete(step)
+        self._begin(step.end_ns)
+        self._count(step, progress)
+        self._deliver(progress)
+        late_ns = now_ns() - self._step.end_ns if self._step is not None else 0
+        if late_ns > 0 and self._step is not None:
+            self._step.end_ns += late_ns
+            self.metrics.step_overrun_s += late_ns / 1e9
+
+    def _deliver(self, progress: Progress[Answer]) -> None:
+        emit([answer.stream for answer in progress.continued])
+        for answer in progress.finished:
+            answer.finish()
+        for answer in progress.started:
+            answer.start()
+
+    def _count(self, step: Step[Answer], progress: Progress[Answer]) -> None:
+        metrics = self.metrics
+        metrics.steps += 1
+        metrics.iteration_tokens.observe(step.prefill_tokens + step.decodes)
+        metrics.generation_tokens += len(progress.started) + len(progress.continued) + len(progress.finished)
+        metrics.itl_s.observe((step.end_ns - step.begin_ns) / 1e9, times=step.decodes)
+        for answer in progress.started:
+            self._count_first(answer, step.end_ns)
+        for answer in progress.finished:
+            if answer.generated == 1:
+                self._count_first(answer, step.end_ns)
+            metrics.finished[answer.question.finish_reason] += 1
+            metrics.request_generation_tokens.observe(answer.generated)
+            metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
+
+    def _count_first(self, answer: Answer, now_ns: int) -> None:
+        self.metrics.prompt_tokens += answer.prompt_tokens
+        self.metrics.request_prompt_tokens.observe(answer.prompt_tokens)
+        self.metrics.ttft_s.observe((now_ns - answer.arrival_ns) / 1e9)

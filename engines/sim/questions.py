@@ -1,0 +1,217 @@
+"""What a completion request asks, read from its JSON and held against the engine's limits."""
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from loadgen.emit import count_tokens
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape
+
+COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
+CHAT_TOKENS = 128  # where a chat's answer ends that has no limit
+
+
+class ApiError(Exception):
+    """A request that is answered with an error object in the API's form.
+
+    Args:
+        status: The HTTP status.
+        message: One line for the user.
+        param: The field at fault.
+        kind: The class of error, in vLLM's words.
+    """
+
+    def __init__(self, status: int, message: str, *, param: str | None = None, kind: str = "BadRequestError") -> None:
+        super().__init__(message)
+        self.status, self.message, self.param, self.kind = status, message, param, kind
+
+    def json(self) -> bytes:
+        """Return the response's body."""
+        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status}
+        return orjson.dumps({"error": error})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One completion request, checked.
+
+    Attributes:
+        shape: Of the API that was asked.
+        prompt_tokens: As the engine counts them, chat template included.
+        output_tokens: How long the answer will be.
+        reasoning_tokens: How many of these come first as reasoning.
+        finish_reason: Why it will end: length (at the asked maximum) or stop (by itself).
+        seed: Of the answer's words.
+        stream: Whether tokens are sent as they come.
+        include_usage: Whether the stream ends with the token counts.
+    """
+
+    shape: Shape
+    prompt_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    finish_reason: str
+    seed: int
+    stream: bool
+    include_usage: bool
+
+
+def parse_json(body: bytes) -> dict[str, Any]:
+    """Return the request's object.
+
+    Raises:
+        ApiError: The body is not JSON, or not an object.
+    """
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ApiError(400, f"JSON decode error: {error}", param="body", kind="Bad Request") from None
+    if not isinstance(value, dict):
+        raise ApiError(400, "the body must be a JSON object", param="body", kind="Bad Request")
+    return value
+
+
+def check_model(body: dict[str, Any], served: str) -> None:
+    """Refuse a model that is not served.
+
+    Raises:
+        ApiError: With status 404.
+    """
+    model = body.get("model", served)
+    if model != served:
+        message = f"The model `{model}` does not exist. Valid aliases: {served}."
+        raise ApiError(404, message, param="model", kind="NotFoundError")
+
+
+def message_texts(body: dict[str, Any]) -> list[str]:
+    """Return the texts of a chat's messages.
+
+    Raises:
+        ApiError: There are none, or they are not of the API's form.
+    """
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not messages:
+        raise ApiError(400, "messages must be a list with at least one message", param="messages")
+    texts: list[str] = []
+    for message in messages:
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else [{"text": content}]:
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str):
+                raise ApiError(400, "each message must be an object with text, or parts of text, as content", param="messages")
+            texts.append(text)
+    return texts
+
+
+def prompt_text(body: dict[str, Any]) -> str:
+    """Return a completion's prompt.
+
+    Raises:
+        ApiError: It is not one text.
+    """
+    prompt = _only_prompt(body)
+    if not isinstance(prompt, str):
+        raise ApiError(400, "prompt must be one text or one list of token ids", param="prompt")
+    return prompt
+
+
+def _only_prompt(body: dict[str, Any]) -> object:
+    """Return the prompt, also out of a list of one."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1 and isinstance(prompt[0], str | list):
+        return prompt[0]
+    return prompt
+
+
+def _count_prompt(body: dict[str, Any], shape: Shape, chat_template_tokens: int) -> int:
+    if shape is CHAT:
+        return chat_template_tokens + sum(map(count_tokens, message_texts(body)))
+    prompt = _only_prompt(body)
+    if isinstance(prompt, list) and all(type(token) is int for token in prompt):
+        return len(prompt)
+    return count_tokens(prompt_text(body))
+
+
+def parse_question(body: dict[str, Any], shape: Shape, settings: SimSettings, seed: int) -> Question:
+    """Return what the request asks; `seed` serves where it names none.
+
+    Raises:
+        ApiError: The model is unknown, a field has no usable value, or the context length is exceeded.
+    """
+    check_model(body, settings.served_model_name)
+    tokens = _count_prompt(body, shape, settings.chat_template_tokens)
+    options = body.get("stream_options")
+    if options is not None and not isinstance(options, dict):
+        raise ApiError(400, "stream_options must be an object", param="stream_options")
+    request_seed = _integer(body, "seed")
+    seed = (seed if request_seed is None else request_seed) % 2**64
+    limit = _token_limit(body, shape, tokens, settings.max_model_len)
+    end = _natural_end(body, shape, settings.mean_answer_tokens, seed)
+    output_tokens = settings.max_model_len - tokens if limit is None else limit
+    finish_reason = "length"
+    if end is not None and end < output_tokens:
+        output_tokens, finish_reason = end, "stop"
+    return Question(
+        shape=shape,
+        prompt_tokens=tokens,
+        output_tokens=output_tokens,
+        reasoning_tokens=settings.reasoning_tokens if shape is CHAT else 0,
+        finish_reason=finish_reason,
+        seed=seed,
+        stream=_flag(body, "stream"),
+        include_usage=_flag(options or {}, "include_usage"),
+    )
+
+
+def _token_limit(body: dict[str, Any], shape: Shape, tokens: int, max_model_len: int) -> int | None:
+    """Return the most tokens that the answer may have by the request, which must fit behind the prompt."""
+    param = "max_tokens"
+    if shape is CHAT and body.get("max_completion_tokens") is not None:
+        param = "max_completion_tokens"
+    limit = _integer(body, param, least=1)
+    if limit is None and shape is COMPLETION:
+        limit = COMPLETION_TOKENS
+    if tokens == 0:
+        raise ApiError(400, "the prompt is empty; send at least one token", param="input_tokens")
+    window = f"This model's maximum context length is {max_model_len} tokens"
+    if tokens >= max_model_len:
+        message = f"{window}, but the prompt alone has {tokens}. Send a shorter prompt."
+        raise ApiError(400, message, param="input_tokens")
+    if limit is not None and tokens + limit > max_model_len:
+        message = f"{window}, but the prompt has {tokens} and {param}={limit} asks for more than the rest. Lower one."
+        raise ApiError(400, message, param=param)
+    return limit
+
+
+def _natural_end(body: dict[str, Any], shape: Shape, mean: float, seed: int) -> int | None:
+    """Return the length at which the answer ends by itself; None where it goes on to its limit."""
+    least = max(1, _integer(body, "min_tokens", least=0) or 0)
+    if _flag(body, "ignore_eos"):
+        return None
+    if mean:
+        # Geometric: after each token the answer ends with the same probability.
+        drawn = math.log(1.0 - random.Random(seed).random()) / math.log1p(-1.0 / mean) if mean > 1 else 0.0
+        return max(least, 1 + math.floor(drawn))
+    limited = shape is COMPLETION or body.get("max_tokens") is not None or body.get("max_completion_tokens") is not None
+    return None if limited else max(least, CHAT_TOKENS)
+
+
+def _integer(body: dict[str, Any], param: str, least: int | None = None) -> int | None:
+    value = body.get(param)
+    if value is None:
+        return None
+    if type(value) is not int or (least is not None and value < least):
+        wanted = "an integer" if least is None else f"an integer of at least {least}"
+        raise ApiError(400, f"{param} must be {wanted}, got {value!r}", param=param)
+    return value
+
+
+def _flag(body: dict[str, Any], param: str) -> bool:
+    value = body.get(param)
+    if value is not None and not isinstance(value, bool):
+        raise ApiError(400, f"{param} must be true or false, got {value!r}", param=param)
+    return bool(value)

@@ -1,0 +1,31 @@
+"""Exit codes, and which of them a result deserves."""
+
+from typing import Any
+
+DONE = 0  # a SUSPECT run too
+INTERNAL = 1
+BAD_INPUT = 2
+INVALID = 3
+SUSPECT = 4  # only with --strict
+ERRORS = 5  # more than --max-error-rate, or no success at all
+SLO_MISSED = 6
+INTERRUPTED = 130
+
+EXPLAINED = (
+    "0 done, 1 internal error, 2 bad input, 3 INVALID, 4 SUSPECT (with --strict), 5 too many errors, "
+    "6 SLO missed, 130 interrupted"
+)
+
+
+def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
+    """The exit code of a finished run: the gravest that applies."""
+    own = result["loadgen"]
+    if interrupted:
+        return INTERRUPTED
+    if own["verdict"] == "INVALID":
+        return INVALID
+    if not result["completed"] or own["error_rate"] > max_error_rate:
+        return ERRORS
+    if not all(row["met"] for row in own["slo"]):
+        return SLO_MISSED
+    return SUSPECT if strict and own["verdict"] == "SUSPECT" else DONE

@@ -1,0 +1,90 @@
+"""`loadgen`: finds the command and runs it; one place where errors become one line and an exit code."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from loadgen import __version__
+from loadgen.cli import exits
+from loadgen.errors import BadInput, LoadgenError, Unreachable
+
+Command = Callable[[list[str]], int]
+OWN = {
+    "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
+    "report": ("print the report of a saved result again", "loadgen.cli.report"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code."""
+    sys.exit(dispatch(list(sys.argv[1:] if argv is None else argv)))
+
+
+def dispatch(argv: list[str]) -> int:
+    """Run the command that `argv` names; returns the exit code."""
+    name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
+    if name in ("-h", "--help"):
+        print(_help())
+        return exits.DONE
+    if name in ("-V", "--version"):
+        print(f"loadgen {__version__}")
+        return exits.DONE
+    try:
+        return _command(name)(rest)
+    except BadInput as error:
+        return _complain(name, error, exits.BAD_INPUT)
+    except Unreachable as error:
+        return _complain(name, error, exits.BAD_INPUT)
+    except LoadgenError as error:
+        return _complain(name, error, exits.INTERNAL)
+    except KeyboardInterrupt:
+        return _complain(name, "interrupted before anything was measured", exits.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone; nobody is left to complain to
+        return exits.DONE
+
+
+def _command(name: str) -> Command:
+    if name in OWN:
+        import importlib
+
+        found: Command = importlib.import_module(OWN[name][1]).main
+        return found
+    added = _added()
+    if name in added:
+        command: Command = added[name].load()
+        return command
+    import difflib
+
+    known = [*OWN, *added]
+    near = difflib.get_close_matches(name, known, 1)
+    raise BadInput("loadgen", f"{name!r} is no command", f"try {near[0]!r}" if near else f"choose from {', '.join(known)}")
+
+
+def _added() -> dict[str, object]:
+    """Commands that other packages, loadgen's own engines among them, add."""
+    import importlib.metadata
+
+    return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
+
+
+def _help() -> str:
+    rows = [(name, text) for name, (text, _) in OWN.items()] + [(name, "") for name in sorted(_added())]
+    lines = [f"  {name:<10} {text}".rstrip() for name, text in rows]
+    return "\n".join(
+        [
+            "loadgen: an open-loop load generator for LLM servers.",
+            "",
+            "usage: loadgen COMMAND [FLAGS]",
+            "",
+            *lines,
+            "",
+            "`loadgen run --rate 1000` measures the built-in simulator; `loadgen run --base-url URL` a server.",
+            "`loadgen COMMAND --help` lists the flags, which are those of `vllm bench serve`.",
+            f"Exit codes: {exits.EXPLAINED}.",
+        ]
+    )
+
+
+def _complain(name: str, error: object, code: int) -> int:
+    print(f"loadgen {name}: {error}", file=sys.stderr)
+    return code

@@ -1,0 +1,102 @@
+"""Progress: a bar on a terminal, a line every few seconds elsewhere; drawn by the process that does not measure."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from loadgen.measurement import Progress
+from loadgen.settings import RunSettings
+
+LINE_EVERY_S = 2.0
+
+
+class View(Protocol):
+    """Something that shows how far a run is."""
+
+    measuring: bool
+
+    def show(self, progress: Progress) -> None:
+        """Show it."""
+
+    def note(self, text: str) -> None:
+        """Say something once."""
+
+
+class Silent:
+    """Shows nothing but notes."""
+
+    measuring = False
+
+    def show(self, progress: Progress) -> None:
+        """Only remember whether the measurement is under way."""
+        self.measuring = progress.phase != "preparing"
+
+    def note(self, text: str) -> None:
+        """A line on stderr."""
+        print(f"loadgen: {text}", file=sys.stderr, flush=True)
+
+
+class Lines(Silent):
+    """A line now and then, for logs."""
+
+    def __init__(self) -> None:
+        self._next, self._phase = 0.0, ""
+
+    def show(self, progress: Progress) -> None:
+        """A line if the phase is new or the last one is old."""
+        super().show(progress)
+        if progress.phase != self._phase or time.monotonic() >= self._next:
+            self._phase, self._next = progress.phase, time.monotonic() + LINE_EVERY_S
+            self.note(describe(progress))
+
+
+class Bar(Silent):
+    """A bar that rich draws."""
+
+    def __init__(self, bars: Any) -> None:
+        self._bars = bars
+        self._task = bars.add_task("connecting", total=None)
+
+    def show(self, progress: Progress) -> None:
+        """Move the bar."""
+        super().show(progress)
+        self._bars.update(
+            self._task, description=describe(progress), completed=progress.ended, total=progress.scheduled or None
+        )
+
+    def note(self, text: str) -> None:
+        """A line above the bar."""
+        self._bars.console.print(f"loadgen: {text}", markup=False, highlight=False)
+
+
+@contextlib.contextmanager
+def progress_view(settings: RunSettings) -> Iterator[View]:
+    """The view that the settings and the terminal ask for."""
+    if settings.quiet:
+        yield Silent()
+    elif settings.disable_tqdm or not sys.stderr.isatty():
+        yield Lines()
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+        with Bars(*columns, console=Console(stderr=True), refresh_per_second=4, transient=True) as bars:
+            yield Bar(bars)
+
+
+def describe(progress: Progress) -> str:
+    """One line: what is being done and how far it is."""
+    if progress.phase == "preparing":
+        return f"preparing prompts: {progress.ended} of {progress.scheduled}"
+    if not progress.scheduled:
+        return progress.phase
+    failed = progress.ended - progress.ok
+    return (
+        f"{progress.phase} {progress.elapsed_s:.0f} s: sent {progress.sent} of {progress.scheduled}, "
+        f"in flight {progress.sent - progress.ended}, ok {progress.ok}, failed {failed}, "
+        f"{progress.output_tokens} tokens"
+    )

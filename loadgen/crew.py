@@ -1,0 +1,136 @@
+"""Crew: the processes that measure, or the caller's own event loop in their place."""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from typing import Protocol
+
+from loadgen import messages
+from loadgen.errors import LoadgenError
+from loadgen.measurement import Job, Measured, Measurement, Progress
+
+PROGRESS_S = 0.25
+
+
+class Crew(Protocol):
+    """Who carries out the job of a run."""
+
+    size: int
+
+    async def begin(self) -> None:
+        """Get ready, while others do the same."""
+
+    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
+        """Carry out the job; one result for each member that brought one back."""
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more, let what is in flight end."""
+
+    def abort(self, reason: str) -> None:
+        """Send nothing more, end what is in flight."""
+
+    async def dismiss(self) -> None:
+        """Leave nothing behind."""
+
+
+class OwnLoop:
+    """Measures in the running event loop: for the library."""
+
+    size = 1
+
+    def __init__(self) -> None:
+        self._measurement: Measurement | None = None
+
+    async def begin(self) -> None:
+        """Nothing to get ready."""
+
+    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
+        """Measure here."""
+        self._measurement = measurement = Measurement(job)
+        watcher = asyncio.create_task(_watch(measurement, on_progress))
+        try:
+            return [await measurement.run()]
+        finally:
+            watcher.cancel()
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more."""
+        if self._measurement:
+            self._measurement.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """End it."""
+        if self._measurement:
+            self._measurement.abort(reason)
+
+    async def dismiss(self) -> None:
+        """Nothing was started."""
+
+
+class Workers:
+    """Measures in processes of its own, so that drawing and reporting cost the measuring loop nothing."""
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+        self._processes: list[Process] = []
+
+    async def begin(self) -> None:
+        """Start the processes."""
+        for _ in range(self.size):
+            # A session of its own: Ctrl-C is for the process that reports, which then tells the workers.
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "loadgen.worker", stdin=PIPE, stdout=PIPE, limit=1 << 30, start_new_session=True
+            )
+            self._processes.append(process)
+
+    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
+        """Hand the job out and collect what comes back; a worker that dies brings nothing."""
+        for process in self._processes:
+            self._say(process, messages.encode(job))
+        found = await asyncio.gather(*(_collect(process, on_progress) for process in self._processes))
+        return [measured for measured in found if measured is not None]
+
+    def stop(self, reason: str) -> None:
+        """Tell the workers to send nothing more."""
+        self._command("stop", reason)
+
+    def abort(self, reason: str) -> None:
+        """Tell the workers to end."""
+        self._command("abort", reason)
+
+    async def dismiss(self) -> None:
+        """End the processes that still run."""
+        for process in self._processes:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+            transport = process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
+            transport.close()
+
+    def _command(self, word: str, reason: str) -> None:
+        for process in self._processes:
+            self._say(process, f"{word} {reason}\n".encode())
+
+    @staticmethod
+    def _say(process: Process, line: bytes) -> None:
+        if process.returncode is None and process.stdin is not None and not process.stdin.is_closing():
+            process.stdin.write(line)
+
+
+async def _collect(process: Process, on_progress: Callable[[Progress], None]) -> Measured | None:
+    assert process.stdout is not None
+    while line := await process.stdout.readline():
+        message = messages.decode(line)
+        if isinstance(message, LoadgenError):
+            raise message
+        if isinstance(message, Measured):
+            return message
+        on_progress(message)
+    return None
+
+
+async def _watch(measurement: Measurement, on_progress: Callable[[Progress], None]) -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        on_progress(measurement.progress())

@@ -1,0 +1,102 @@
+"""What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+CONTENT, REASONING, OTHER = 1, 2, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The facts of one event.
+
+    Attributes:
+        kinds: Which kinds of token the event bears (CONTENT | REASONING | OTHER); 0 for role-only, empty,
+            finish-only and usage-only events.
+        finish_reason: The server's word for why the answer ended, if this event says so.
+        prompt_tokens, completion_tokens, cached_tokens: The server's own counts; -1 where not told.
+        error: An error object inside the stream, as JSON text.
+    """
+
+    kinds: int = 0
+    finish_reason: str | None = None
+    prompt_tokens: int = -1
+    completion_tokens: int = -1
+    cached_tokens: int = -1
+    error: str | None = None
+
+    @property
+    def has_usage(self) -> bool:
+        """Whether the event counts tokens."""
+        return self.prompt_tokens >= 0 or self.completion_tokens >= 0
+
+
+def parse(payload: bytes) -> Delta:
+    """Read one event's payload.
+
+    Raises:
+        ValueError: It is not a JSON object, or its parts have shapes the API does not know.
+    """
+    event = orjson.loads(payload)
+    if not isinstance(event, dict):
+        raise ValueError("not a JSON object")
+    if event.get("error") is not None or event.get("object") == "error":
+        return Delta(error=orjson.dumps(event.get("error") or event).decode())
+    kinds, finish_reason = 0, None
+    for choice in _list(event, "choices"):
+        if not isinstance(choice, dict):
+            raise ValueError("a choice is not an object")
+        kinds |= _kinds(choice)
+        finish_reason = _text(choice, "finish_reason") or finish_reason
+    usage = _dict(event, "usage")
+    return Delta(
+        kinds,
+        finish_reason,
+        _count(usage, "prompt_tokens"),
+        _count(usage, "completion_tokens"),
+        _count(_dict(usage, "prompt_tokens_details"), "cached_tokens"),
+    )
+
+
+def _kinds(choice: dict[str, Any]) -> int:
+    # "message" stands where "delta" does when a server answers in one piece although a stream was asked.
+    delta = _dict(choice, "delta") or _dict(choice, "message")
+    kinds = CONTENT if _text(delta, "content") or _text(choice, "text") else 0
+    if _text(delta, "reasoning") or _text(delta, "reasoning_content"):
+        kinds |= REASONING
+    if _text(delta, "refusal") or any(_arguments(call) for call in _list(delta, "tool_calls")):
+        kinds |= OTHER
+    return kinds
+
+
+def _arguments(call: Any) -> str:
+    if not isinstance(call, dict):
+        raise ValueError("a tool call is not an object")
+    return _text(_dict(call, "function"), "arguments")
+
+
+def _typed(holder: dict[str, Any], key: str, kind: type, empty: Any) -> Any:
+    value = holder.get(key)
+    if value is None:
+        return empty
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{key} is no {kind.__name__}")
+    return value
+
+
+def _text(holder: dict[str, Any], key: str) -> str:
+    return str(_typed(holder, key, str, ""))
+
+
+def _list(holder: dict[str, Any], key: str) -> list[Any]:
+    return list(_typed(holder, key, list, []))
+
+
+def _dict(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    return dict(_typed(holder, key, dict, {}))
+
+
+def _count(holder: dict[str, Any], key: str) -> int:
+    return int(_typed(holder, key, int, -1))

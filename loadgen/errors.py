@@ -1,0 +1,27 @@
+"""The one tree of errors: each says what was wrong, with which value, and what to do about it."""
+
+
+class LoadgenError(Exception):
+    """Anything loadgen raises on purpose."""
+
+
+class BadInput(LoadgenError):
+    """A setting or input file that cannot be used; found before anything is sent.
+
+    Args:
+        field: The flag, key or file at fault, as the user wrote it (`--request-rate`).
+        problem: What is wrong with it, with the value.
+        remedy: What to write instead.
+    """
+
+    def __init__(self, field: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{field}: {problem}; {remedy}")
+        self.field, self.problem, self.remedy = field, problem, remedy
+
+
+class Unreachable(LoadgenError):
+    """A server that does not answer where the settings say it should."""
+
+
+class EngineError(LoadgenError):
+    """An inference engine that did not start, or did not stop."""

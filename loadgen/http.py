@@ -1,0 +1,43 @@
+"""A small HTTP client for probes, scrapes and ready checks; never for load."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from loadgen.errors import Unreachable
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a probe."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    def json(self) -> Any:
+        """The body as JSON; None if it is not."""
+        try:
+            return orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            return None
+
+
+async def get(url: str, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 10.0) -> Reply:
+    """Fetch `url`, whatever the status.
+
+    Raises:
+        Unreachable: No answer, or none in time.
+    """
+    import aiohttp
+
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
+            session.get(url, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
+        ):
+            return Reply(response.status, await response.read(), dict(response.headers))
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+        reason = str(error) or f"no answer in {timeout_s:g} s"
+        raise Unreachable(f"{url}: {reason}") from error

@@ -1,0 +1,104 @@
+"""The machine: what it is, what it allows, and how busy others kept it while we measured."""
+
+import os
+import platform
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Processor time spent since the machine started, in seconds over all cores."""
+
+    at_s: float
+    used_s: float  # by anybody
+    stolen_s: float  # by the hypervisor
+    own_s: float  # by this process
+
+    @classmethod
+    def now(cls) -> "Busy":
+        """Read it; zeros where the system does not tell."""
+        used = stolen = 0.0
+        try:
+            fields = [int(f) / TICKS for f in _read("/proc/stat").split("\n", 1)[0].split()[1:]]
+            user, nice, system, _, _, irq, softirq, stolen, *_ = fields
+            used = user + nice + system + irq + softirq
+        except (IndexError, ValueError):
+            pass
+        return cls(time.monotonic(), used, stolen, time.process_time())
+
+
+def process_cpu_s(pid: int | None) -> float:
+    """Processor time of a process so far, in seconds; 0 if it is gone or unknown."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
+    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+
+
+def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
+    """What else was busy between two readings; empty where it was less than a tenth of a core.
+
+    Args:
+        before, after: The readings, by the measuring process.
+        friends_s: Processor time of the processes that belong to the run (its engine).
+    """
+    wall_s = after.at_s - before.at_s
+    if wall_s <= 0:
+        return ""
+    others = (after.used_s - before.used_s - (after.own_s - before.own_s) - friends_s) / wall_s
+    stolen = (after.stolen_s - before.stolen_s) / wall_s
+    parts = []
+    if others >= 0.1:
+        parts.append(f"other processes used {others:.1f} of {os.cpu_count()} cores")
+    if stolen >= 0.02:
+        parts.append(f"the hypervisor took {stolen:.2f} cores")
+    return ", ".join(parts)
+
+
+def describe() -> dict[str, Any]:
+    """What the machine is and allows, as JSON."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    ports = _read("/proc/sys/net/ipv4/ip_local_port_range").split()
+    return {
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "open_files_limit": [soft, hard],
+        "local_ports": [int(port) for port in ports],
+        "somaxconn": int(_read("/proc/sys/net/core/somaxconn") or 0) or None,
+        "clock_source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip() or None,
+    }
+
+
+def open_files_limit() -> int:
+    """How many file descriptors this process may have, raised to the hard limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else 1 << 30
+
+
+def local_ports() -> int:
+    """How many local ports connections to one address may use."""
+    ports = _read("/proc/sys/net/ipv4/ip_local_port_range").split()
+    return int(ports[1]) - int(ports[0]) + 1 if len(ports) == 2 else 1 << 16
+
+
+def _cpu_model() -> str | None:
+    for line in _read("/proc/cpuinfo").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or None
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,104 @@
+"""Pacer: sends every request when it is due, on the kernel's clock; never early, never skipped."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from loadgen.clock import Alarm, now_ns
+
+TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
+
+
+class Pacer:
+    """Walks a schedule and hands out requests, with at most `cap` of them in flight.
+
+    Args:
+        due_ns: Absolute CLOCK_MONOTONIC ns, sorted; one per request.
+        index: The number of each of those requests within the whole run.
+        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
+        cap: Most requests in flight; None for no limit. Tell `release()` when one has ended.
+        closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time.
+        until_ns: Nothing becomes due from then on.
+    """
+
+    def __init__(
+        self,
+        due_ns: npt.NDArray[np.int64],
+        index: npt.NDArray[np.int64],
+        send: Callable[[int, int, int], None],
+        *,
+        cap: int | None = None,
+        closed_loop: bool = False,
+        until_ns: int | None = None,
+    ) -> None:
+        # memoryviews give plain ints, several times faster than numpy scalars
+        self._due, self._index = memoryview(due_ns), memoryview(index)
+        self._send, self._closed_loop, self._until = send, closed_loop, until_ns
+        self._slots = len(due_ns) if cap is None else cap
+        self._next = 0
+        self._waiting: deque[int] = deque()  # due, but without a slot
+        self._stopped = False
+        self.never_due = 0  # requests that `until_ns` cut off
+        self.all_sent = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin; call in the loop that sends."""
+        self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
+        if len(self._due):
+            self._alarm.set(self._due[0])
+        else:
+            self.all_sent.set()
+
+    def stop(self) -> int:
+        """Send nothing more; returns how many requests were never sent."""
+        self._stopped = True
+        self._finish()
+        return len(self._due) - self._next + len(self._waiting)
+
+    def release(self) -> None:
+        """A request has ended: its slot goes to the next one that is due."""
+        self._slots += 1
+        if self._waiting and not self._stopped:
+            position = self._waiting.popleft()
+            self._hand_out(position, now_ns())
+            self._finish_if_done()
+
+    def _wake(self) -> None:
+        if self._stopped:
+            return
+        turn_ends = now_ns() + TURN_NS
+        while self._next < len(self._due):
+            at_ns = now_ns()
+            due = self._due[self._next]
+            if due > at_ns or at_ns > turn_ends:
+                self._alarm.set(due)  # in the past: at the loop's next turn
+                return
+            position = self._next
+            self._next += 1
+            if self._slots > 0:
+                self._hand_out(position, at_ns if self._closed_loop else due)
+            else:
+                self._waiting.append(position)
+        self._finish_if_done()
+
+    def _hand_out(self, position: int, ready_ns: int) -> None:
+        if self._until is not None and ready_ns >= self._until:
+            self.never_due = 1 + len(self._waiting) + len(self._due) - self._next
+            self._waiting.clear()
+            self._next = len(self._due)
+            return
+        self._slots -= 1
+        due = ready_ns if self._closed_loop else self._due[position]
+        self._send(self._index[position], due, max(ready_ns, due))
+
+    def _finish_if_done(self) -> None:
+        if self._next == len(self._due) and not self._waiting:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.all_sent.is_set():
+            self._alarm.close()
+            self.all_sent.set()

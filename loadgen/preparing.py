@@ -1,0 +1,56 @@
+"""Preparing: making the requests of a run, in a process that has ended before the clock starts.
+
+`python -m loadgen.preparing` reads one message, an Order, and answers with messages: the number of requests
+made so far, and at the end None, or the error that stopped it.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen import messages, requests
+from loadgen.errors import LoadgenError
+from loadgen.prompts import Dataset
+from loadgen.settings import RunSettings
+from loadgen.target import Target
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which requests are wanted, of which shape, how many, and in which folder."""
+
+    settings: RunSettings
+    target: Target
+    count: int
+    folder: Path
+
+
+def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None) -> None:
+    """Write the requests of an order, from `dataset` or from the one its settings name."""
+    if dataset is None:
+        from loadgen.datasets import create
+
+        dataset = create(order.settings)
+    requests.write(order.folder, dataset.prompts(order.count), order.target.body, dataset.provenance, progress)
+
+
+def main() -> None:
+    """Carry out the order on standard input."""
+    order = messages.decode(sys.stdin.buffer.readline())
+    say = sys.stdout.buffer
+
+    def tell(message: object) -> None:
+        say.write(messages.encode(message))
+        say.flush()
+
+    try:
+        prepare(order, progress=tell)
+    except LoadgenError as error:
+        tell(error)
+    else:
+        tell(None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Provenance: what one needs to know to make the same run again."""
+
+import dataclasses
+import importlib.metadata
+import math
+from typing import Any
+
+from loadgen import machine
+from loadgen.measurement import seed_of
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+
+PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
+
+
+def provenance(settings: RunSettings, asked: RunSettings, schedule: Schedule, prompts: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
+    """Gather it, as JSON.
+
+    Args:
+        settings: As resolved.
+        asked: As the user gave them.
+        schedule: The due times.
+        prompts: Where the prompts came from.
+        engine: What is known of the server.
+    """
+    return {
+        "settings": public(settings),
+        "asked": {name: value for name, value in public(asked).items() if value != public(RunSettings())[name]},
+        "seeds": {what: seed_of(settings, what) for what in ("arrivals", "prompts", "order")},
+        "schedule": {"sha256": schedule.sha256, "requests": schedule.count, "duration_s": schedule.duration_ns / 1e9},
+        "prompts": prompts,
+        "versions": {name: _version(name) for name in PACKAGES},
+        "machine": machine.describe(),
+        "engine": engine,
+    }
+
+
+def public(settings: RunSettings) -> dict[str, Any]:
+    """The settings as JSON, without secrets."""
+    shown: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(settings).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            value = str(value)
+        shown[name] = list(value) if isinstance(value, tuple) else value
+    shown["api_key"] = "(given)" if settings.api_key else None
+    shown["header"] = [header.partition("=")[0] + "=(given)" for header in settings.header]
+    if settings.base_url and "@" in settings.base_url:
+        scheme, _, rest = settings.base_url.partition("://")
+        shown["base_url"] = f"{scheme}://(given)@{rest.rpartition('@')[2]}"
+    return shown
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,205 @@
+"""Recorder: folds the Records of a run into histograms and counters as they end."""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from loadgen.histogram import Histogram
+from loadgen.outcomes import Outcome
+from loadgen.snapshot import BIN_NS, COUNTERS, LATENCIES, WAITS, Details, Snapshot
+from loadgen.wire import Record
+
+EARLY_NS = 50_000
+_GROWTH = 10_000  # bins added at a time: ten seconds
+
+
+class Recorder:
+    """What is kept of the requests of one run, or of one worker's stripe of it.
+
+    Args:
+        start_ns: When the clock of the run starts.
+        scheduled: How many requests are to be sent.
+        limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
+        from_due: Whether those limits count from due (else from sent).
+        detailed: Keep every request's lengths and latencies.
+        on_record: Called with every record after it is counted, e.g. to write it out.
+    """
+
+    def __init__(
+        self,
+        start_ns: int,
+        scheduled: int,
+        *,
+        limits: Mapping[str, int] | None = None,
+        from_due: bool = True,
+        detailed: bool = False,
+        on_record: Callable[[Record], None] | None = None,
+    ) -> None:
+        self.start_ns, self.scheduled = start_ns, scheduled
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.histograms = {name: Histogram() for name in (*LATENCIES, *WAITS)}
+        self.ended = 0
+        self._limits, self._from_due, self._on_record = dict(limits or {}), from_due, on_record
+        self._outcomes: Counter[str] = Counter()
+        self._examples: dict[str, list[dict[str, Any]]] = {}
+        self._index, self._sent, self._closed, self._lateness = (array("q") for _ in range(4))
+        self._bins = array("q", bytes(8 * _GROWTH))
+        self._details = Details() if detailed else None
+
+    def add(self, record: Record) -> None:
+        """Count a record that has its outcome."""
+        ok = record.outcome is Outcome.OK
+        self.ended += 1
+        name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+        self._outcomes[name] += 1
+        self._index.append(record.index)
+        self._sent.append(record.sent - self.start_ns if record.sent else -1)
+        self._closed.append(record.closed - self.start_ns)
+        self._lateness.append(record.sent - record.due if record.sent else 0)
+        if record.sent:
+            self._add_waits(record)
+        if ok:
+            self._add_ok(record)
+        else:
+            self.counters["lost_token_events"] += record.events
+            self._add_example(name, record)
+        if self._details is not None:
+            self._add_details(self._details, record, ok)
+        if self._on_record is not None:
+            self._on_record(record)
+
+    @property
+    def ok(self) -> int:
+        """Requests that ended well so far."""
+        return self._outcomes["ok"]
+
+    def add_never_sent(self, count: int, outcome: Outcome, detail: str) -> None:
+        """Count requests that ended with `outcome` before they were sent."""
+        if count:
+            self.ended += count
+            self._outcomes[str(outcome)] += count
+            example = {"index": self.scheduled - count, "phase": "scheduled", "detail": detail}
+            self._examples.setdefault(str(outcome), [example])
+
+    def snapshot(self, partial: str | None = None) -> Snapshot:
+        """What has been counted so far, as it stands."""
+        return Snapshot(
+            start_ns=self.start_ns,
+            scheduled=self.scheduled,
+            outcomes=dict(sorted(self._outcomes.items())),
+            examples={name: list(examples) for name, examples in self._examples.items()},
+            counters=dict(self.counters),
+            histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
+            index=np.array(self._index, dtype=np.int64),
+            sent=np.array(self._sent, dtype=np.int64),
+            closed=np.array(self._closed, dtype=np.int64),
+            lateness=np.array(self._lateness, dtype=np.int64),
+            bins=np.trim_zeros(np.array(self._bins, dtype=np.int64), "b"),
+            partial=partial,
+            details=self._details,
+        )
+
+    def _add_waits(self, record: Record) -> None:
+        histograms, counters = self.histograms, self.counters
+        # What is left of due -> sent once the wait for a slot and the connecting are taken out is our own lateness.
+        lag = record.sent - record.ready - record.connect_ns
+        histograms["lag"].record(max(lag, 0))
+        histograms["pool_wait"].record(record.ready - record.due)
+        histograms["connect"].record(record.connect_ns)
+        if lag < -EARLY_NS:
+            counters["early"] += 1
+        if record.connect_ns:
+            counters["late_connections"] += 1
+        if record.by_reader:
+            counters["by_reader"] += 1
+        stamps = (record.due, record.ready, record.sent, record.first_byte, record.first_token, record.last_token, record.closed)
+        happened = [stamp for stamp in stamps if stamp]
+        if lag >= 0 and happened != sorted(happened):
+            counters["disordered"] += 1
+
+    def _add_ok(self, record: Record) -> None:
+        histograms, counters = self.histograms, self.counters
+        due, sent, events = record.due, record.sent, record.events
+        tokens = record.completion_tokens
+        if tokens >= 0:
+            counters["usage_requests"] += 1
+            counters["unseen_tokens"] += max(tokens - events, 0)
+            counters["surplus_events"] += max(events - tokens, 0)
+        else:
+            counters["event_requests"] += 1
+            tokens = events
+        counters["planned_input_tokens"] += record.input_tokens
+        counters["planned_output_tokens"] += record.output_tokens
+        if record.prompt_tokens >= 0:
+            counters["input_counted"] += 1
+            counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
+        counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
+        counters["output_tokens"] += tokens
+        if record.cached_tokens >= 0:
+            counters["cached_counted"] += 1
+            counters["cached_tokens"] += record.cached_tokens
+        counters["token_events"] += events
+        counters["content_events"] += record.content_events
+        counters["reasoning_events"] += record.reasoning_events
+        counters["other_events"] += record.other_events
+        first, last = record.first_token, record.last_token
+        histograms["ttft_due"].record(first - due)
+        histograms["ttft_sent"].record(first - sent)
+        histograms["e2el_due"].record(last - due)
+        histograms["e2el_sent"].record(last - sent)
+        if record.first_answer:
+            histograms["ttfo_due"].record(record.first_answer - due)
+            histograms["ttfo_sent"].record(record.first_answer - sent)
+        # TPOT needs two events at least: a stream that comes in one piece shows no pace.
+        tpot = None
+        if tokens > 1 and events > 1:
+            tpot = (last - first) // (tokens - 1)
+            histograms["tpot"].record(tpot)
+            counters["decode_ns"] += last - first
+            counters["decode_tokens"] += tokens - 1
+        last_bin = (last - self.start_ns) // BIN_NS
+        if last_bin >= len(self._bins):
+            self._bins.frombytes(bytes(8 * (last_bin - len(self._bins) + _GROWTH)))
+        counters["imputed_gaps"] += record.fold(
+            histograms["itl"], histograms["icl"], self._bins, self.start_ns, BIN_NS, tokens
+        )
+        if self._limits:
+            counters["good"] += self._is_good(first, last, due if self._from_due else sent, tpot)
+            counters["good_sent"] += self._is_good(first, last, sent, tpot)
+
+    def _is_good(self, first: int, last: int, start: int, tpot: int | None) -> bool:
+        # a one-token reply has no TPOT and is judged on the rest
+        measured = {"ttft": first - start, "e2el": last - start, "tpot": tpot}
+        return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+
+    def _add_example(self, name: str, record: Record) -> None:
+        examples = self._examples.setdefault(name, [])
+        if len(examples) < Snapshot.EXAMPLES:
+            examples.append({"index": record.index, "phase": phase(record), "detail": record.detail or ""})
+
+    @staticmethod
+    def _add_details(details: Details, record: Record, ok: bool) -> None:
+        stamps = record.stamps if ok else []
+        tokens = record.completion_tokens if record.completion_tokens >= 0 else record.events
+        details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens)
+        details.output_lens.append(tokens if ok else 0)
+        details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
+        details.itls.append([(b - a) / 1e9 for a, b in zip(stamps, stamps[1:], strict=False)])
+        details.start_times.append(record.sent / 1e9)
+        details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
+
+
+def phase(record: Record) -> str:
+    """How far a request got: scheduled, connecting, waiting (for a byte), head, first token or streaming."""
+    if record.events:
+        return "streaming"
+    if record.status:
+        return "first token"
+    if record.first_byte:
+        return "head"
+    if record.sent:
+        return "waiting"
+    return "connecting" if record.ready else "scheduled"

@@ -1,0 +1,133 @@
+"""The console report: `vllm bench serve`'s block, row for row, then loadgen's own section."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadgen.report.result import p_word, parse_percentiles
+
+WIDTH = 50
+HEADERS = {
+    "ttft": ("TTFT", "Time to First Token"),
+    "tpot": ("TPOT", "Time per Output Token (excl. 1st token)"),
+    "itl": ("ITL", "Inter-token Latency"),
+    "e2el": ("E2EL", "End-to-end Latency"),
+}
+TABLE = {"ttft": "TTFT", "ttfo": "TTFO", "tpot": "TPOT", "itl": "ITL", "icl": "ICL", "e2el": "E2EL"}
+WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
+
+
+def render(result: dict[str, Any]) -> str:
+    """The whole console report of a result, as it was printed when the run ended."""
+    return "\n".join([*_block(result), *_own(result)]) + "\n"
+
+
+def _block(result: dict[str, Any]) -> Iterator[str]:
+    settings = result["loadgen"]["provenance"]["settings"]
+    yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
+    yield _row("Successful requests:", result["completed"], "")
+    yield _row("Failed requests:", result["failed"], "")
+    if result["max_concurrency"] is not None:
+        yield _row("Maximum request concurrency:", result["max_concurrency"], "")
+    if result["request_rate"] != "inf":
+        yield _row("Request rate configured (RPS):", result["request_rate"])
+    yield _row("Benchmark duration (s):", result["duration"])
+    yield _row("Total input tokens:", result["total_input_tokens"], "")
+    yield _row("Total generated tokens:", result["total_output_tokens"], "")
+    yield _row("Request throughput (req/s):", result["request_throughput"])
+    if result["request_goodput"] is not None:
+        yield _row("Request goodput (req/s):", result["request_goodput"])
+    yield _row("Output token throughput (tok/s):", result["output_throughput"])
+    yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
+    yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
+    yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
+    selected = settings["percentile_metrics"].split(",")
+    for metric, (name, header) in HEADERS.items():
+        if metric in selected:
+            yield f"{header:-^{WIDTH}}"
+            yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
+            yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
+            for p in parse_percentiles(settings["metric_percentiles"]):
+                yield _row(f"P{p_word(p)} {name} (ms):", result[f"p{p_word(p)}_{metric}_ms"])
+    yield "=" * WIDTH
+
+
+def _row(label: str, value: float | None, form: str = ".2f") -> str:
+    return f"{label:<40} {'n/a' if value is None else format(value, form):<10}"
+
+
+def _own(result: dict[str, Any]) -> Iterator[str]:
+    own = result["loadgen"]
+    checks = own["checks"]
+    applied = [check for check in checks if check["ok"] is not None]
+    failed = [check for check in checks if check["ok"] is False]
+    yield ""
+    if own["simulated"]:
+        yield "SIMULATED ENGINE: these numbers describe loadgen's built-in simulator, not a real server."
+    if own["partial"]:
+        yield f"PARTIAL: {own['partial']}."
+    yield f"Verdict: {own['verdict']} ({len(applied) - len(failed)} of {len(applied)} checks passed)"
+    for check in failed:
+        yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
+        yield f"    -> {check['advice']}"
+    yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
+    for name, examples in own["examples"].items():
+        for example in examples:
+            yield f"  {name}: request {example['index']}, {example['phase']}: {_one_line(example['detail'])}"
+    yield from _latencies(own)
+    yield from _sums(own)
+
+
+def _latencies(own: dict[str, Any]) -> Iterator[str]:
+    clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
+    summaries = own["latency_ms"]
+    columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
+    yield ""
+    yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    for metric, name in TABLE.items():
+        if metric in summaries:
+            yield _line(name, summaries[metric], columns)
+        else:
+            for clock in clocks:
+                yield _line(f"{name} from {clock}", summaries[f"{metric}_{clock}"], columns)
+    for metric, name in WAITS.items():
+        yield _line(name, summaries[metric], columns)
+
+
+def _line(name: str, summary: dict[str, float | None], columns: list[str]) -> str:
+    cells = ("n/a" if summary[c] is None else f"{summary[c]:.3f}" for c in columns)
+    return f"{name:<18}" + "".join(f"{cell:>10}" for cell in cells)
+
+
+def _sums(own: dict[str, Any]) -> Iterator[str]:
+    tokens, rates, client = own["tokens"], own["rates"], own["client"]
+    yield ""
+    yield f"Output tokens counted by {tokens['output_counted_by']}: {tokens['output_tokens']}" + (
+        f" ({tokens['reasoning_events']} reasoning events)" if tokens["reasoning_events"] else ""
+    )
+    if tokens["unseen_tokens"] or tokens["surplus_events"]:
+        yield (
+            f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
+            f"{tokens['surplus_events']} events beyond the count"
+        )
+    if own["tpot_token_weighted_ms"] is not None:
+        yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
+    if rates["steady_output_tokens_per_s"] is not None:
+        yield f"Steady output throughput, ramp and tail left out: {rates['steady_output_tokens_per_s']:.2f} tok/s"
+    if rates["uncached_input_tokens_per_s"] is not None:
+        yield f"Uncached input throughput: {rates['uncached_input_tokens_per_s']:.2f} tok/s"
+    if rates["good_share"] is not None:
+        yield f"Goodput from {own['latency_from']}: {rates['goodput_requests_per_s']:.2f} req/s, {rates['good_share']:.2%} of all requests"
+    for row in own["slo"]:
+        value = "n/a" if row["value"] is None else f"{row['value']:.4g}"
+        yield f"SLO {row['limit']}: {'met' if row['met'] else 'MISSED'} ({value})"
+    if own["closed_loop"]:
+        yield "Closed loop: each request was due when a slot was free, so waiting in front of the server is not measured."
+    yield (
+        f"Client: loop {client['busy_share']:.0%} busy, {client['warm_connections']} connections opened before the clock, "
+        f"{client['late_connections']} while it ran"
+    )
+
+
+def _one_line(text: str) -> str:
+    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return flat if len(flat) <= 160 else flat[:157] + "..."

@@ -1,0 +1,101 @@
+"""Files of a result: saved so that an interrupted write never leaves half a file, and read again."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings, flag
+
+
+def save(settings: RunSettings, result: Any) -> list[str]:
+    """Write the files the settings ask for; returns their paths.
+
+    Args:
+        settings: As asked.
+        result: A `loadgen.runner.Result`.
+    """
+    saved = []
+    if settings.save_result or settings.append_result or settings.save_detailed:
+        path = result_path(settings, result.data)
+        if settings.append_result:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(to_json(result.data) + "\n")
+        else:
+            _replace(path, to_json(result.data).encode())
+        saved.append(str(path))
+    if settings.hlog:
+        from loadgen.hlog import write_hlog
+
+        write_hlog(settings.hlog, result.snapshot.histograms)
+        saved.append(settings.hlog)
+    if settings.records:
+        saved.append(settings.records)
+    return saved
+
+
+def load(path: str) -> list[dict[str, Any]]:
+    """Read a saved result, or the several that --append-result has put into one file.
+
+    Raises:
+        BadInput: It cannot be read, or is no result of loadgen.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise BadInput("FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote") from error
+    try:
+        results = [orjson.loads(text)] if b"\n" not in text.strip() else [orjson.loads(line) for line in text.splitlines() if line]
+        known = all(result["loadgen"]["schema"] == 1 for result in results)
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        known = False
+    if not known:
+        raise BadInput("FILE", f"{path} is no result of loadgen", "name a result that `loadgen run --save-result` wrote")
+    return results
+
+
+def to_json(data: dict[str, Any]) -> str:
+    """The result as one line of JSON."""
+    return orjson.dumps(data).decode()
+
+
+def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
+    """Where the result goes: as asked, else named as `vllm bench serve` names it."""
+    rate = "inf" if data["request_rate"] == "inf" else f"{data['request_rate']:g}"
+    cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
+    model = data["model_id"].split("/")[-1]
+    name = settings.result_filename or f"{data['backend']}-{rate}qps{cap}-{model}-{data['date']}.json"
+    folder = Path(settings.result_dir or ".")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / name
+
+
+def check_writable(settings: RunSettings) -> None:
+    """Refuse, before anything is sent, files that could not be written at the end.
+
+    Raises:
+        BadInput: Naming the flag.
+    """
+    for name in ("result_dir", "records", "hlog"):
+        path = getattr(settings, name)
+        if path is None:
+            continue
+        folder = Path(path) if name == "result_dir" else Path(path).parent
+        while not folder.exists() and name == "result_dir":
+            folder = folder.parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise BadInput(flag(name), f"{folder} is no folder that can be written", "name another")
+        if name != "result_dir" and Path(path).is_dir():
+            raise BadInput(flag(name), f"{path} is a folder", "name a file")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

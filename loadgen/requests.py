@@ -1,0 +1,98 @@
+"""Requests: the bodies of a run, ready to send, in files that a measuring process reads as it goes.
+
+A folder holds `bodies` (JSON bodies end to end), `index.npy` (int64, one row per request: end offset in
+bodies, input tokens, output tokens), `sources` (one JSON string a line) and `about.json`.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import orjson
+
+from loadgen.prompts import Prompt
+
+BLOCK = 1024
+
+
+def write(
+    folder: Path,
+    prompts: Iterable[Prompt],
+    body: Callable[[Prompt], bytes],
+    about: Callable[[], dict[str, Any]],
+    progress: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Write the requests of a run into `folder`.
+
+    Args:
+        folder: Where to; it exists.
+        prompts: What to ask.
+        body: Turns a prompt into the bytes of a request's body.
+        about: Called at the end: where the prompts come from, as JSON.
+        progress: Told after each block how many are done.
+    """
+    digest, end, rows = hashlib.sha256(), 0, []
+    with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
+        for number, prompt in enumerate(prompts, 1):
+            data = body(prompt)
+            end += len(data)
+            rows.append((end, prompt.input_tokens, prompt.output_tokens))
+            bodies.write(data)
+            digest.update(data)
+            sources.write(orjson.dumps(prompt.source) + b"\n")
+            if number % BLOCK == 0:
+                progress(number)
+    np.save(folder / "index.npy", np.array(rows, dtype=np.int64).reshape(len(rows), 3))
+    (folder / "about.json").write_bytes(orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(rows)}))
+
+
+class Requests:
+    """The written requests, read one at a time so that they never add up in memory.
+
+    Asking beyond the last one starts over: a run bounded by time alone may need more than were made.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / "bodies", os.O_RDONLY)
+        self._sources = folder / "sources"
+        index = np.load(folder / "index.npy")
+        starts = np.concatenate(([0], index[:-1, 0]))
+        # memoryviews give plain ints, several times faster than numpy scalars
+        self._starts = memoryview(starts)
+        self._sizes = memoryview(np.ascontiguousarray(index[:, 0] - starts))
+        self._inputs = memoryview(np.ascontiguousarray(index[:, 1]))
+        self._outputs = memoryview(np.ascontiguousarray(index[:, 2]))
+        self.about: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        os.close(self._file)
+
+    def body(self, index: int) -> bytes:
+        """The JSON body of request `index`."""
+        # pread, not a mapping: pages read stay in the page cache and out of the process's resident memory
+        row = index % len(self)
+        return os.pread(self._file, self._sizes[row], self._starts[row])
+
+    def tokens(self, index: int) -> tuple[int, int]:
+        """Planned input and output tokens of request `index`."""
+        row = index % len(self)
+        return self._inputs[row], self._outputs[row]
+
+    def sources(self) -> list[str]:
+        """Where each prompt comes from; read it after the run."""
+        return [orjson.loads(line) for line in self._sources.read_bytes().splitlines()]
+
+    @property
+    def planned_tokens(self) -> tuple[int, int]:
+        """Input and output tokens of all requests together."""
+        return sum(self._inputs), sum(self._outputs)

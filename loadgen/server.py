@@ -1,0 +1,118 @@
+"""Server: who is to be measured: one that runs already, or loadgen's own simulator when none is named."""
+
+import contextlib
+import importlib.metadata
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from loadgen import http, target
+from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.settings import RunSettings
+
+SIMULATED_DURATION_S = 10.0
+SIMULATED_CONCURRENCY = 256
+_NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server as the run sees it.
+
+    Attributes:
+        settings: The run's settings with what the server decides filled in.
+        model: The model's name in requests.
+        about: What is known of it, for the result.
+        simulated: Whether it is loadgen's simulator.
+        process: The engine started for the run (`pid`, `alive()`), or None.
+    """
+
+    settings: RunSettings
+    model: str
+    about: dict[str, Any] = field(default_factory=dict)
+    simulated: bool = False
+    process: Any = None
+
+    @property
+    def same_process(self) -> bool | None:
+        """Whether the engine started for the run is still the one that runs; None: none was started."""
+        return None if self.process is None else self.process.alive()
+
+
+def wants_simulator(settings: RunSettings) -> bool:
+    """Whether the settings name no server at all."""
+    return all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
+
+
+def find_engine(name: str) -> Any:
+    """The engine that the installed packages offer under `name`."""
+    found = importlib.metadata.entry_points(group="loadgen.engines", name=name)
+    for entry in found:
+        return entry.load()
+    raise LoadgenError(f"no installed package offers the engine {name!r}; install loadgen again")
+
+
+@contextlib.asynccontextmanager
+async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
+    """Start the simulator; its address stands in the settings of the Server once `ready()` has been awaited."""
+    process = find_engine("sim").begin()
+    try:
+        bounded = settings.num_prompts is not None or settings.duration is not None
+        endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
+        yield Server(
+            settings.replace(
+                backend="openai-chat",
+                tokenizer=settings.tokenizer or str(process.tokenizer),
+                duration=settings.duration if bounded else SIMULATED_DURATION_S,
+                max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
+            ),
+            process.model,
+            {"name": "sim", "simulated": True},
+            simulated=True,
+            process=process,
+        )
+    finally:
+        process.stop()
+
+
+async def running(settings: RunSettings) -> Server:
+    """Probe the server that the settings name.
+
+    Raises:
+        Unreachable: Nothing answers there.
+        BadInput: It does not have the model.
+    """
+    base = target.base_url(settings)
+    reply = await http.get(f"{base}/v1/models", headers=target.headers(settings), verify_tls=not settings.insecure)
+    if reply.status in (401, 403):
+        raise BadInput("--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY")
+    listed = _models(reply)
+    asked = settings.served_model_name or settings.model
+    if asked is None:
+        if not listed:
+            raise BadInput("--model", f"the server at {base} lists no models", "name the model")
+        asked = listed[0]
+    elif listed and asked not in listed:
+        field_name = "--served-model-name" if settings.served_model_name else "--model"
+        remedy = f"choose from {', '.join(map(repr, listed[:10]))} (with --served-model-name where the tokenizer is another)"
+        raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
+    model = settings.model or asked
+    backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
+    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or model, backend=backend)
+    about = {"base_url": base, "server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    return Server(resolved, asked, about)
+
+
+def _models(reply: http.Reply) -> list[str]:
+    listed = reply.json() if reply.status == 200 else None
+    rows = listed.get("data") if isinstance(listed, dict) else None
+    return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
+
+
+async def _version(base: str, settings: RunSettings) -> str | None:
+    try:
+        reply = await http.get(f"{base}/version", verify_tls=not settings.insecure, timeout_s=2.0)
+    except Unreachable:
+        return None
+    told = reply.json() if reply.status == 200 else None
+    return str(told["version"]) if isinstance(told, dict) and "version" in told else None

@@ -1,0 +1,97 @@
+"""SLO: limits on the results of a run, as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loadgen.errors import BadInput
+
+LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
+RATES = ("error_rate",)
+_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
+_LIMIT = re.compile(r"\s*([a-z]+)_(p\d{1,2}(?:\.\d+)?|mean|median|max|rate)\s*(<=?)\s*([0-9.]+)\s*(us|ms|s|%|)\s*")
+_EXAMPLE = 'write e.g. "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit.
+
+    Attributes:
+        text: As it was written.
+        metric: A latency of LATENCY_METRICS, or "error".
+        statistic: p0 ... p99.9, mean, median or max; "rate" for errors.
+        inclusive: Whether the limit itself still meets it.
+        most: The limit, ms for latencies, a share for rates.
+    """
+
+    text: str
+    metric: str
+    statistic: str
+    inclusive: bool
+    most: float
+
+    def met_by(self, value: float | None) -> bool:
+        """Whether `value` is within the limit; an unmeasured value is not."""
+        return value is not None and (value <= self.most if self.inclusive else value < self.most)
+
+
+def parse(text: str) -> list[Limit]:
+    """Read limits separated by commas.
+
+    Raises:
+        BadInput: A limit that is not understood.
+    """
+    limits = []
+    for part in text.split(","):
+        match = _LIMIT.fullmatch(part)
+        if match is None:
+            raise BadInput("--slo", f"{part.strip()!r} is no limit", _EXAMPLE)
+        metric, statistic, sign, number, unit = match.groups()
+        if statistic == "rate":
+            known = f"{metric}_rate" in RATES
+        else:
+            known = metric in LATENCY_METRICS and unit != "%"
+        try:
+            value = float(number)
+        except ValueError:
+            known = False
+        if not known:
+            known_names = ", ".join((*LATENCY_METRICS, *RATES))
+            raise BadInput("--slo", f"{part.strip()!r} is no limit", f"{_EXAMPLE}; known are {known_names}")
+        most = (value / 100 if unit == "%" else value) if statistic == "rate" else value * _UNITS[unit]
+        limits.append(Limit(part.strip(), metric, statistic, sign == "<=", most))
+    return limits
+
+
+def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:
+    """Say of each limit whether it is met: rows with limit, value and met.
+
+    Args:
+        limits: The limits.
+        lookup: Gives the value of (metric, statistic), in ms or as a share; None where it was not measured.
+    """
+    rows: list[dict[str, object]] = []
+    for limit in limits:
+        value = lookup(limit.metric, limit.statistic)
+        rows.append({"limit": limit.text, "value": value, "met": limit.met_by(value)})
+    return rows
+
+
+def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
+    """Read --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, as metric to ns.
+
+    Raises:
+        BadInput: A pair that is not understood.
+    """
+    limits = {}
+    for pair in pairs:
+        metric, _, number = pair.partition(":")
+        try:
+            milliseconds = float(number)
+        except ValueError:
+            milliseconds = -1.0
+        if metric not in ("ttft", "tpot", "e2el") or not milliseconds >= 0:
+            raise BadInput("--goodput", f"{pair!r} is no limit", "write ttft:MS, tpot:MS or e2el:MS")
+        limits[metric] = int(milliseconds * 1e6)
+    return limits

@@ -1,0 +1,144 @@
+"""Snapshot: an immutable result of a run or of a part of it; parts merge into the whole without loss."""
+
+import base64
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from loadgen.histogram import Histogram
+
+Int64s = npt.NDArray[np.int64]
+BIN_NS = 1_000_000  # output tokens are counted per millisecond of the run
+LATENCIES = ("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent", "tpot", "itl", "icl", "e2el_due", "e2el_sent")
+WAITS = ("lag", "pool_wait", "connect", "loop_stall", "gc_pause")
+COUNTERS = (
+    "planned_input_tokens",  # of ok requests, as the data set counts them
+    "planned_output_tokens",
+    "input_tokens",  # of ok requests, as the server counts them; the plan's where it does not
+    "output_tokens",  # of ok requests: usage where the server sent it, else token-bearing events
+    "cached_tokens",
+    "cached_counted",  # ok requests for which the server counted cached tokens
+    "decode_ns",  # first to last token of ok requests that have a TPOT
+    "decode_tokens",  # output tokens after the first of the same requests
+    "usage_requests",  # ok requests whose output tokens come from usage
+    "event_requests",  # ok requests whose output tokens are counted events
+    "token_events",  # token-bearing events of ok requests
+    "content_events",
+    "reasoning_events",
+    "other_events",
+    "unseen_tokens",  # tokens that usage counts beyond the events that were seen
+    "surplus_events",  # events beyond the tokens that usage counts
+    "imputed_gaps",  # of ITL: k tokens in one event, k being the usage count spread evenly
+    "lost_token_events",  # token-bearing events of requests that were not ok
+    "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
+    "input_counted",  # ok requests whose prompt tokens the server counted at all
+    "good",  # requests that meet every --goodput limit, on the clock of --latency-from
+    "good_sent",  # the same from sent, as vLLM means it
+    "early",  # requests sent more than 50 us before they were due
+    "disordered",  # records whose stamps are out of order
+    "warm_connections",
+    "late_connections",  # opened while the clock ran
+    "by_reader",  # responses read by aiohttp's reader
+    "cpu_ns",  # processor time of the measuring process while the clock ran
+)
+
+
+@dataclass(frozen=True)
+class Details:
+    """What --save-detailed keeps: one entry per request, in the order of `Snapshot.index`."""
+
+    input_lens: list[int] = field(default_factory=list)
+    output_lens: list[int] = field(default_factory=list)
+    ttfts: list[float] = field(default_factory=list)  # s, from sent
+    itls: list[list[float]] = field(default_factory=list)  # s, between token-bearing events
+    start_times: list[float] = field(default_factory=list)  # s, CLOCK_MONOTONIC
+    errors: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "Details") -> "Details":
+        return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything measured so far. Times are ns; those in arrays count from `start_ns` (CLOCK_MONOTONIC).
+
+    Attributes:
+        start_ns: When the clock of the run started, the same for all parts.
+        scheduled: Requests that were to be sent.
+        outcomes: Requests by their class, "status(404)" spelled out.
+        examples: For each class that is not ok, the first few requests: index, phase, detail.
+        counters: The sums named in COUNTERS.
+        histograms: The distributions named in LATENCIES and WAITS, in ns.
+        index, sent, closed: One entry per ended request; sent is -1 where it never was.
+        lateness: For the same requests, sent - due, in ns.
+        bins: Output tokens per BIN_NS of the run.
+        partial: Why the run ended early, or None.
+        details: One entry per ended request, or None.
+    """
+
+    start_ns: int
+    scheduled: int
+    outcomes: dict[str, int]
+    examples: dict[str, list[dict[str, Any]]]
+    counters: dict[str, int]
+    histograms: dict[str, Histogram]
+    index: Int64s
+    sent: Int64s
+    closed: Int64s
+    lateness: Int64s
+    bins: Int64s
+    partial: str | None = None
+    details: Details | None = None
+
+    EXAMPLES = 3
+
+    @property
+    def ended(self) -> int:
+        """Requests that have an outcome."""
+        return sum(self.outcomes.values())
+
+    @property
+    def ok(self) -> int:
+        """Requests that ended well."""
+        return self.outcomes.get("ok", 0)
+
+    def merge(self, other: "Snapshot") -> "Snapshot":
+        """Return the whole of two parts; associative and commutative."""
+        if self.start_ns != other.start_ns:
+            raise ValueError("parts of different runs")
+        classes = sorted(self.outcomes.keys() | other.outcomes.keys())
+        bins = np.zeros(max(len(self.bins), len(other.bins)), dtype=np.int64)
+        bins[: len(self.bins)] += self.bins
+        bins[: len(other.bins)] += other.bins
+        index = np.concatenate((self.index, other.index))
+        order = np.argsort(index, kind="stable")
+
+        def both(name: str) -> Int64s:
+            joined: Int64s = np.concatenate((getattr(self, name), getattr(other, name)))[order]
+            return joined
+
+        details = None
+        if self.details and other.details:
+            joined = self.details + other.details
+            details = Details(*([column[i] for i in order] for column in vars(joined).values()))
+        return replace(
+            self,
+            scheduled=self.scheduled + other.scheduled,
+            outcomes={c: self.outcomes.get(c, 0) + other.outcomes.get(c, 0) for c in classes},
+            examples={
+                c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[: self.EXAMPLES]
+                for c in sorted(self.examples.keys() | other.examples.keys())
+            },
+            counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
+            histograms={name: self.histograms[name] + other.histograms[name] for name in (*LATENCIES, *WAITS)},
+            index=index[order],
+            sent=both("sent"),
+            closed=both("closed"),
+            lateness=both("lateness"),
+            bins=bins,
+            partial=self.partial or other.partial,
+            details=details,
+        )

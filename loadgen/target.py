@@ -1,0 +1,128 @@
+"""Target: where and how to ask. Turns prompts into the bytes of requests."""
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from loadgen.errors import BadInput
+from loadgen.prompts import Prompt
+from loadgen.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+
+_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One endpoint of one server.
+
+    Attributes:
+        url: Scheme, host, port and path of the endpoint.
+        model: The model's name in requests.
+        headers: Extra request headers, credentials among them; never logged.
+        fields: What every request body holds beside model, prompt and length.
+        chat: Whether the endpoint takes messages (else a prompt).
+        verify_tls: Whether certificates are checked.
+    """
+
+    url: str
+    model: str
+    chat: bool
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    fields: dict[str, Any] = field(default_factory=dict)
+    verify_tls: bool = True
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, model: str) -> "Target":
+        """Describe the server that the settings name, with `model` as the requests' model name."""
+        chat = is_chat(settings)
+        fields = {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
+        if settings.ignore_eos:
+            fields["ignore_eos"] = True
+        return cls(
+            url=base_url(settings) + endpoint(settings),
+            model=model,
+            chat=chat,
+            headers=headers(settings),
+            fields=fields | (settings.extra_body or {}),
+            verify_tls=not settings.insecure,
+        )
+
+    def body(self, prompt: Prompt) -> bytes:
+        """The JSON body that asks `prompt`."""
+        asked: dict[str, Any] = {"model": self.model}
+        if self.chat:
+            asked["messages"] = [{"role": "user", "content": prompt.text}]
+            asked["max_completion_tokens"] = prompt.output_tokens
+        else:
+            asked["prompt"] = prompt.text
+            asked["max_tokens"] = prompt.output_tokens
+        asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        return orjson.dumps(asked | self.fields)
+
+    def head(self) -> bytes:
+        """The request head, with `%d` twice: for the request's number and for its Content-Length."""
+        parts = urlsplit(self.url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        lines = {
+            "Host": parts.netloc.rpartition("@")[2],
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": "loadgen",
+        } | self.headers
+        text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return text.replace("%", "%%").encode("latin-1") + b"X-Request-Id: loadgen-%d\r\nContent-Length: %d\r\n\r\n"
+
+
+def is_chat(settings: RunSettings) -> bool:
+    """Whether the settings ask for chat completions."""
+    if settings.backend is None:
+        return endpoint(settings).endswith("/chat/completions")
+    return settings.backend == "openai-chat"
+
+
+def endpoint(settings: RunSettings) -> str:
+    """The path of the API: as given, else by backend."""
+    path = settings.endpoint or (CHAT_ENDPOINT if settings.backend == "openai-chat" else COMPLETIONS_ENDPOINT)
+    return path if path.startswith("/") else "/" + path
+
+
+def base_url(settings: RunSettings) -> str:
+    """Scheme, host and port of the server, without a slash at the end."""
+    if settings.base_url is None:
+        host = settings.host or "127.0.0.1"
+        return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
+    try:
+        parts = urlsplit(settings.base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadInput("--base-url", f"{settings.base_url!r} is no http or https URL", "write http://HOST:PORT")
+    return settings.base_url.rstrip("/")
+
+
+def headers(settings: RunSettings) -> dict[str, str]:
+    """The extra request headers: --header, and the API key as a bearer token."""
+    found: dict[str, str] = {}
+    key = settings.api_key or os.environ.get("OPENAI_API_KEY")
+    if key:
+        found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+    for given in settings.header:
+        name, equals, value = given.partition("=")
+        if not equals or not _TOKEN.fullmatch(name.strip()):
+            raise BadInput("--header", f"{name!r} is no header", "write Name=value")
+        found[name.strip()] = _clean("--header", value.strip())
+    return found
+
+
+def _clean(flag: str, value: str) -> str:
+    # The value stays out of the message: it may be a secret.
+    if any(ord(c) < 32 or ord(c) > 255 for c in value):
+        raise BadInput(flag, "a value with control or non-Latin characters", "write printable Latin-1 text")
+    return value

@@ -1,0 +1,53 @@
+"""Rates over time: totals over the run's wall time, the peak second, the steady part, the peak concurrency."""
+
+import numpy as np
+
+from loadgen.snapshot import BIN_NS, Snapshot
+
+SECOND = 1_000_000_000 // BIN_NS  # bins in a second
+LEAST_STEADY_NS = 1_000_000_000
+
+
+def wall_ns(snapshot: Snapshot) -> int:
+    """From the first send to the last byte of any response; 0 when nothing was sent."""
+    was_sent = snapshot.sent >= 0
+    if not was_sent.any():
+        return 0
+    return int(snapshot.closed[was_sent].max() - snapshot.sent[was_sent].min())
+
+
+def peak_output_tokens(snapshot: Snapshot) -> int:
+    """The most output tokens in any second, wherever it begins (to the millisecond)."""
+    if not len(snapshot.bins):
+        return 0
+    sums = np.concatenate(([0], np.cumsum(snapshot.bins)))
+    if len(snapshot.bins) <= SECOND:
+        return int(sums[-1])
+    return int(np.max(sums[SECOND:] - sums[:-SECOND]))
+
+
+def steady_output_rate(snapshot: Snapshot) -> float | None:
+    """Output tokens per second while the load was steady: neither ramp nor tail.
+
+    The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at
+    the last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing.
+    None where such a window would be shorter than a second, as after a burst.
+    """
+    e2el = snapshot.histograms["e2el_sent"].percentile(99)
+    was_sent = snapshot.sent[snapshot.sent >= 0]
+    if e2el is None or not len(was_sent):
+        return None
+    begin, end = int(was_sent.min() + e2el), int(was_sent.max())
+    if end - begin < LEAST_STEADY_NS:
+        return None
+    first, last = begin // BIN_NS + 1, end // BIN_NS
+    return float(snapshot.bins[first:last].sum() / ((last - first) * BIN_NS / 1e9))
+
+
+def peak_concurrency(snapshot: Snapshot) -> int:
+    """The most requests between sent and closed at once; one that closes as another is sent makes room for it."""
+    was_sent = snapshot.sent >= 0
+    times = np.concatenate((snapshot.closed[was_sent], snapshot.sent[was_sent]))
+    steps = np.concatenate((np.full(was_sent.sum(), -1), np.full(was_sent.sum(), 1)))
+    order = np.argsort(times, kind="stable")  # at equal times the closed ones, which stand first, come first
+    return int(np.max(np.cumsum(steps[order]), initial=0))

@@ -1,0 +1,260 @@
+"""Transport: sends request bytes over pooled connections and brings every Record to its end.
+
+aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
+compiled protocol of `loadgen.wire`, and kept in an idle list of our own, so that a send is a pop and a
+write in place: no task, future or coroutine per request.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from loadgen.clock import now_ns
+from loadgen.outcomes import Outcome
+from loadgen.target import Target
+from loadgen.wire import Connection, Record
+
+log = logging.getLogger("loadgen.transport")
+REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
+CONNECTS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Limits in ns; 0 is no limit. `first_token` and `whole` count from sent, `stall` from the last token."""
+
+    connect: int
+    first_token: int = 0
+    stall: int = 0
+    whole: int = 0
+
+    @property
+    def sweep_s(self) -> float:
+        """How often streams are looked at, in seconds: a tenth of the smallest limit, between 20 ms and 60 s."""
+        limits = [limit for limit in (self.first_token, self.stall, self.whole) if limit]
+        return min(max(min(limits, default=600e9) / 10e9, 0.02), 60.0)
+
+    def passed(self, record: Record, at_ns: int) -> Outcome | None:
+        """Which limit `record` has passed at `at_ns`."""
+        if self.whole and at_ns - record.sent > self.whole:
+            return Outcome.TIMEOUT
+        if not record.first_token:
+            late = self.first_token and at_ns - record.sent > self.first_token
+            return Outcome.TIMEOUT_FIRST_TOKEN if late else None
+        return Outcome.STALLED if self.stall and at_ns - record.last_token > self.stall else None
+
+
+class Transport:
+    """The connections to one target.
+
+    Args:
+        target: Where to ask.
+        timeouts: Limits for connecting and for each request.
+        on_end: Called once with every Record that was sent, when it has its outcome.
+    """
+
+    def __init__(self, target: Target, timeouts: Timeouts, on_end: Callable[[Record], None]) -> None:
+        self.target, self.timeouts, self.on_end = target, timeouts, on_end
+        self.opened = 0
+        self.late_connects = 0
+        self._head = target.head()
+        self._idle: list[Connection] = []
+        self._active: set[Connection] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def open(self) -> None:
+        """Prepare to connect; call in the loop that will send."""
+        import aiohttp
+        from aiohttp.client_reqrep import ClientRequest
+        from yarl import URL
+
+        # verify_tls False keeps encryption but accepts any certificate.
+        self._connector = aiohttp.TCPConnector(
+            limit=0,  # aiohttp's default of 100 would queue requests inside the client
+            limit_per_host=0,
+            ttl_dns_cache=None,  # one look-up a run: a changing answer would change the target under test
+            use_dns_cache=True,
+            ssl=self.target.verify_tls,
+            enable_cleanup_closed=False,
+        )
+        self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
+        loop = asyncio.get_running_loop()
+        self._template = ClientRequest(
+            "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
+        )
+        self._connect_timeout = aiohttp.ClientTimeout(
+            total=None, connect=None, sock_connect=self.timeouts.connect / 1e9 or None
+        )
+        self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
+
+    async def warm(self, count: int) -> int:
+        """Open `count` connections ahead of the requests; returns how many could be opened."""
+        for first in range(0, count, CONNECTS_AT_ONCE):
+            batch = [self._connect() for _ in range(min(CONNECTS_AT_ONCE, count - first))]
+            opened = await asyncio.gather(*batch, return_exceptions=True)
+            self._idle += [c for c in opened if isinstance(c, Connection)]
+            if any(isinstance(c, BaseException) for c in opened):
+                break  # the requests themselves will tell why
+        return len(self._idle)
+
+    def send(self, record: Record, body: bytes) -> None:
+        """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
+        request = self._head % (record.index, len(body)) + body
+        connection = self._take()
+        if connection is not None:
+            record.reused = True
+            self._active.add(connection)
+            connection.send(request, record)
+        else:
+            self.late_connects += 1
+            task = asyncio.get_running_loop().create_task(self._send_late(record, request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def abandon(self, outcome: Outcome, detail: str) -> None:
+        """End everything in flight with `outcome`."""
+        for connection in list(self._active):
+            self._abandon(connection, outcome, detail)
+        for task in list(self._tasks):
+            task.cancel(detail)
+
+    async def close(self) -> None:
+        """Close every connection; nothing is left open afterwards."""
+        if self._sweeper:
+            self._sweeper.cancel()
+        self.abandon(Outcome.CANCELLED, "the run ended")
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        for connection in self._idle:
+            self._close(connection)
+        self._idle.clear()
+        await self._session.close()
+        await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
+
+    # -- what Connection calls ---------------------------------------------------------------------------
+
+    def ended(self, connection: Connection) -> None:
+        """A response is whole: use the connection again or close it, then hand the record on."""
+        self._active.discard(connection)
+        if connection.keep_alive and not connection.lost:
+            connection.idle_since = now_ns()
+            self._idle.append(connection)
+        else:
+            self._close(connection)
+        self.on_end(connection.record)
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        """The peer or the network ended the connection; aiohttp's handler must know, or closing would wait for it."""
+        handler = connection.handle.protocol
+        if handler is not None:
+            handler.connection_lost(error)
+
+    def reader(self, connection: Connection) -> None:
+        """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
+        connection.record.by_reader = True
+        handler = connection.handle.protocol
+        connection.transport.set_protocol(handler)
+        handler.set_response_params(read_until_eof=True, auto_decompress=True)
+        handler.data_received(connection.raw())
+        task = asyncio.get_running_loop().create_task(self._read(connection, handler))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- connecting --------------------------------------------------------------------------------------
+
+    def _take(self) -> Connection | None:
+        """An idle connection that can carry another request, the warmest first."""
+        while self._idle:
+            connection = self._idle.pop()
+            expires = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
+            if connection.keep_alive_ns and connection.idle_since and now_ns() >= expires:
+                self._close(connection)
+            elif connection.lost or connection.transport.is_closing():
+                self._close(connection)
+            elif connection.keep_alive or not connection.idle_since:
+                return connection
+            else:  # bytes came that nobody asked for
+                self._close(connection)
+        return None
+
+    async def _connect(self) -> Connection:
+        handle = await self._connector.connect(self._template, [], self._connect_timeout)
+        connection = Connection(self, handle, handle.transport)
+        connection.transport.set_protocol(connection)
+        self.opened += 1
+        return connection
+
+    async def _send_late(self, record: Record, request: bytes) -> None:
+        started = now_ns()
+        try:
+            connection = await self._connect()
+        except (OSError, asyncio.TimeoutError, ssl.SSLError, ValueError) as error:
+            self._fail(record, _connect_outcome(error), str(error) or type(error).__name__)
+        except asyncio.CancelledError as cancelled:
+            self._fail(record, Outcome.CANCELLED, str(cancelled))
+        else:
+            record.connect_ns = now_ns() - started
+            self._active.add(connection)
+            connection.send(request, record)
+
+    def _fail(self, record: Record, outcome: Outcome, detail: str) -> None:
+        record.outcome, record.detail, record.closed = outcome, detail, now_ns()
+        self.on_end(record)
+
+    def _close(self, connection: Connection) -> None:
+        """Give the connection back to aiohttp as one that must not be pooled, and close it."""
+        if connection.handle.protocol is not None:
+            if not connection.lost:
+                connection.transport.set_protocol(connection.handle.protocol)
+            connection.handle.close()
+
+    # -- ends that are not the server's ------------------------------------------------------------------
+
+    def _abandon(self, connection: Connection, outcome: Outcome, detail: str) -> None:
+        connection.abandon(outcome, detail, now_ns())
+        self.ended(connection)
+
+    def _sweep(self) -> None:
+        at_ns = now_ns()
+        for connection in [c for c in self._active if self.timeouts.passed(c.record, at_ns)]:
+            outcome = self.timeouts.passed(connection.record, at_ns)
+            assert outcome is not None
+            self._abandon(connection, outcome, f"no {'token' if outcome != Outcome.TIMEOUT else 'end'} in time")
+        self._sweeper = asyncio.get_running_loop().call_later(self.timeouts.sweep_s, self._sweep)
+
+    async def _read(self, connection: Connection, handler: Any) -> None:
+        error = None
+        try:
+            _, payload = await handler.read()
+            async for data in payload.iter_any():
+                connection.feed_body(data, now_ns())
+                if connection.complete:
+                    break
+        except asyncio.CancelledError:
+            return  # abandoned: the record has its outcome already
+        except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
+            error = str(failure) or type(failure).__name__
+        if not connection.complete:
+            connection.eof(now_ns(), error)
+        connection.lost = True
+        if connection in self._active:
+            self.ended(connection)
+
+
+def _connect_outcome(error: BaseException) -> Outcome:
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return Outcome.DNS_ERROR
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return Outcome.TLS_ERROR
+        case asyncio.TimeoutError():
+            return Outcome.CONNECT_TIMEOUT
+        case aiohttp.ClientConnectionError() | OSError():
+            return Outcome.REFUSED
+    return Outcome.CLIENT_ERROR

@@ -1,0 +1,52 @@
+# cython: language_level=3
+from libc.stdint cimport int64_t
+
+cdef struct Bytes:
+    char *data
+    Py_ssize_t size
+    Py_ssize_t room
+
+
+cdef class Record:
+    cdef public object outcome, detail, finish_reason
+    cdef public int64_t index, input_tokens, output_tokens
+    cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
+    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
+    cdef public int64_t content_events, reasoning_events, other_events
+    cdef public int status
+    cdef public bint reused, done_seen, by_reader
+    cdef int64_t *stamps_ns
+    cdef readonly Py_ssize_t events
+    cdef Py_ssize_t stamps_room
+    cdef int stamp(self, int64_t at_ns) except -1
+
+
+cdef class Response:
+    cdef public Record record
+    cdef readonly bint complete, keep_alive, wants_reader
+    cdef readonly int64_t keep_alive_ns
+    cdef int phase
+    cdef bint streamed, skip_lf, has_data, first_line
+    cdef int64_t left
+    cdef int64_t at_ns
+    cdef Bytes head, line, event, body
+    cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef int _head(self, const char *p, Py_ssize_t n) except -1
+    cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1
+    cdef int _start_body(self) except -1
+    cdef int _chunk_line(self) except -1
+    cdef int _body(self, const char *p, Py_ssize_t n) except -1
+    cdef int _lines(self, const char *p, Py_ssize_t n) except -1
+    cdef int _line(self, const char *p, Py_ssize_t n) except -1
+    cdef int _event(self, const char *p, Py_ssize_t n) except -1
+    cdef int _event_slowly(self, bytes payload) except -1
+    cdef int _token(self, int kinds) except -1
+    cdef int _fail(self, object outcome, object detail) except -1
+    cdef int _end(self) except -1
+    cdef int _finish(self) except -1
+
+
+cdef class Connection(Response):
+    cdef public object transport, owner, handle
+    cdef public int64_t idle_since
+    cdef public bint lost

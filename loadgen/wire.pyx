@@ -1,0 +1,581 @@
+# cython: language_level=3
+"""The wire: HTTP/1.1 responses and server-sent events in, stamps and an Outcome out.
+
+`Response` is a bytes-in seam without I/O: it is fed what a socket gave and when, in any slices, and fills
+one `Record`. `Connection` is the same thing as an asyncio protocol, which takes the stamp as the first
+thing it does with the bytes.
+"""
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcpy
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from loadgen.clock cimport now_ns
+from loadgen.histogram cimport Histogram
+from loadgen.scan cimport CONTENT, REASONING, Delta, scan_event
+
+from loadgen import deltas
+from loadgen.outcomes import Outcome
+
+cdef extern from "strings.h" nogil:
+    int strncasecmp(const char *, const char *, size_t)
+
+cdef extern from "string.h" nogil:
+    void *memmem(const void *, size_t, const void *, size_t)
+
+MAX_HEAD = 64 * 1024
+MAX_LINE = 64 * 1024 * 1024
+MAX_SAMPLE = 1024
+cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
+cdef int64_t max_chunk = 1 << 40
+
+cdef enum Phase:
+    IDLE          # no request under way
+    HEAD          # status line and headers
+    LENGTH        # a body of known length
+    UNTIL_CLOSE   # a body that ends with the connection
+    CHUNK_SIZE    # the line before a chunk
+    CHUNK         # inside a chunk
+    CHUNK_END     # the line end after a chunk
+    TRAILER       # header lines after the last chunk
+    READER        # aiohttp's reader has taken over
+    ENDED
+
+
+cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
+    cdef char *grown
+    cdef Py_ssize_t room
+    if to.size + n > to.room:
+        room = max(to.size + n, 2 * to.room, 256)
+        grown = <char *>realloc(to.data, room)
+        if grown == NULL:
+            raise MemoryError()
+        to.data, to.room = grown, room
+    memcpy(to.data + to.size, p, n)
+    to.size += n
+    return 0
+
+
+cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
+    return n == name_len and strncasecmp(p, name, n) == 0
+
+
+cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n - word_len + 1):
+        if strncasecmp(p + i, word, word_len) == 0:
+            return True
+    return False
+
+
+cdef class Record:
+    """Everything known about one scheduled request. Stamps are CLOCK_MONOTONIC ns, 0 where it did not happen.
+
+    due: when the schedule wanted it sent. ready: when a slot under the concurrency cap was free for it.
+    sent: when its bytes were handed to the transport. connect_ns: how long opening a connection took, 0 when
+    one was at hand. first_byte, first_token, first_answer (content, not reasoning), last_token, closed (the
+    end of the response). events: token-bearing events. Token counts are the server's, -1 where not told;
+    input_tokens and output_tokens are what was planned.
+    """
+
+    def __cinit__(self):
+        self.stamps_ns = NULL
+
+    def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
+        self.index = index
+        self.input_tokens, self.output_tokens = input_tokens, output_tokens
+        self.due = due
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = -1
+
+    def __dealloc__(self):
+        free(self.stamps_ns)
+
+    cdef int stamp(self, int64_t at_ns) except -1:
+        cdef int64_t *grown
+        cdef Py_ssize_t room
+        if self.events == self.stamps_room:
+            room = max(2 * self.stamps_room, min(max(self.output_tokens, 8), 512))
+            grown = <int64_t *>realloc(self.stamps_ns, room * sizeof(int64_t))
+            if grown == NULL:
+                raise MemoryError()
+            self.stamps_ns, self.stamps_room = grown, room
+        self.stamps_ns[self.events] = at_ns
+        self.events += 1
+        return 0
+
+    def fold(
+        self,
+        Histogram token_gaps not None,
+        Histogram event_gaps not None,
+        int64_t[::1] bins,
+        int64_t start_ns,
+        int64_t bin_ns,
+        int64_t tokens,
+    ):
+        """Add the gaps between token-bearing events to the histograms, and `tokens` to `bins`.
+
+        `tokens` are spread evenly, in whole tokens, over the events: the best that can be said when only the
+        sum is known. A gap before an event of k tokens counts once in `event_gaps` (ICL) and as k gaps of a
+        k-th in `token_gaps` (ITL). bins: tokens per `bin_ns` since `start_ns`, reaching to the last token.
+        Returns how many of the token gaps were so imputed.
+        """
+        cdef Py_ssize_t i, bin
+        cdef int64_t gap, share, due = 0, given = 0, imputed = 0
+        for i in range(self.events):
+            due = tokens * (i + 1) // self.events
+            share, given = due - given, due
+            bin = (self.stamps_ns[i] - start_ns) // bin_ns
+            bins[max(0, min(bin, bins.shape[0] - 1))] += share
+            if i > 0:
+                gap = self.stamps_ns[i] - self.stamps_ns[i - 1]
+                event_gaps.add(gap, 1)
+                share = max(share, 1)
+                token_gaps.add(gap // share, share)
+                imputed += share if share > 1 else 0
+        return imputed
+
+    @property
+    def stamps(self):
+        """The stamps of the token-bearing events, ns, in order."""
+        return [self.stamps_ns[i] for i in range(self.events)]
+
+    def __repr__(self):
+        return f"<Record {self.index} {self.outcome or 'open'} status={self.status} events={self.events}>"
+
+
+cdef class Response:
+    """Reads one response at a time into a Record.
+
+    complete: the response has ended and the record has its outcome. keep_alive: the connection may carry
+    another request, for `keep_alive_ns` from now where the server said so (0: it did not). wants_reader: the
+    body is encoded in a way that is left to aiohttp's reader; feed it the bytes of `raw()`.
+    """
+
+    def __dealloc__(self):
+        free(self.head.data)
+        free(self.line.data)
+        free(self.event.data)
+        free(self.body.data)
+
+    def begin(self, Record record not None):
+        """Expect the response to a request just sent, to be told in `record`."""
+        self.record = record
+        self.phase = HEAD
+        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
+        self.keep_alive = self.first_line = True
+        self.keep_alive_ns = 0
+        self.left = -1
+        self.head.size = self.line.size = self.event.size = self.body.size = 0
+
+    def feed(self, bytes data not None, int64_t at_ns):
+        """Take the next bytes of the connection, which arrived at `at_ns`."""
+        self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
+
+    def feed_body(self, bytes data not None, int64_t at_ns):
+        """Take the next bytes of a body whose framing and encoding aiohttp's reader has undone."""
+        self.at_ns = at_ns
+        self._body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+    def raw(self):
+        """All bytes of a response that `wants_reader`, as they came."""
+        return self.head.data[:self.head.size]
+
+    def eof(self, int64_t at_ns, str error=None):
+        """The connection has ended (`error`: by a reset), or aiohttp's reader has come to the end of the body."""
+        self.at_ns = at_ns
+        self.keep_alive = False
+        if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
+            self._end()
+        elif self.phase == HEAD and self.head.size == 0 and self.record.first_byte == 0:
+            self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
+        elif self.phase == HEAD:
+            self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
+        elif self.phase != IDLE and self.phase != ENDED:
+            if self.record.status != 200:
+                self._end()  # the status is the outcome, however its body ended
+            else:
+                self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
+
+    def abandon(self, outcome, detail, int64_t at_ns):
+        """End the response from our side (a timeout, an interrupt)."""
+        self.at_ns = at_ns
+        self.keep_alive = False
+        if self.phase != IDLE and self.phase != ENDED:
+            self._fail(outcome, detail)
+
+    cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
+        cdef Py_ssize_t k
+        cdef const char *q
+        self.at_ns = at_ns
+        if n > 0 and self.phase == HEAD and self.record.first_byte == 0:
+            self.record.first_byte = at_ns
+        while n > 0:
+            if self.phase == CHUNK or self.phase == LENGTH:
+                k = min(n, self.left)
+                self.left -= k
+                self._body(p, k)
+                p += k
+                n -= k
+                if self.left == 0 and self.phase == CHUNK:
+                    self.phase = CHUNK_END
+                elif self.left == 0 and self.phase == LENGTH:
+                    self._end()
+            elif self.phase == CHUNK_SIZE or self.phase == CHUNK_END or self.phase == TRAILER:
+                q = <const char *>memchr(p, b"\n", n)
+                k = n if q == NULL else q + 1 - p
+                if self.head.size + k > max_head:
+                    return self._fail(Outcome.PROTOCOL_ERROR, "chunk header too long")
+                append(&self.head, p, k)
+                p += k
+                n -= k
+                if q != NULL:
+                    self._chunk_line()
+            elif self.phase == HEAD:
+                k = self._head(p, n)
+                p += k
+                n -= k
+            elif self.phase == UNTIL_CLOSE:
+                self._body(p, n)
+                return 0
+            elif self.phase == READER:
+                append(&self.head, p, n)
+                return 0
+            else:  # bytes that no request asked for: this connection cannot be trusted with another
+                self.keep_alive = False
+                return 0
+        return 0
+
+    cdef int _head(self, const char *p, Py_ssize_t n) except -1:
+        """Collect the head; once it is whole, read it. Returns how many of the n bytes it took."""
+        cdef Py_ssize_t before = self.head.size, seen = max(0, before - 3)
+        cdef const char *end
+        cdef const char *line
+        cdef const char *eol
+        cdef const char *colon
+        cdef const char *value
+        cdef Py_ssize_t taken
+        append(&self.head, p, n)
+        end = <const char *>memmem(self.head.data + seen, self.head.size - seen, b"\r\n\r\n", 4)
+        if end == NULL:
+            if self.head.size > max_head:
+                self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
+            return n
+        line = self.head.data
+        eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
+        if eol - line < 12 or strncasecmp(line, b"HTTP/1.", 7) != 0 or line[8] != b" ":
+            self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP/1 response")
+            return n
+        self.keep_alive = line[7] != b"0"
+        if not (b"1" <= line[9] <= b"9" and b"0" <= line[10] <= b"9" and b"0" <= line[11] <= b"9"):
+            self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP status")
+            return n
+        self.record.status = (line[9] - 48) * 100 + (line[10] - 48) * 10 + (line[11] - 48)
+        self.streamed = True
+        while eol < end:
+            line = eol + 2
+            eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
+            colon = <const char *>memchr(line, b":", eol - line)
+            if colon == NULL:
+                self._fail(Outcome.PROTOCOL_ERROR, "a header line without a colon")
+                return n
+            value = colon + 1
+            while value < eol and (value[0] == b" " or value[0] == b"\t"):
+                value += 1
+            self._header(line, colon - line, value, eol - value)
+            if self.phase == ENDED:
+                return n
+        taken = <Py_ssize_t>(end + 4 - self.head.data) - before
+        if self.record.status < 200:  # an interim response: the real one follows
+            self.head.size = 0
+            self.keep_alive = True
+            return taken
+        self._start_body()
+        return n if self.phase == READER else taken
+
+    cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1:
+        cdef int64_t number = 0
+        cdef Py_ssize_t i
+        if is_name(name, name_len, b"content-length", 14):
+            for i in range(n):
+                if not b"0" <= value[i] <= b"9" or i > 15:
+                    return self._fail(Outcome.PROTOCOL_ERROR, "Content-Length is no number")
+                number = number * 10 + (value[i] - 48)
+            if self.left == -1:
+                self.left = number
+        elif is_name(name, name_len, b"transfer-encoding", 17):
+            if is_name(value, n, b"chunked", 7):
+                self.left = -2
+            elif not is_name(value, n, b"identity", 8):
+                self.wants_reader = True
+        elif is_name(name, name_len, b"content-encoding", 16):
+            self.wants_reader = self.wants_reader or not is_name(value, n, b"identity", 8)
+        elif is_name(name, name_len, b"content-type", 12):
+            self.streamed = not mentions(value, n, b"json", 4)
+        elif is_name(name, name_len, b"connection", 10):
+            if mentions(value, n, b"close", 5):
+                self.keep_alive = False
+            elif mentions(value, n, b"keep-alive", 10):
+                self.keep_alive = True
+        elif is_name(name, name_len, b"keep-alive", 10):
+            for i in range(n - 8):
+                if strncasecmp(value + i, b"timeout=", 8) == 0:
+                    i += 8
+                    while i < n and b"0" <= value[i] <= b"9" and number < 1000000:
+                        number = number * 10 + (value[i] - 48)
+                        i += 1
+                    self.keep_alive_ns = number * 1000000000
+                    break
+        return 0
+
+    cdef int _start_body(self) except -1:
+        if self.wants_reader:
+            self.phase = READER
+            return 0
+        self.head.size = 0
+        if self.record.status == 204 or self.record.status == 304 or self.left == 0:
+            return self._end()
+        if self.left == -2:
+            self.phase = CHUNK_SIZE
+        elif self.left > 0:
+            self.phase = LENGTH
+        else:
+            self.phase = UNTIL_CLOSE
+            self.keep_alive = False
+        return 0
+
+    cdef int _chunk_line(self) except -1:
+        cdef char *p = self.head.data
+        cdef Py_ssize_t n = self.head.size - 1, i = 0
+        cdef int64_t size = 0
+        cdef int digit
+        if n > 0 and p[n - 1] == b"\r":
+            n -= 1
+        self.head.size = 0
+        if self.phase == TRAILER:
+            return self._end() if n == 0 else 0
+        if self.phase == CHUNK_END:
+            if n > 0:
+                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk is longer than its size")
+            self.phase = CHUNK_SIZE
+            return 0
+        while i < n and p[i] != b";" and p[i] != b" ":
+            if b"0" <= p[i] <= b"9":
+                digit = p[i] - 48
+            elif b"a" <= (p[i] | 32) <= b"f":
+                digit = (p[i] | 32) - 87
+            else:
+                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is no hexadecimal number")
+            size = size * 16 + digit
+            if size > max_chunk:
+                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is out of range")
+            i += 1
+        if i == 0:
+            return self._fail(Outcome.PROTOCOL_ERROR, "a chunk without a size")
+        self.left = size
+        self.phase = CHUNK if size > 0 else TRAILER
+        return 0
+
+    cdef int _body(self, const char *p, Py_ssize_t n) except -1:
+        if self.phase == ENDED:
+            return 0
+        if self.record.status != 200:
+            return append(&self.body, p, min(n, max_sample - self.body.size))
+        if self.streamed:
+            return self._lines(p, n)
+        if self.body.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
+        return append(&self.body, p, n)
+
+    cdef int _lines(self, const char *p, Py_ssize_t n) except -1:
+        """Cut the body into lines that end with LF, CR or CRLF."""
+        cdef const char *lf
+        cdef const char *cr
+        cdef const char *eol
+        while n > 0 and self.phase != ENDED:
+            if self.skip_lf:
+                self.skip_lf = False
+                if p[0] == b"\n":
+                    p += 1
+                    n -= 1
+                    continue
+            lf = <const char *>memchr(p, b"\n", n)
+            cr = <const char *>memchr(p, b"\r", n if lf == NULL else lf - p)
+            eol = lf if cr == NULL else cr
+            if eol == NULL:
+                if self.line.size + n > max_line:
+                    return self._fail(Outcome.PROTOCOL_ERROR, "an event line without end")
+                return append(&self.line, p, n)
+            if self.line.size:
+                append(&self.line, p, eol - p)
+                self._line(self.line.data, self.line.size)
+                self.line.size = 0
+            else:
+                self._line(p, eol - p)
+            self.skip_lf = eol == cr
+            n -= eol + 1 - p
+            p = eol + 1
+        return 0
+
+    cdef int _line(self, const char *p, Py_ssize_t n) except -1:
+        if self.first_line:
+            self.first_line = False
+            if n >= 3 and p[:3] == b"\xef\xbb\xbf":
+                p += 3
+                n -= 3
+        if n == 0:
+            if self.has_data:
+                self.has_data = False
+                self._event(self.event.data, self.event.size)
+                self.event.size = 0
+            return 0
+        if n < 5 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or p[4] != b":":
+            return 0  # a comment, a ping, or a field that carries no token
+        p += 5
+        n -= 5
+        if n > 0 and p[0] == b" ":
+            p += 1
+            n -= 1
+        if self.has_data:
+            append(&self.event, b"\n", 1)
+        self.has_data = True
+        return append(&self.event, p, n)
+
+    cdef int _event(self, const char *p, Py_ssize_t n) except -1:
+        cdef Delta delta
+        cdef Record record = self.record
+        if record.done_seen or n == 0:
+            return 0
+        if n == 6 and p[:6] == b"[DONE]":
+            record.done_seen = True
+            return 0
+        if not scan_event(p, n, &delta):
+            return self._event_slowly(p[:n])
+        if delta.kinds:
+            self._token(delta.kinds)
+        if delta.finish != NULL:
+            record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
+        if delta.has_usage:
+            if delta.prompt_tokens >= 0:
+                record.prompt_tokens = delta.prompt_tokens
+            if delta.completion_tokens >= 0:
+                record.completion_tokens = delta.completion_tokens
+            if delta.cached_tokens >= 0:
+                record.cached_tokens = delta.cached_tokens
+        return 0
+
+    cdef int _event_slowly(self, bytes payload) except -1:
+        cdef Record record = self.record
+        try:
+            delta = deltas.parse(payload)
+        except ValueError as wrong:
+            sample = payload[:200].decode("utf-8", "replace")
+            return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
+        if delta.error is not None:
+            return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
+        if delta.kinds:
+            self._token(delta.kinds)
+        record.finish_reason = delta.finish_reason or record.finish_reason
+        if delta.prompt_tokens >= 0:
+            record.prompt_tokens = delta.prompt_tokens
+        if delta.completion_tokens >= 0:
+            record.completion_tokens = delta.completion_tokens
+        if delta.cached_tokens >= 0:
+            record.cached_tokens = delta.cached_tokens
+        return 0
+
+    cdef int _token(self, int kinds) except -1:
+        cdef Record record = self.record
+        if record.first_token == 0:
+            record.first_token = self.at_ns
+        record.last_token = self.at_ns
+        if kinds & CONTENT:
+            record.content_events += 1
+            if record.first_answer == 0:
+                record.first_answer = self.at_ns
+        elif kinds & REASONING:
+            record.reasoning_events += 1
+        else:
+            record.other_events += 1
+        return record.stamp(self.at_ns)
+
+    cdef int _fail(self, object outcome, object detail) except -1:
+        self.record.outcome, self.record.detail = outcome, detail
+        self.keep_alive = False
+        return self._finish()
+
+    cdef int _end(self) except -1:
+        """The response is whole: what has it been?"""
+        cdef Record record = self.record
+        if record.status != 200:
+            sample = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
+            record.outcome, record.detail = Outcome.STATUS, sample
+            return self._finish()
+        if not self.streamed and self.body.size:
+            self._event_slowly(self.body.data[:self.body.size])
+        elif self.line.size or self.has_data:  # a last event that no blank line ends
+            if self.line.size:
+                self._line(self.line.data, self.line.size)
+            self._line(NULL, 0)
+        if self.phase == ENDED:
+            return 0
+        if record.events == 0:
+            record.outcome, record.detail = Outcome.EMPTY, "the response has no token"
+        elif record.finish_reason is None:
+            record.outcome, record.detail = Outcome.TRUNCATED, "the stream ended without a finish reason"
+        else:
+            record.outcome = Outcome.OK
+        return self._finish()
+
+    cdef int _finish(self) except -1:
+        self.phase = ENDED
+        self.complete = True
+        self.record.closed = self.at_ns
+        return 0
+
+
+cdef class Connection(Response):
+    """A connection as asyncio's protocol: stamps what arrives and tells its owner when a response has ended.
+
+    The owner has `ended(connection)`, called once per response, `reader(connection, data)`, called with the
+    bytes of a response that wants aiohttp's reader, and `dropped(connection)`, called when the peer or the
+    network has ended the connection.
+    """
+
+    def __init__(self, owner, handle, transport):
+        self.owner, self.handle, self.transport = owner, handle, transport
+
+    def send(self, bytes request not None, Record record not None):
+        """Write a whole request and expect its response."""
+        self.begin(record)
+        record.sent = now_ns()
+        self.transport.write(request)
+
+    def data_received(self, bytes data not None):
+        cdef int64_t at_ns = now_ns()
+        cdef bint was_complete = self.complete
+        self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
+        if self.wants_reader and self.phase == READER:
+            self.owner.reader(self)
+        elif self.complete and not was_complete:
+            self.owner.ended(self)
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def eof_received(self):
+        return False
+
+    def connection_lost(self, exc):
+        cdef bint was_open = self.phase != IDLE and not self.complete
+        self.lost = True
+        self.keep_alive = False
+        if was_open:
+            self.eof(now_ns(), None if exc is None else str(exc) or type(exc).__name__)
+        self.owner.dropped(self, exc)
+        if was_open:
+            self.owner.ended(self)
+
+    def pause_writing(self):
+        pass
+
+    def resume_writing(self):
+        pass

@@ -1,0 +1,66 @@
+"""Worker: a process that measures one job in its own event loop and draws nothing.
+
+`python -m loadgen.worker` reads a line with a Job, then lines `stop REASON` and `abort REASON`. It answers with
+messages: Progress several times a second, and at the end a Measured, or the error that stopped it.
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+from loadgen import messages
+from loadgen.errors import LoadgenError
+from loadgen.measurement import Job, Measurement
+
+PROGRESS_S = 0.25
+
+
+async def work(job: Job, commands: asyncio.StreamReader) -> Any:
+    """Carry out a job; returns what is to be told at the end."""
+    measurement = Measurement(job)
+    helpers = [asyncio.create_task(_obey(measurement, commands)), asyncio.create_task(_tell_progress(measurement))]
+    try:
+        return await measurement.run()
+    except LoadgenError as error:
+        return error
+    finally:
+        for helper in helpers:
+            helper.cancel()
+
+
+async def _obey(measurement: Measurement, commands: asyncio.StreamReader) -> None:
+    while line := await commands.readline():
+        word, _, reason = line.decode().strip().partition(" ")
+        (measurement.abort if word == "abort" else measurement.stop)(reason)
+    measurement.abort("the process that started the run has gone")
+
+
+async def _tell_progress(measurement: Measurement) -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        tell(measurement.progress())
+
+
+def tell(message: Any) -> None:
+    """Send a message to the process that started this one."""
+    sys.stdout.buffer.write(messages.encode(message))
+    sys.stdout.buffer.flush()
+
+
+async def main() -> None:
+    """Carry out the job on standard input."""
+    # Imported while others still get ready: aiohttp takes a third of a second.
+    import aiohttp  # noqa: F401
+
+    commands = asyncio.StreamReader(limit=1 << 24)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    line = await commands.readline()
+    if line:
+        tell(await work(messages.decode(line), commands))
+
+
+if __name__ == "__main__":
+    import uvloop
+
+    uvloop.run(main())

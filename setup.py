@@ -1,0 +1,43 @@
+"""Build the compiled core.
+
+Everything else about the package stands in pyproject.toml. Switches (environment variables):
+LOADGEN_DEBUG=1 keeps assertions and symbols, LOADGEN_SANITIZE=1 builds with the address and
+undefined-behaviour sanitizers, LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
+"""
+
+import os
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+
+def switched(name: str) -> bool:
+    """Whether the environment variable `name` is set to something other than 0."""
+    return os.environ.get(name, "0") not in ("", "0")
+
+
+debug, sanitize = switched("LOADGEN_DEBUG"), switched("LOADGEN_SANITIZE")
+compile_args = ["-O2", "-g"] if not debug else ["-O0", "-g3"]
+link_args: list[str] = []
+if sanitize:
+    compile_args += ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+    link_args += ["-fsanitize=address,undefined"]
+
+extensions = [
+    Extension(
+        f"loadgen.{name}",
+        [f"loadgen/{name}.pyx"],
+        extra_compile_args=compile_args,
+        extra_link_args=link_args,
+        define_macros=[] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
+    )
+    for name in ("histogram", "wire", "emit")
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        annotate=switched("LOADGEN_ANNOTATE"),
+        compiler_directives={"language_level": "3", "boundscheck": False, "wraparound": False, "cdivision": True},
+    )
+)

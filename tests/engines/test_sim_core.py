@@ -1,0 +1,99 @@
+"""The engine core against the real clock: no drift, and honest about overruns."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from loadgen.emit import Words
+from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.questions import Question, parse_question
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.shapes import COMPLETION, Writer
+
+SETTINGS = SimSettings(step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0)
+
+
+class Client:
+    """Nobody: answers report to the test instead."""
+
+    transport: asyncio.Transport
+    keep_alive = True
+
+    def answered(self) -> None:
+        """Unused."""
+
+
+class Timed(Answer):
+    """An answer that notes when it is delivered, after doing what the test wants done then."""
+
+    def __init__(self, question: Question, deliver: Callable[[], None] = lambda: None) -> None:
+        super().__init__(Client(), question, Writer(COMPLETION, "x", 0, '"sim"'), Words(["a"]))
+        self.deliver, self.done, self.finished_ns = deliver, asyncio.Event(), 0
+
+    def start(self) -> None:
+        self.deliver()
+
+    def finish(self) -> None:
+        self.finished_ns = time.monotonic_ns()
+        self.done.set()
+
+
+def question(tokens: int) -> Question:
+    return parse_question({"prompt": "a", "max_tokens": tokens}, COMPLETION, SETTINGS, seed=1)
+
+
+async def test_steps_do_not_drift() -> None:
+    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    answer = Timed(question(200))
+    core.submit(answer)
+    await answer.done.wait()
+    core.close()
+    planned_ns = answer.ready_ns + 200 * 1_000_000
+    late_ns = answer.finished_ns - planned_ns - core.metrics.step_overrun_s * 1e9
+    assert 0 <= late_ns < 20_000_000
+    assert answer.ready_ns - answer.arrival_ns == 3_000_000
+    assert core.metrics.steps == 200
+
+
+async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -> None:
+    def dawdle() -> None:
+        end = time.monotonic_ns() + 5_000_000
+        while time.monotonic_ns() < end:
+            pass
+
+    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    answer = Timed(question(2), dawdle)
+    core.submit(answer)
+    await answer.done.wait()
+    core.close()
+    assert core.metrics.step_overrun_s >= 0.004
+    assert answer.finished_ns - answer.ready_ns >= 6_000_000
+
+
+async def test_an_idle_core_steps_no_more_and_wakes_for_the_next_request() -> None:
+    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    for steps in (1, 2, 3):
+        answer = Timed(question(1))
+        core.submit(answer)
+        await answer.done.wait()
+        assert core.metrics.steps == steps
+    core.close()
+
+
+@pytest.mark.parametrize("delivered", [False, True])
+async def test_an_aborted_answer_leaves_the_engine(delivered: bool) -> None:
+    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    started = asyncio.Event()
+    aborted, other = Timed(question(1000), started.set), Timed(question(2))
+    core.submit(aborted)
+    if delivered:
+        await started.wait()
+    core.abort(aborted)
+    core.submit(other)
+    await other.done.wait()
+    assert core.scheduler.running == core.scheduler.waiting == core.scheduler.kv_tokens == 0
+    assert core.metrics.finished == {"stop": 0, "length": 1, "abort": 1}
+    core.close()

@@ -1,0 +1,214 @@
+"""The write path: order, backpressure, slow and vanished readers."""
+
+import asyncio
+import contextlib
+import json
+import re
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import uvloop
+
+from loadgen.emit import Stream, Words, emit
+
+WORDS = Words(["alpha", "be", "gammaray"])
+HEAD, TAIL = b'data: {"t":"', b'"}\n\n'
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A server-side transport, the raw socket at its other end, and whether the transport has ended."""
+
+    transport: asyncio.Transport
+    peer: socket.socket
+    lost: asyncio.Event
+
+    async def receive_all(self) -> bytes:
+        """Everything until the other side closes."""
+        loop, received = asyncio.get_running_loop(), b""
+        while data := await loop.sock_recv(self.peer, 1 << 20):
+            received += data
+        return received
+
+
+class Lost(asyncio.Protocol):
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost.set()
+
+
+@contextlib.asynccontextmanager
+async def connected() -> AsyncIterator[Pair]:
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as peer:
+        accepted, _ = listener.accept()
+        peer.setblocking(False)
+        accepted.setblocking(False)
+        transport, protocol = await loop.connect_accepted_socket(Lost, accepted)
+        pair = Pair(transport, peer, protocol.lost)
+        try:
+            yield pair
+        finally:
+            transport.abort()
+            await pair.lost.wait()
+
+
+def on_both_loops(scenario: Callable[[Pair], Awaitable[None]]) -> Callable[..., None]:
+    """Make a test of `scenario` that runs on asyncio's own loop and on uvloop."""
+
+    @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+    def test(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+        async def run() -> None:
+            async with connected() as pair:
+                await scenario(pair)
+
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(run())
+
+    return test
+
+
+def stream(pair: Pair, seed: int = 1, **options: Any) -> Stream:
+    return Stream(pair.transport, WORDS, seed, HEAD, TAIL, **options)
+
+
+def chunks(data: bytes) -> list[bytes]:
+    """Undo the chunking, strictly."""
+    found = []
+    while data:
+        size, _, rest = data.partition(b"\r\n")
+        assert re.fullmatch(rb"[1-9a-f][0-9a-f]*", size)
+        length = int(size, 16)
+        assert rest[length : length + 2] == b"\r\n"
+        found.append(rest[:length])
+        data = rest[length + 2 :]
+    return found
+
+
+def tokens(data: bytes) -> list[str]:
+    """The token of each event."""
+    return [json.loads(chunk.removeprefix(b"data: "))["t"] for chunk in chunks(data)]
+
+
+@on_both_loops
+async def test_each_token_is_one_event_in_one_chunk(pair: Pair) -> None:
+    stream(pair).write(tokens=5)
+    pair.transport.close()
+    received = tokens(await pair.receive_all())
+    assert len(received) == 5
+    assert "".join(received) == WORDS.text(1, 5)
+
+
+@on_both_loops
+async def test_emitting_writes_one_token_to_each_stream_and_skips_none(pair: Pair) -> None:
+    one, other = stream(pair, seed=1), stream(pair, seed=2)
+    for _ in range(3):
+        emit([one, None, other])
+    assert (one.tokens, other.tokens) == (3, 3)
+    pair.transport.close()
+    received = tokens(await pair.receive_all())
+    assert "".join(received[0::2]) == WORDS.text(1, 3)
+    assert "".join(received[1::2]) == WORDS.text(2, 3)
+
+
+@on_both_loops
+async def test_pieces_before_and_after_go_out_as_they_are(pair: Pair) -> None:
+    stream(pair).write(b"<", 1, b">")
+    pair.transport.close()
+    received = await pair.receive_all()
+    assert received[:1] + received[-1:] == b"<>"
+    assert len(tokens(received[1:-1])) == 1
+
+
+@on_both_loops
+async def test_reasoning_comes_first_and_each_part_begins_without_a_space(pair: Pair) -> None:
+    stream(pair, reasoning_head=b'data: {"t":"!', reasoning_tokens=2).write(tokens=5)
+    pair.transport.close()
+    received = tokens(await pair.receive_all())
+    assert [each[0] for each in received[:2]] == ["!", "!"]
+    assert "".join(each[1:] for each in received[:2]) == WORDS.text(1, 2)
+    assert "".join(received[2:]) == WORDS.text(1, 3, skip=2)
+
+
+@on_both_loops
+async def test_what_an_earlier_response_left_in_the_transport_goes_first(pair: Pair) -> None:
+    pair.transport.write(b"first" * 1_000_000)
+    stream(pair, limit=8 << 20).write(b"second")
+    pair.transport.close()
+    assert (await pair.receive_all()) == b"first" * 1_000_000 + b"second"
+
+
+@on_both_loops
+async def test_a_reader_that_pauses_gets_everything_in_order(pair: Pair) -> None:
+    paused = stream(pair, limit=64 << 20)
+    buffered = 0
+    for _ in range(200):
+        paused.write(tokens=1000)
+        buffered = max(buffered, pair.transport.get_write_buffer_size())
+    assert buffered > 0
+    pair.transport.close()
+    received = tokens(await pair.receive_all())
+    assert len(received) == 200_000
+    assert "".join(received) == WORDS.text(1, 200_000)
+
+
+@on_both_loops
+async def test_after_a_pause_the_socket_is_written_directly_again(pair: Pair) -> None:
+    paused = stream(pair, limit=64 << 20)
+    while not pair.transport.get_write_buffer_size():
+        paused.write(tokens=1000)
+    loop, received = asyncio.get_running_loop(), b""
+    while pair.transport.get_write_buffer_size():
+        received += await loop.sock_recv(pair.peer, 1 << 20)
+    before = paused.tokens
+    paused.write(tokens=1)
+    assert pair.transport.get_write_buffer_size() == 0
+    pair.transport.close()
+    received += await pair.receive_all()
+    assert "".join(tokens(received)) == WORDS.text(1, before + 1)
+
+
+@on_both_loops
+async def test_a_reader_that_never_reads_is_cut_at_the_limit(pair: Pair) -> None:
+    slow = stream(pair, limit=100_000)
+    for _ in range(20_000):
+        slow.write(tokens=100)
+        if slow.cut:
+            break
+    assert slow.cut
+    await pair.lost.wait()
+    written = slow.tokens
+    emit([slow])
+    slow.write(b"more")
+    assert slow.tokens == written
+
+
+@on_both_loops
+async def test_a_reader_that_has_gone_ends_the_connection(pair: Pair) -> None:
+    gone = stream(pair)
+    pair.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    pair.peer.close()
+    for _ in range(3):
+        emit([gone])
+    await pair.lost.wait()
+    assert not gone.cut
+
+
+@on_both_loops
+async def test_a_closed_stream_writes_nothing(pair: Pair) -> None:
+    closed = stream(pair)
+    closed.close()
+    closed.write(b"x", 1)
+    emit([closed])
+    assert closed.tokens == 0
+
+
+def test_words_that_would_need_escaping_are_refused() -> None:
+    for words in ([], ["a b"], ['"'], ["é"], [""]):
+        with pytest.raises(ValueError, match="ASCII letters"):
+            Words(words)

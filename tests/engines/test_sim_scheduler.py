@@ -1,0 +1,182 @@
+"""The cost model in virtual time: no clock, no socket."""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loadgen.engines.sim.scheduler import Limits, Progress, Scheduler, Sequence, Step, StepCosts
+from loadgen.engines.sim.settings import SimSettings
+
+MS = 1_000_000
+ROOMY = Limits(max_num_seqs=100, max_num_batched_tokens=1000, num_kv_tokens=10_000)
+COSTS = StepCosts(base_ns=8 * MS, prefill_ns_per_token=100, decode_ns_per_seq=500, kv_ns_per_token=1)
+
+
+def scheduler(limits: Limits = ROOMY, costs: StepCosts = COSTS) -> Scheduler[Sequence]:
+    return Scheduler(limits, costs)
+
+
+def steps(engine: Scheduler[Sequence], arrivals: Iterable[Sequence] = ()) -> Iterator[tuple[Step[Sequence], Progress[Sequence]]]:
+    """Run until nothing is left; `arrivals` are in order of `ready_ns` and come no earlier."""
+    coming = deque(arrivals)
+    now_ns = 0
+    while True:
+        while coming and coming[0].ready_ns <= now_ns:
+            engine.add(coming.popleft())
+        step = engine.plan(now_ns)
+        if step is not None:
+            yield step, engine.complete(step)
+            now_ns = step.end_ns
+        elif coming:
+            now_ns = coming[0].ready_ns
+        else:
+            return
+
+
+def test_a_lone_request_takes_one_prefill_step_and_a_decode_step_for_each_further_token() -> None:
+    engine = scheduler()
+    taken = list(steps(engine, [Sequence(prompt_tokens=10, output_tokens=3)]))
+    prefill = 8 * MS + 10 * 100 + 10
+    first_decode, second_decode = 8 * MS + 500 + 11, 8 * MS + 500 + 12
+    assert [step.end_ns - step.begin_ns for step, _ in taken] == [prefill, first_decode, second_decode]
+    assert [step.begin_ns for step, _ in taken[1:]] == [step.end_ns for step, _ in taken[:-1]]
+    assert [len(progress.started) for _, progress in taken] == [1, 0, 0]
+    assert [len(progress.finished) for _, progress in taken] == [0, 0, 1]
+
+
+def test_an_answer_of_one_token_finishes_with_its_prefill() -> None:
+    [(_, progress)] = steps(scheduler(), [Sequence(prompt_tokens=10, output_tokens=1)])
+    assert len(progress.finished) == 1
+    assert not progress.started
+
+
+def test_a_long_prompt_is_prefilled_in_chunks() -> None:
+    engine = scheduler()
+    taken = list(steps(engine, [Sequence(prompt_tokens=2500, output_tokens=1)]))
+    assert [step.prefill_tokens for step, _ in taken] == [1000, 1000, 500]
+    assert [len(progress.finished) for _, progress in taken] == [0, 0, 1]
+
+
+def test_decodes_come_before_prefill_and_share_the_step() -> None:
+    engine = scheduler(Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000))
+    short, long = Sequence(4, output_tokens=5), Sequence(20, output_tokens=1)
+    taken = list(steps(engine, [short, long]))
+    assert [(step.decodes, step.prefill_tokens) for step, _ in taken[:4]] == [(0, 10), (1, 9), (1, 5), (1, 0)]
+
+
+def test_sequences_start_in_the_order_they_came() -> None:
+    engine = scheduler(Limits(max_num_seqs=2, max_num_batched_tokens=64, num_kv_tokens=200))
+    sequences = [Sequence(length, output_tokens=3) for length in (150, 100, 10, 5, 120, 1)]
+    started = [each for _, progress in steps(engine, sequences) for each in progress.started]
+    assert started == sequences
+
+
+def test_a_sequence_is_not_seen_before_it_is_ready() -> None:
+    engine = scheduler()
+    engine.add(Sequence(10, 1, ready_ns=5))
+    assert engine.plan(4) is None
+    assert engine.next_ready_ns == 5
+    assert engine.plan(5) is not None
+
+
+def test_running_sequences_never_exceed_the_limit() -> None:
+    engine = scheduler(Limits(max_num_seqs=3, max_num_batched_tokens=1000, num_kv_tokens=10_000))
+    for step, _ in steps(engine, [Sequence(10, 4) for _ in range(10)]):
+        assert step.decodes <= 3
+        assert engine.running <= 3
+
+
+def test_a_prompt_that_does_not_fit_waits_for_cache() -> None:
+    engine = scheduler(Limits(max_num_seqs=8, max_num_batched_tokens=1000, num_kv_tokens=100))
+    first, second = Sequence(60, 2), Sequence(60, 2)
+    (_, one), *_ = taken = list(steps(engine, [first, second]))
+    assert one.started == [first]
+    assert [each for _, progress in taken for each in progress.finished] == [first, second]
+    assert engine.preemptions == 0
+
+
+def test_when_decodes_run_out_of_cache_the_latest_is_recomputed_and_loses_no_token() -> None:
+    engine = scheduler(Limits(max_num_seqs=8, max_num_batched_tokens=1000, num_kv_tokens=64))
+    first, second = Sequence(30, 20), Sequence(30, 20)
+    taken = list(steps(engine, [first, second]))
+    assert engine.preemptions == 1
+    assert [each for _, progress in taken for each in progress.finished] == [first, second]
+    # Its prompt once, and again with the tokens it had generated: both had two when the cache was full.
+    assert sum(step.prefill_tokens for step, _ in taken) == 30 + 30 + (30 + 3)
+    assert sum(each is second for _, progress in taken for each in progress.started) == 1
+
+
+def test_cancelling_frees_what_a_sequence_holds_wherever_it_is() -> None:
+    engine = scheduler(Limits(max_num_seqs=2, max_num_batched_tokens=10, num_kv_tokens=1000))
+    decoding, prefilling, waiting = Sequence(2, 50), Sequence(30, 50), Sequence(5, 50)
+    for sequence in (decoding, prefilling, waiting):
+        engine.add(sequence)
+    step = engine.plan(0)
+    assert step is not None
+    engine.complete(step)
+    step = engine.plan(step.end_ns)
+    assert step is not None
+    assert (engine.running, engine.waiting) == (2, 1)
+    for sequence in (decoding, prefilling, waiting):
+        engine.cancel(sequence)
+        engine.cancel(sequence)
+    assert (engine.running, engine.waiting, engine.kv_tokens) == (0, 0, 0)
+    progress = engine.complete(step)
+    assert not (progress.started or progress.continued or progress.finished)
+
+
+@given(
+    lengths=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 40), st.integers(0, 500 * MS)), min_size=1, max_size=40),
+    max_num_seqs=st.integers(1, 8),
+    spare_tokens=st.integers(0, 30),
+    num_kv_tokens=st.integers(100, 300),
+    cancelled=st.sets(st.integers(0, 39)),
+)
+def test_whatever_arrives_limits_hold_and_every_token_is_brought_once(
+    lengths: list[tuple[int, int, int]], max_num_seqs: int, spare_tokens: int, num_kv_tokens: int, cancelled: set[int]
+) -> None:
+    limits = Limits(max_num_seqs, max_num_seqs + spare_tokens, num_kv_tokens)
+    engine = scheduler(limits)
+    arrivals = sorted((Sequence(*each) for each in lengths), key=lambda each: each.ready_ns)
+    doomed = [each for number, each in enumerate(arrivals) if number in cancelled]
+    brought: dict[Sequence, int] = dict.fromkeys(arrivals, 0)
+    for step, progress in steps(engine, arrivals):
+        assert 0 < step.decodes + step.prefill_tokens <= limits.max_num_batched_tokens
+        assert step.prefill_tokens == sum(tokens for _, tokens in step.chunks)
+        assert step.end_ns - step.begin_ns >= COSTS.base_ns
+        for each in (*progress.started, *progress.continued, *progress.finished):
+            brought[each] += 1
+            assert brought[each] == each.generated
+        assert engine.kv_tokens == sum(each.held for each in arrivals) <= num_kv_tokens
+        assert engine.running <= max_num_seqs
+        for each in doomed[:1]:
+            if each.generated:
+                engine.cancel(doomed.pop(0))
+    survivors = [each for each in arrivals if each.generated == each.output_tokens]
+    assert len(survivors) >= len(arrivals) - len(cancelled)
+    assert (engine.running, engine.waiting, engine.kv_tokens) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("rate", "kept_up"), [(1000, True), (4000, False)])
+def test_the_default_deployment_sustains_1000_requests_per_second_and_no_4000(rate: int, kept_up: bool) -> None:
+    settings = SimSettings()
+    engine: Scheduler[Sequence] = Scheduler(settings.limits, settings.costs)
+    draw, due = random.Random(1), 0.0
+    arrivals = []
+    for _ in range(4 * rate):
+        due += draw.expovariate(rate)
+        arrivals.append(Sequence(1024, 128, ready_ns=round(due * 1e9 + settings.frontend_ms * MS)))
+    ttft_ms, itl_ms = [], []
+    for step, progress in steps(engine, arrivals):
+        itl_ms.extend([(step.end_ns - step.begin_ns) / MS] * step.decodes)
+        ttft_ms.extend((step.end_ns - each.ready_ns) / MS + settings.frontend_ms for each in progress.started)
+    ttft_ms.sort()
+    itl_ms.sort()
+    assert (ttft_ms[len(ttft_ms) * 99 // 100] < 40) is kept_up
+    if kept_up:
+        assert 20 < ttft_ms[len(ttft_ms) // 2] < 30
+        assert 8 < itl_ms[len(itl_ms) // 2] < 12

@@ -1,0 +1,68 @@
+"""The shipped tokenizer, and the count that needs none."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from loadgen.emit import count_tokens
+from loadgen.engines.sim import vocabulary
+from loadgen.engines.sim.tokenizer import SimTokenizer
+
+REAL = Tokenizer.from_file(str(vocabulary.TOKENIZER))
+OURS = SimTokenizer()
+NEAR_THE_RULES = st.text(alphabet="aZ09 5 \n\t.,<>é日\u0301\u00a0\u2028\x00\U0001f600", max_size=60)
+
+
+def test_the_file_is_what_its_generator_makes() -> None:
+    assert vocabulary.TOKENIZER.read_text() == vocabulary.text()
+    assert vocabulary.TOKENIZER.stat().st_size < 200_000
+
+
+def test_words_are_short_ascii_and_each_one_token_with_and_without_a_space() -> None:
+    words = vocabulary.words()
+    assert len(set(words)) == vocabulary.WORDS
+    assert all(word.isascii() and word.isalpha() and 2 <= len(word) <= 14 for word in words)
+    for form in (words, [" " + word for word in words]):
+        encoded = REAL.encode_batch(form)
+        assert all(len(each.ids) == 1 for each in encoded)
+        assert REAL.token_to_id(vocabulary.UNKNOWN) not in {each.ids[0] for each in encoded}
+
+
+def test_words_joined_by_spaces_are_as_many_tokens_and_decode_to_themselves() -> None:
+    text = " ".join(vocabulary.words())
+    encoded = REAL.encode(text)
+    assert len(encoded.ids) == vocabulary.WORDS
+    assert REAL.decode(encoded.ids) == text
+
+
+@given(st.text(max_size=200) | NEAR_THE_RULES)
+def test_counting_agrees_with_the_tokenizer_for_any_text(text: str) -> None:
+    assert count_tokens(text) == len(REAL.encode(text).ids)
+
+
+@given(st.text(max_size=100) | NEAR_THE_RULES)
+def test_ids_agree_with_the_tokenizer_for_any_text(text: str) -> None:
+    assert OURS.encode(text) == REAL.encode(text).ids
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "  ", "a", " a", "  a", "a ", "a1", "1a", "1234567", " 1234", "a\u0301b", "日本語 日本", "\ufeffa", "\r\n\r\n",
+     "<unk>", "\u2028\u2029", "👩‍👩‍👧 ok", "\U0010ffff", "İstanbul ſ K", "\x00\x00", "１２", "a" * 100_000, " " * 10_000],
+)  # fmt: skip
+def test_counting_agrees_on_odd_texts(text: str) -> None:
+    assert count_tokens(text) == len(REAL.encode(text).ids) == len(OURS.encode(text))
+
+
+def test_answers_come_from_all_words_and_are_as_many_tokens() -> None:
+    assert OURS.words.count == vocabulary.WORDS
+    for tokens in (1, 2, 1000):
+        assert len(REAL.encode(OURS.words.text(7, tokens)).ids) == tokens
+
+
+def test_text_with_lone_surrogates_cannot_be_counted() -> None:
+    with pytest.raises(UnicodeEncodeError):
+        count_tokens(json.loads('"\\ud800"'))

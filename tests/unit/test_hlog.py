@@ -1,0 +1,68 @@
+"""Histograms written as a log are what hdrhistogram's own reader finds in it."""
+
+import pytest
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
+
+from loadgen.errors import BadInput
+from loadgen.histogram import DAY_NS, Histogram
+from loadgen.hlog import write_hlog
+
+
+@pytest.fixture
+def two():
+    ttft, itl = Histogram(), Histogram()
+    ttft.record(123_456_789, 3)
+    itl.record(7_000_000)
+    return {"ttft": ttft, "itl": itl}
+
+
+def read(path):
+    reader = HistogramLogReader(str(path), HdrHistogram(1, DAY_NS, 3))
+    try:
+        return list(iter(reader.get_next_interval_histogram, None))
+    finally:
+        reader.close()
+
+
+def test_hdrhistogram_reads_tags_counts_and_times(tmp_path, two):
+    write_hlog(tmp_path / "run.hlog", two, start_s=1_700_000_000.25, length_s=60.5)
+    ttft, itl = read(tmp_path / "run.hlog")
+    assert (ttft.get_tag(), itl.get_tag()) == ("ttft", "itl")
+    assert (ttft.get_total_count(), itl.get_total_count()) == (3, 1)
+    assert ttft.get_max_value() == pytest.approx(123_456_789, rel=1e-3)
+    assert ttft.get_start_time_stamp() == 1_700_000_000_250
+    assert ttft.get_end_time_stamp() == 1_700_000_060_750
+
+
+def test_the_maximum_is_in_milliseconds(tmp_path, two):
+    write_hlog(tmp_path / "run.hlog", two, start_s=0, length_s=1)
+    assert "Tag=ttft,0.000,1.000,123.457,HIST" in (tmp_path / "run.hlog").read_text()
+
+
+def test_an_empty_histogram_is_a_line_too(tmp_path):
+    write_hlog(tmp_path / "run.hlog", {"tpot": Histogram()}, start_s=1.5e9, length_s=1)
+    assert [histogram.get_total_count() for histogram in read(tmp_path / "run.hlog")] == [0]
+
+
+def test_a_new_log_takes_the_place_of_an_old_one_and_leaves_nothing_beside_it(tmp_path, two):
+    for length_s in (1, 2):
+        write_hlog(tmp_path / "run.hlog", two, start_s=1.5e9, length_s=length_s)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.hlog"]
+    assert len(read(tmp_path / "run.hlog")) == 2
+
+
+@pytest.mark.parametrize("tag", ["", "a,b", "a b", "a\nb"])
+def test_a_tag_that_would_break_the_line_is_refused_and_the_old_file_stays(tmp_path, two, tag):
+    path = tmp_path / "run.hlog"
+    path.write_text("old")
+    with pytest.raises(BadInput, match=r"--hlog: .* cannot be a tag"):
+        write_hlog(path, {**two, tag: Histogram()}, start_s=0, length_s=1)
+    assert path.read_text() == "old"
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path, two):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_hlog(tmp_path / "taken", two, start_s=0, length_s=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
