@@ -1,4 +1,4 @@
-"""Inference engines that loadgen can start: the simulated one ships, others come through `loadgen.engines` entry points."""
+"""Inference engines that loadgen can start; found by name through the entry-point group `loadgen.engines`."""
 
 from typing import Any, Protocol
 

@@ -27,7 +27,9 @@ class Server:
         tokenizer: Path of the tokenizer that counts as the engine does.
     """
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes], stderr: IO[bytes], model: str, tokenizer: str) -> None:
+    def __init__(
+        self, name: str, process: subprocess.Popen[bytes], stderr: IO[bytes], model: str, tokenizer: str
+    ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self._name, self._process, self._stderr = name, process, stderr
         assert process.stdout is not None
@@ -136,7 +138,7 @@ def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str) -> Ser
     Raises:
         EngineError: The command cannot be run.
     """
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115: the Server closes it
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the Server closes it
     try:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, start_new_session=True

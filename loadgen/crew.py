@@ -4,7 +4,7 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, Self
 
 from loadgen import messages
 from loadgen.errors import LoadgenError
@@ -18,9 +18,6 @@ class Crew(Protocol):
 
     size: int
 
-    async def begin(self) -> None:
-        """Get ready, while others do the same."""
-
     async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
         """Carry out the job; one result for each member that brought one back."""
 
@@ -30,9 +27,6 @@ class Crew(Protocol):
     def abort(self, reason: str) -> None:
         """Send nothing more, end what is in flight."""
 
-    async def dismiss(self) -> None:
-        """Leave nothing behind."""
-
 
 class OwnLoop:
     """Measures in the running event loop: for the library."""
@@ -41,9 +35,6 @@ class OwnLoop:
 
     def __init__(self) -> None:
         self._measurement: Measurement | None = None
-
-    async def begin(self) -> None:
-        """Nothing to get ready."""
 
     async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
         """Measure here."""
@@ -64,25 +55,33 @@ class OwnLoop:
         if self._measurement:
             self._measurement.abort(reason)
 
-    async def dismiss(self) -> None:
-        """Nothing was started."""
-
 
 class Workers:
-    """Measures in processes of its own, so that drawing and reporting cost the measuring loop nothing."""
+    """Measures in processes of its own, so that drawing and reporting cost the measuring loop nothing.
+
+    As a context manager it starts them, early, so that they import while others get ready, and leaves none behind.
+    """
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
         self._processes: list[Process] = []
 
-    async def begin(self) -> None:
-        """Start the processes."""
+    async def __aenter__(self) -> Self:
         for _ in range(self.size):
             # A session of its own: Ctrl-C is for the process that reports, which then tells the workers.
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "loadgen.worker", stdin=PIPE, stdout=PIPE, limit=1 << 30, start_new_session=True
             )
             self._processes.append(process)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for process in self._processes:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+            transport = process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
+            transport.close()
 
     async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
         """Hand the job out and collect what comes back; a worker that dies brings nothing."""
@@ -98,15 +97,6 @@ class Workers:
     def abort(self, reason: str) -> None:
         """Tell the workers to end."""
         self._command("abort", reason)
-
-    async def dismiss(self) -> None:
-        """End the processes that still run."""
-        for process in self._processes:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
-            transport = process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
-            transport.close()
 
     def _command(self, word: str, reason: str) -> None:
         for process in self._processes:

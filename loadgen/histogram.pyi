@@ -25,7 +25,7 @@ class Histogram:
         ValueError: `highest` is out of its range.
     """
 
-    def __init__(self, highest: int = ...) -> None: ...
+    def __new__(cls, highest: int = ...) -> Histogram: ...
     @property
     def highest(self) -> int:
         """The largest value counted."""
@@ -89,7 +89,7 @@ class Histogram:
     def __add__(self, other: Histogram) -> Histogram: ...
     def copy(self) -> Histogram:
         """Return an equal histogram that shares nothing with this one."""
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
     def encode(self) -> str:
         """The counts in HdrHistogram's V2 compressed base64 encoding, as `hdrh` and the other ports read it.

@@ -11,10 +11,10 @@ from libc.string cimport memcmp, memcpy
 from loadgen.errors import BadInput
 
 DAY_NS = 24 * 3600 * 10**9
-EXACT_IN_JSON = 2**53  # above it a reader that holds numbers as doubles would round
-SIGNIFICANT_DIGITS = 3
-ENCODABLE_COUNTS = 2**62  # the nine-byte varint of the V2 encoding holds zigzagged counts below it
-REMEDY = "use a result file that was written to its end"
+_EXACT_IN_JSON = 2**53  # above it a reader that holds numbers as doubles would round
+_SIGNIFICANT_DIGITS = 3
+_ENCODABLE_COUNTS = 2**62  # the nine-byte varint of the V2 encoding holds zigzagged counts below it
+_REMEDY = "use a result file that was written to its end"
 
 
 cdef inline int64_t lowest_at(int64_t index) noexcept nogil:
@@ -208,9 +208,9 @@ cdef class Histogram:
         """
         from hdrh.histogram import HdrHistogram
 
-        if self.count >= ENCODABLE_COUNTS:
+        if self.count >= _ENCODABLE_COUNTS:
             raise OverflowError(f"{self.count} values are more than the encoding's 2**62 - 1")
-        twin = HdrHistogram(1, self.highest, SIGNIFICANT_DIGITS)
+        twin = HdrHistogram(1, self.highest, _SIGNIFICANT_DIGITS)
         ctypes.memmove(twin.counts, <size_t>self.counts, self.size * sizeof(int64_t))
         twin.total_count, twin.max_value = self.count, max(self.largest, 0)
         return twin.encode().decode()
@@ -225,7 +225,7 @@ cdef class Histogram:
             "total": self.total,
             "total_of_squares": self.total_of_squares,
         }
-        large = {name: str(value) for name, value in exact.items() if value is not None and value > EXACT_IN_JSON}
+        large = {name: str(value) for name, value in exact.items() if value is not None and value > _EXACT_IN_JSON}
         return {"counts": self.encode(), **exact, **large}
 
     @staticmethod
@@ -243,9 +243,9 @@ cdef class Histogram:
             if made.count:
                 made.smallest, made.largest = int(data["min"]), int(data["max"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise BadInput("histogram", f"cannot be read: {error!r}", REMEDY) from error
+            raise BadInput("histogram", f"cannot be read: {error!r}", _REMEDY) from error
         if not made.agrees():
-            raise BadInput("histogram", "count, min or max disagree with the counts", REMEDY)
+            raise BadInput("histogram", "count, min or max disagree with the counts", _REMEDY)
         return made
 
     cdef bint agrees(self):
@@ -287,8 +287,8 @@ cdef Histogram decoded(encoded):
         twin = HdrHistogram.decode(encoded)
     except (HdrCookieException, HdrLengthException, zlib.error) as error:
         raise ValueError(f"not a V2 encoding: {error}") from error
-    if (twin.lowest_trackable_value, twin.significant_figures) != (1, SIGNIFICANT_DIGITS):
-        raise ValueError(f"not counts of integers to {SIGNIFICANT_DIGITS} digits")
+    if (twin.lowest_trackable_value, twin.significant_figures) != (1, _SIGNIFICANT_DIGITS):
+        raise ValueError(f"not counts of integers to {_SIGNIFICANT_DIGITS} digits")
     cdef Histogram made = Histogram(twin.highest_trackable_value)
     cdef bytes counts = bytes(twin.counts)
     memcpy(made.counts, <const char *>counts, min(<size_t>len(counts), made.size * sizeof(int64_t)))

@@ -210,6 +210,7 @@ class Measurement:
             start_ns + due,
             index,
             self._send,
+            self._transport.bell,
             cap=_share(settings.max_concurrency, self.job.stripe),
             closed_loop=closed_loop,
             until_ns=start_ns + int(settings.duration * 1e9) if settings.duration and closed_loop else None,

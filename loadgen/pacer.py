@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from loadgen.clock import Alarm, now_ns
+from loadgen.wire import NEVER, Bell
 
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
 
@@ -19,6 +20,7 @@ class Pacer:
         due_ns: Absolute CLOCK_MONOTONIC ns, sorted; one per request.
         index: The number of each of those requests within the whole run.
         send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
+        bell: Rung by streams as they are read, so that a long turn of the loop holds nobody up.
         cap: Most requests in flight; None for no limit. Tell `release()` when one has ended.
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time.
         until_ns: Nothing becomes due from then on.
@@ -29,6 +31,7 @@ class Pacer:
         due_ns: npt.NDArray[np.int64],
         index: npt.NDArray[np.int64],
         send: Callable[[int, int, int], None],
+        bell: Bell,
         *,
         cap: int | None = None,
         closed_loop: bool = False,
@@ -36,6 +39,7 @@ class Pacer:
     ) -> None:
         # memoryviews give plain ints, several times faster than numpy scalars
         self._due, self._index = memoryview(due_ns), memoryview(index)
+        self._bell = bell
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
         self._slots = len(due_ns) if cap is None else cap
         self._next = 0
@@ -47,10 +51,8 @@ class Pacer:
     def start(self) -> None:
         """Begin; call in the loop that sends."""
         self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
-        if len(self._due):
-            self._alarm.set(self._due[0])
-        else:
-            self.all_sent.set()
+        self._bell.ring = self._wake
+        self._wake_at(self._due[0])
 
     def stop(self) -> int:
         """Send nothing more; returns how many requests were never sent."""
@@ -74,7 +76,7 @@ class Pacer:
             at_ns = now_ns()
             due = self._due[self._next]
             if due > at_ns or at_ns > turn_ends:
-                self._alarm.set(due)  # in the past: at the loop's next turn
+                self._wake_at(due)
                 return
             position = self._next
             self._next += 1
@@ -83,6 +85,10 @@ class Pacer:
             else:
                 self._waiting.append(position)
         self._finish_if_done()
+
+    def _wake_at(self, due_ns: int) -> None:
+        self._alarm.set(due_ns)  # in the past: at the loop's next turn
+        self._bell.at_ns = max(due_ns, now_ns())
 
     def _hand_out(self, position: int, ready_ns: int) -> None:
         if self._until is not None and ready_ns >= self._until:
@@ -101,4 +107,5 @@ class Pacer:
     def _finish(self) -> None:
         if not self.all_sent.is_set():
             self._alarm.close()
+            self._bell.at_ns = NEVER
             self.all_sent.set()

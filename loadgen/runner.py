@@ -74,8 +74,6 @@ async def run(
     crew = crew or OwnLoop()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-")))
-        stack.push_async_callback(crew.dismiss)
-        await crew.begin()
         if wants_simulator(asked):
             server = await stack.enter_async_context(simulator(asked))
         else:

@@ -15,7 +15,7 @@ from typing import Any
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.target import Target
-from loadgen.wire import Connection, Record
+from loadgen.wire import Bell, Connection, Record
 
 log = logging.getLogger("loadgen.transport")
 REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
@@ -54,10 +54,15 @@ class Transport:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
         on_end: Called once with every Record that was sent, when it has its outcome.
+
+    Attributes:
+        bell: Rung between reads, for whoever has to send on time.
+        opened: Connections opened so far; `late_connects` of them because a request had to wait for one.
     """
 
     def __init__(self, target: Target, timeouts: Timeouts, on_end: Callable[[Record], None]) -> None:
         self.target, self.timeouts, self.on_end = target, timeouts, on_end
+        self.bell = Bell()
         self.opened = 0
         self.late_connects = 0
         self._head = target.head()
@@ -140,7 +145,7 @@ class Transport:
     def ended(self, connection: Connection) -> None:
         """A response is whole: use the connection again or close it, then hand the record on."""
         self._active.discard(connection)
-        if connection.keep_alive and not connection.lost:
+        if connection.keep_alive:
             connection.idle_since = now_ns()
             self._idle.append(connection)
         else:
@@ -167,23 +172,24 @@ class Transport:
     # -- connecting --------------------------------------------------------------------------------------
 
     def _take(self) -> Connection | None:
-        """An idle connection that can carry another request, the warmest first."""
+        """An idle connection that can carry another request, the last used first."""
         while self._idle:
             connection = self._idle.pop()
-            expires = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
-            if connection.keep_alive_ns and connection.idle_since and now_ns() >= expires:
-                self._close(connection)
-            elif connection.lost or connection.transport.is_closing():
-                self._close(connection)
-            elif connection.keep_alive or not connection.idle_since:
+            if self._usable(connection):
                 return connection
-            else:  # bytes came that nobody asked for
-                self._close(connection)
+            self._close(connection)
         return None
+
+    @staticmethod
+    def _usable(connection: Connection) -> bool:
+        if not connection.keep_alive or connection.transport.is_closing():
+            return False  # lost, or bytes came that nobody asked for
+        expires_ns = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
+        return not connection.keep_alive_ns or now_ns() < expires_ns
 
     async def _connect(self) -> Connection:
         handle = await self._connector.connect(self._template, [], self._connect_timeout)
-        connection = Connection(self, handle, handle.transport)
+        connection = Connection(self, handle, handle.transport, self.bell)
         connection.transport.set_protocol(connection)
         self.opened += 1
         return connection

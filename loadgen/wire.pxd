@@ -46,7 +46,13 @@ cdef class Response:
     cdef int _finish(self) except -1
 
 
+cdef class Bell:
+    cdef public int64_t at_ns
+    cdef public object ring
+
+
 cdef class Connection(Response):
     cdef public object transport, owner, handle
+    cdef Bell bell
     cdef public int64_t idle_since
     cdef public bint lost

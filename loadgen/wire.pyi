@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from loadgen.histogram import Histogram
@@ -6,6 +7,7 @@ from loadgen.outcomes import Outcome
 MAX_HEAD: int
 MAX_LINE: int
 MAX_SAMPLE: int
+NEVER: int
 
 class Record:
     index: int
@@ -64,13 +66,18 @@ class Owner(Protocol):
     def dropped(self, connection: Connection, error: Exception | None) -> None: ...
     def reader(self, connection: Connection) -> None: ...
 
+class Bell:
+    at_ns: int
+    ring: Callable[[], object] | None
+    def __init__(self) -> None: ...
+
 class Connection(Response):
     transport: Any
     owner: Owner
     handle: Any
     idle_since: int
     lost: bool
-    def __init__(self, owner: Owner, handle: Any, transport: Any) -> None: ...
+    def __init__(self, owner: Owner, handle: Any, transport: Any, bell: Bell) -> None: ...
     def send(self, request: bytes, record: Record) -> None: ...
     def connection_made(self, transport: Any) -> None: ...
     def data_received(self, data: bytes) -> None: ...

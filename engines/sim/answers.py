@@ -3,11 +3,12 @@
 import asyncio
 from typing import Protocol
 
-from loadgen import emit
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.questions import Question
 from loadgen.engines.sim.scheduler import Sequence
 from loadgen.engines.sim.shapes import DONE, Usage, Writer
+
+from loadgen import emit
 
 
 class Client(Protocol):
@@ -42,8 +43,7 @@ class Answer(Sequence):
         return Usage(self.prompt_tokens, self.generated, min(self.question.reasoning_tokens, self.generated))
 
     def start(self) -> None:
-        """Deliver the first token."""
-        raise NotImplementedError
+        """Deliver the first token, if tokens are delivered as they come."""
 
     def finish(self) -> None:
         """Deliver the last token, which may be the first as well, and end the response."""
@@ -51,7 +51,6 @@ class Answer(Sequence):
 
     def abandon(self) -> None:
         """Write nothing more: the client is gone."""
-        raise NotImplementedError
 
 
 class StreamedAnswer(Answer):
@@ -73,10 +72,12 @@ class StreamedAnswer(Answer):
             reasoning_tokens=question.reasoning_tokens,
         )
 
-    def start(self) -> None:  # noqa: D102
+    def start(self) -> None:
+        """Send what comes before the tokens, and the first."""
         self.stream.write(self._opening(), tokens=1)
 
-    def finish(self) -> None:  # noqa: D102
+    def finish(self) -> None:
+        """Send the last token and the closing events."""
         events = http1.chunk(self.writer.finish(self.question.finish_reason))
         if self.question.include_usage:
             events += http1.chunk(self.writer.usage(self.usage))
@@ -85,7 +86,8 @@ class StreamedAnswer(Answer):
         self.stream.close()
         self.client.answered()
 
-    def abandon(self) -> None:  # noqa: D102
+    def abandon(self) -> None:
+        """Let the connection go."""
         self.stream.close()
 
     def _opening(self) -> bytes:
@@ -98,10 +100,8 @@ class WholeAnswer(Answer):
 
     __slots__ = ()
 
-    def start(self) -> None:  # noqa: D102
-        pass
-
-    def finish(self) -> None:  # noqa: D102
+    def finish(self) -> None:
+        """Send everything."""
         question, usage = self.question, self.usage
         thought = usage.reasoning_tokens
         reasoning = self.words.text(question.seed, thought) if thought else None
@@ -109,6 +109,3 @@ class WholeAnswer(Answer):
         body = self.writer.whole(content, reasoning, question.finish_reason, usage)
         self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
         self.client.answered()
-
-    def abandon(self) -> None:  # noqa: D102
-        pass

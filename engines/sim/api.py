@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 
 import orjson
-
 from loadgen.engines.sim import http1, metrics
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.core import EngineCore
@@ -13,6 +12,8 @@ from loadgen.engines.sim.questions import ApiError, check_model, message_texts, 
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
 from loadgen.engines.sim.tokenizer import SimTokenizer
+
+from loadgen import __version__
 
 
 class Api:
@@ -36,6 +37,7 @@ class Api:
             "/tokenize": ("POST", self._tokenize),
             "/metrics": ("GET", self._metrics),
             "/health": ("GET", self._health),
+            "/version": ("GET", self._version),
         }
 
     def answer(self, request: http1.Request, client: Client) -> Answer | bytes:
@@ -90,6 +92,9 @@ class Api:
 
     def _health(self, request: http1.Request, client: Client) -> bytes:
         return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
+
+    def _version(self, request: http1.Request, client: Client) -> bytes:
+        return _json({"version": __version__}, request)
 
 
 def _json(value: object, request: http1.Request) -> bytes:

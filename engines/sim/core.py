@@ -2,12 +2,13 @@
 
 import asyncio
 
-from loadgen.clock import Alarm, now_ns
-from loadgen.emit import emit
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
 from loadgen.engines.sim.settings import SimSettings
+
+from loadgen.clock import Alarm, now_ns
+from loadgen.emit import emit
 
 
 class EngineCore:
@@ -37,8 +38,7 @@ class EngineCore:
         if answer.generated < answer.output_tokens:
             self.scheduler.cancel(answer)
             self.metrics.finished["abort"] += 1
-        if answer.stream is not None and answer.stream.cut:
-            self.metrics.streams_cut += 1
+        self._count_cut(answer)
 
     def close(self) -> None:
         """Stop stepping."""
@@ -70,6 +70,7 @@ class EngineCore:
         emit([answer.stream for answer in progress.continued])
         for answer in progress.finished:
             answer.finish()
+            self._count_cut(answer)
         for answer in progress.started:
             answer.start()
 
@@ -87,6 +88,10 @@ class EngineCore:
             metrics.finished[answer.question.finish_reason] += 1
             metrics.request_generation_tokens.observe(answer.generated)
             metrics.e2el_s.observe((step.end_ns - answer.arrival_ns) / 1e9)
+
+    def _count_cut(self, answer: Answer) -> None:
+        if answer.stream is not None and answer.stream.cut:
+            self.metrics.streams_cut += 1
 
     def _count_first(self, answer: Answer, now_ns: int) -> None:
         self.metrics.prompt_tokens += answer.prompt_tokens

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes in and bytes out: requests are taken from what a connection received, responses are put together."""
+"""HTTP/1.1 as bytes in and bytes out: reads requests from what a connection received, and writes responses."""
 
 import time
 from dataclasses import dataclass

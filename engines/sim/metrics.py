@@ -4,6 +4,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import Any
 
 from loadgen.engines.sim.scheduler import Scheduler
 from loadgen.engines.sim.settings import SimSettings
@@ -59,7 +60,7 @@ class Metrics:
         self.request_generation_tokens = Histogram(TOKENS)
         self.iteration_tokens = Histogram(TOKENS)
 
-    def text(self, settings: SimSettings, scheduler: Scheduler) -> str:
+    def text(self, settings: SimSettings, scheduler: Scheduler[Any]) -> str:
         """Return the exposition; gauges are read from the scheduler."""
         labels = f'engine="0",model_name="{settings.served_model_name}"'
         lines: list[str] = []

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-
-from loadgen.emit import count_tokens
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape
+
+from loadgen.emit import count_tokens
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
 CHAT_TOKENS = 128  # where a chat's answer ends that has no limit
@@ -102,7 +102,9 @@ def message_texts(body: dict[str, Any]) -> list[str]:
         for part in content if isinstance(content, list) else [{"text": content}]:
             text = part.get("text") if isinstance(part, dict) else None
             if not isinstance(text, str):
-                raise ApiError(400, "each message must be an object with text, or parts of text, as content", param="messages")
+                raise ApiError(
+                    400, "each message must be an object with text, or parts of text, as content", param="messages"
+                )
             texts.append(text)
     return texts
 

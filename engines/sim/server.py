@@ -2,19 +2,20 @@
 
 import asyncio
 import ctypes
+import gc
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
 import uvloop
-
 from loadgen.engines.sim import settings
 from loadgen.engines.sim.api import Api
 from loadgen.engines.sim.connection import Connection
 from loadgen.engines.sim.core import EngineCore
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
+
 from loadgen.errors import BadInput, EngineError
 
 BACKLOG = 16384  # a load generator may open all its connections at once
@@ -69,6 +70,9 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m loadgen.engin
     parent = flags.pop("die_with_parent")
     if parent is not None:
         die_with_parent(parent)
+    # Requests leave no reference cycles; a full collection would stop the engine for many steps.
+    gc.freeze()
+    gc.set_threshold(50_000)
     try:
         uvloop.run(serve(SimSettings(**flags)))
     except (BadInput, EngineError) as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.engines.sim.scheduler import Limits, StepCosts
+
 from loadgen.errors import BadInput
 
 
@@ -43,7 +44,9 @@ class SimSettings:
     frontend_ms: float = knob(12.0, "time from a request's arrival until the scheduler sees it", least=0)
 
     mean_answer_tokens: float = knob(
-        0.0, "draw where answers end by themselves, geometric with this mean, unless ignore_eos; 0: at max_tokens", least=0
+        0.0,
+        "draw where answers end by themselves, geometric with this mean, unless ignore_eos; 0: at max_tokens",
+        least=0,
     )
     reasoning_tokens: int = knob(0, "tokens of each answer that are streamed as reasoning", least=0)
     chat_template_tokens: int = knob(0, "tokens that a chat template adds to each prompt", least=0)

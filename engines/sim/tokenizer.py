@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
 
 from loadgen.emit import Words
-from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
 
 
 class SimTokenizer:
@@ -24,7 +24,9 @@ class SimTokenizer:
         model: dict[str, Any] = orjson.loads(path.read_bytes())["model"]
         self._ids: dict[str, int] = model["vocab"]
         # A word is what may stand behind a space; single characters and numbers are not.
-        self.words = Words(token[1:] for token in self._ids if len(token) > 2 and token[1:].isalpha() and token[0] == " ")
+        self.words = Words(
+            token[1:] for token in self._ids if len(token) > 2 and token[1:].isalpha() and token[0] == " "
+        )
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of `text`, as `tokenizers` would."""

@@ -38,7 +38,7 @@ def words() -> list[str]:
 
 
 def vocabulary() -> dict[str, int]:
-    """Return every token with its id: the unknown one, single characters, numbers and words, with and without a space."""
+    """Return every token with its id: the unknown one, characters, then numbers and words, each also with a space."""
     numbers = ["".join(digits) for length in (1, 2, 3) for digits in itertools.product(string.digits, repeat=length)]
     runs = words() + numbers
     characters = [character for character in string.printable if not character.isdigit()]

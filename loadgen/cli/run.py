@@ -4,11 +4,14 @@ import asyncio
 import logging
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import config, exits, flags
-from loadgen.cli.progress import progress_view
+from loadgen.cli.progress import View, progress_view
 from loadgen.settings import RunSettings
+
+if TYPE_CHECKING:
+    from loadgen.crew import Crew
 
 
 def main(argv: list[str]) -> int:
@@ -21,36 +24,44 @@ def main(argv: list[str]) -> int:
 async def _run(settings: RunSettings) -> int:
     from loadgen.crew import Workers
 
-    crew = Workers()
-    await crew.begin()  # the workers import what they need while this process does the same
-    from loadgen import report, runner
+    async with Workers() as crew:  # they import what they need while this process does the same
+        from loadgen import report, runner
 
-    report.check_writable(settings)
-    interrupts: list[str] = []
-    with progress_view(settings) as view:
-        task = asyncio.ensure_future(runner.run(settings, crew=crew, on_progress=view.show))
-
-        def interrupt() -> None:
-            interrupts.append("interrupted")
-            if len(interrupts) == 1 and view.measuring:
-                view.note("interrupted: waiting for requests in flight; once more to end them")
-                crew.stop("interrupted")
-            elif len(interrupts) == 2 and view.measuring:
-                crew.abort("interrupted")
-            else:
-                task.cancel()
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupt)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, interrupt)
-        try:
-            result = await task
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+        report.check_writable(settings)
+        with progress_view(settings) as view:
+            task = asyncio.ensure_future(runner.run(settings, crew=crew, on_progress=view.show))
+            interrupts = _obey_signals(task, crew, view)
+            try:
+                result = await task
+            except asyncio.CancelledError:
+                raise KeyboardInterrupt from None
     saved = report.save(settings, result)
     _print(settings, result.data, saved)
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
     )
+
+
+def _obey_signals(task: "asyncio.Task[Any]", crew: "Crew", view: View) -> list[str]:
+    """Ctrl-C once: send nothing more and wait; twice: end now; before anything is measured: give up.
+
+    Returns the list to which every interrupt is added.
+    """
+    interrupts: list[str] = []
+
+    def interrupt() -> None:
+        interrupts.append("interrupted")
+        if view.measuring and len(interrupts) == 1:
+            view.note("interrupted: waiting for requests in flight; once more to end them now")
+            crew.stop("interrupted")
+        elif view.measuring and len(interrupts) == 2:
+            crew.abort("interrupted")
+        else:
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, interrupt)
+    return interrupts
 
 
 def _print(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:

@@ -1,12 +1,14 @@
 """Files of a result: saved so that an interrupted write never leaves half a file, and read again."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from loadgen.errors import BadInput
+from loadgen.hlog import write_hlog, write_whole
 from loadgen.settings import RunSettings, flag
 
 
@@ -18,18 +20,18 @@ def save(settings: RunSettings, result: Any) -> list[str]:
         result: A `loadgen.runner.Result`.
     """
     saved = []
+    wall_s = result.data["duration"]
     if settings.save_result or settings.append_result or settings.save_detailed:
         path = result_path(settings, result.data)
         if settings.append_result:
             with open(path, "a", encoding="utf-8") as file:
                 file.write(to_json(result.data) + "\n")
         else:
-            _replace(path, to_json(result.data).encode())
+            write_whole(path, to_json(result.data))
         saved.append(str(path))
     if settings.hlog:
-        from loadgen.hlog import write_hlog
-
-        write_hlog(settings.hlog, result.snapshot.histograms)
+        histograms = {name: h for name, h in result.snapshot.histograms.items() if h.count}
+        write_hlog(settings.hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s)
         saved.append(settings.hlog)
     if settings.records:
         saved.append(settings.records)
@@ -89,13 +91,3 @@ def check_writable(settings: RunSettings) -> None:
             raise BadInput(flag(name), f"{folder} is no folder that can be written", "name another")
         if name != "result_dir" and Path(path).is_dir():
             raise BadInput(flag(name), f"{path} is a folder", "name a file")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -5,11 +5,12 @@ import threading
 from typing import Any
 
 import pytest
-from conftest import FAST, Client, Reply, gauge, raw
-from tokenizers import Tokenizer
-
 from loadgen.engines import Server
 from loadgen.engines.sim import engine
+from tokenizers import Tokenizer
+
+import loadgen
+from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 
@@ -104,7 +105,9 @@ def test_different_requests_are_answered_differently(client: Client) -> None:
         ({"messages": [{"content": "a"}], "min_tokens": 200}, 200, "stop"),
     ],
 )
-def test_the_length_of_an_answer_follows_its_limits(client: Client, body: dict[str, Any], tokens: int, reason: str) -> None:
+def test_the_length_of_an_answer_follows_its_limits(
+    client: Client, body: dict[str, Any], tokens: int, reason: str
+) -> None:
     reply = client.post(CHAT, **body).json
     assert reply["usage"]["completion_tokens"] == tokens
     assert reply["choices"][0]["finish_reason"] == reason
@@ -179,6 +182,10 @@ def test_models_name_the_model_its_length_and_where_its_tokenizer_is(client: Cli
     assert model["root"] + "/tokenizer.json" == server.tokenizer
 
 
+def test_the_version_is_loadgens(client: Client) -> None:
+    assert client.request("GET", "/version").json == {"version": loadgen.__version__}
+
+
 def test_tokenize_gives_the_ids_of_the_shipped_tokenizer(client: Client, server: Server) -> None:
     text = "kamo stelau, 12345 é  unknownword\n"
     reply = client.post("/tokenize", prompt=text).json
@@ -216,9 +223,14 @@ def test_reasoning_template_and_early_ends_are_what_the_flags_say() -> None:
         assert whole["usage"]["prompt_tokens"] == 11
         assert whole["usage"]["completion_tokens_details"] == {"reasoning_tokens": 3}
         message = whole["choices"][0]["message"]
-        assert (message["reasoning"], message["content"]) == ("".join(texts(streamed, "reasoning")), "".join(texts(streamed)))
+        assert (message["reasoning"], message["content"]) == (
+            "".join(texts(streamed, "reasoning")),
+            "".join(texts(streamed)),
+        )
         lengths = [
-            client.post(CHAT, messages=[{"content": "a"}], seed=seed, max_tokens=1000).json["usage"]["completion_tokens"]
+            client.post(CHAT, messages=[{"content": "a"}], seed=seed, max_tokens=1000).json["usage"][
+                "completion_tokens"
+            ]
             for seed in range(100)
         ]
         assert 12 < sum(lengths) / 100 < 30
@@ -233,7 +245,9 @@ def test_requests_sent_ahead_are_answered_in_order(client: Client) -> None:
 
 
 def test_garbage_behind_a_request_is_refused_after_its_answer(client: Client) -> None:
-    client.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "max_tokens": 3, "stream": True}) + b"garbage\r\n\r\n")
+    client.send(
+        raw("POST", CHAT, {"messages": [{"content": "a"}], "max_tokens": 3, "stream": True}) + b"garbage\r\n\r\n"
+    )
     assert client.receive().status == 200
     assert client.receive().status == 400
     assert client.at_end()
@@ -272,6 +286,18 @@ def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
         assert ask(stayer, max_tokens=1).status == 200
         assert gauge(stayer, "vllm:num_requests_running") == gauge(stayer, "vllm:kv_cache_usage_perc") == 0
         assert 'finished_reason="abort"} 1' in stayer.request("GET", "/metrics").body.decode()
+        stayer.close()
+
+
+def test_a_client_that_does_not_read_is_cut_and_frees_its_slot() -> None:
+    knobs = {"step_base_ms": 0.05, "max_model_len": 200_000, "max_num_seqs": 1, "frontend_ms": 0.0}
+    with engine.start(**knobs) as server:
+        sleeper, stayer = Client(server.base_url, receive_buffer=4096), Client(server.base_url)
+        sleeper.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
+        assert ask(stayer, max_tokens=1).status == 200
+        assert gauge(stayer, "sim:streams_cut_total") == 1
+        assert gauge(stayer, "vllm:num_requests_running") == 0
+        sleeper.close()
         stayer.close()
 
 

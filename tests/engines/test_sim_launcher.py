@@ -10,10 +10,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
 from loadgen.engines import commands
 from loadgen.engines.launcher import launch
 from loadgen.engines.sim import engine
+
 from loadgen.errors import BadInput, EngineError
 
 
@@ -83,7 +83,7 @@ def test_a_port_in_use_is_named_in_the_error() -> None:
 
 
 def test_an_unknown_knob_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(BadInput, match="max_seqs: .* no such knob.*max_num_seqs"):
+    with pytest.raises(BadInput, match=r"max_seqs: .* no such knob.*max_num_seqs"):
         engine.begin(max_seqs=3)
 
 

@@ -92,8 +92,9 @@ async def main(count: int, seconds: float) -> None:
         for _ in range(3):
             emitted, raw, bare = [await rate(seconds, write) for write in (emit_all, write_raw, send_all)]
             print(
-                f"{count} streams, {len(EVENT)} bytes: emit {emitted:,.0f}/CPU s ({1e6 / emitted:.2f} us); one raw write "
-                f"each {1e6 / raw:.2f} us; socket.send {1e6 / bare:.2f} us; emit/send {bare / emitted:.2f}"
+                f"{count} streams, {len(EVENT)} bytes: emit {emitted:,.0f}/CPU s ({1e6 / emitted:.2f} us); "
+                f"one raw write each {1e6 / raw:.2f} us; "
+                f"socket.send {1e6 / bare:.2f} us; emit/send {bare / emitted:.2f}"
             )
     finally:
         for transport, each in zip(transports, sockets, strict=True):
@@ -101,9 +102,9 @@ async def main(count: int, seconds: float) -> None:
             each.close()
         await asyncio.sleep(0)
         os.kill(reader, signal.SIGTERM)
-        os.waitpid(reader, 0)
         listener.close()
 
 
 if __name__ == "__main__":
-    uvloop.run(main(*(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, float(sys.argv[2]) if len(sys.argv) > 2 else 1.0)))
+    arguments = [float(each) for each in sys.argv[1:]]
+    uvloop.run(main(int(arguments[0]) if arguments else 1000, arguments[1] if len(arguments) > 1 else 1.0))

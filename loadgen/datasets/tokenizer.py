@@ -1,0 +1,160 @@
+"""Tokenizers: a thin face over Hugging Face's `tokenizers`, and the three places where one is found."""
+
+import hashlib
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from tokenizers import Tokenizer as Core
+
+from loadgen.errors import BadInput
+
+if TYPE_CHECKING:
+    from loadgen.settings import RunSettings
+
+FIELD = "--tokenizer"
+FILE = "tokenizer.json"
+
+
+class Tokenizer:
+    """Counts, encodes and decodes text as a server with the same tokenizer.json does.
+
+    Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false.
+
+    Attributes:
+        name: What the user called it: a path or a hub name.
+        sha256: Hash of its tokenizer.json, in hex.
+        special_tokens: How many tokens it puts around a single text (such as a beginning-of-sequence token).
+        size: Tokens in the vocabulary, added ones included.
+    """
+
+    def __init__(self, core: Core, name: str, sha256: str) -> None:
+        core.no_truncation()  # some files cut at 512 tokens, which would make every long text count 512
+        core.no_padding()
+        self._core, self.name, self.sha256 = core, name, sha256
+        self.special_tokens = core.num_special_tokens_to_add(False)
+        self.size = core.get_vocab_size()
+
+    def __repr__(self) -> str:
+        return f"<Tokenizer {self.name} {self.size} tokens>"
+
+    def count(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
+        """Return the tokens of each text; with `special`, those that the tokenizer puts around a text as well."""
+        return [len(encoding) for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of one text, without special tokens around it."""
+        return self._core.encode(text, add_special_tokens=False).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, without special tokens around it."""
+        return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of some ids, special tokens included."""
+        return self._core.decode(ids, skip_special_tokens=False)
+
+    def token(self, number: int) -> str:
+        """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"), or "" for an id that is not used."""
+        return self._core.id_to_token(number) or ""
+
+    def vocab(self) -> dict[str, int]:
+        """Return every token, as the vocabulary spells it, with its id; without added tokens."""
+        return self._core.get_vocab(with_added_tokens=False)
+
+    def pieces(self, text: str) -> int | None:
+        """Return into how many pieces the text is cut before tokens are sought in each, None where it is not cut."""
+        if self._core.pre_tokenizer is None:
+            return None
+        normal = self._core.normalizer.normalize_str(text) if self._core.normalizer else text
+        return len(self._core.pre_tokenizer.pre_tokenize_str(normal))
+
+
+def of_settings(settings: "RunSettings") -> Tokenizer:
+    """Load the tokenizer that a run's settings name: `--tokenizer`, else the one of `--model`.
+
+    Raises:
+        BadInput: Neither is given, or `load` refuses it.
+    """
+    name = settings.tokenizer or settings.model
+    if name is None:
+        raise BadInput(FIELD, "is not given, and there is no --model to take it from", "name a tokenizer.json or a hub name")
+    return load(name)
+
+
+def load(name: str) -> Tokenizer:
+    """Load a tokenizer from a tokenizer.json, from a folder, or by its name on the Hugging Face hub.
+
+    A tokenizer.json is read as it stands. Only a folder that has none goes through `transformers`, which is slow to
+    import and replaces parts of some tokenizers by its own.
+
+    Raises:
+        BadInput: There is no such file or folder, it is not a tokenizer, or the hub does not give it.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return _from_file(path, name)
+    if path.is_dir():
+        return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
+    if name.startswith(("/", ".", "~")) or name.endswith(".json") or name.count("/") > 1:
+        raise BadInput(FIELD, f"there is no file or folder {name}", f"give a {FILE}, its folder or a hub name")
+    return _from_hub(name)
+
+
+def _from_file(path: Path, name: str) -> Tokenizer:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
+    try:
+        core = Core.from_buffer(content)
+    except Exception as error:  # tokenizers raises the bare class
+        raise BadInput(FIELD, f"{path} is not a {FILE} ({_first_line(error)})", "give the one of the served model") from error
+    return Tokenizer(core, name, hashlib.sha256(content).hexdigest())
+
+
+def _from_transformers(folder: Path, name: str) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    try:
+        core: Core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
+    except Exception as error:  # its errors have no common class
+        problem = f"{name} has no {FILE}, and transformers cannot make one ({_first_line(error)})"
+        raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
+    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest())
+
+
+def _from_hub(name: str) -> Tokenizer:
+    """Take the file from the hub's cache on this machine if it is there, else from the hub."""
+    from huggingface_hub import constants, hf_hub_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    remedy = f"give the path of a {FILE}, or a name as the hub spells it"
+    try:
+        return _from_file(Path(hf_hub_download(name, FILE, local_files_only=True)), name)
+    except HFValidationError as error:
+        raise BadInput(FIELD, f"{name!r} is neither a path nor a hub name", remedy) from error
+    except LocalEntryNotFoundError as error:
+        if constants.HF_HUB_OFFLINE or not _resolves(constants.ENDPOINT):
+            raise BadInput(FIELD, f"{name} is no path, not in the hub's cache, and the hub cannot be reached", remedy) from error
+    try:
+        return _from_file(Path(hf_hub_download(name, FILE)), name)
+    except (OSError, ValueError) as error:
+        raise BadInput(FIELD, f"the hub does not give {name} ({_first_line(error)})", remedy) from error
+
+
+def _resolves(url: str) -> bool:
+    """Whether the host has an address: without one the hub's client would try for 23 s before it says so."""
+    if getproxies():
+        return True
+    try:
+        return bool(socket.getaddrinfo(urlsplit(url).hostname, None))
+    except OSError:
+        return False
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
