@@ -18,6 +18,9 @@ class BadInput(LoadgenError):
         super().__init__(f"{field}: {problem}; {remedy}")
         self.field, self.problem, self.remedy = field, problem, remedy
 
+    def __reduce__(self) -> tuple[type["BadInput"], tuple[str, str, str]]:
+        return type(self), (self.field, self.problem, self.remedy)  # it crosses between processes
+
 
 class Unreachable(LoadgenError):
     """A server that does not answer where the settings say it should."""

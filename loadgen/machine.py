@@ -39,6 +39,11 @@ def process_cpu_s(pid: int | None) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
+def peak_memory_bytes() -> int:
+    """The most memory this process has had resident."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
     """What else was busy between two readings; empty where it was less than a tenth of a core.
 

@@ -19,7 +19,7 @@ from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Snapshot
 from loadgen.target import Target
 from loadgen.transport import Timeouts, Transport
@@ -243,7 +243,9 @@ class Measurement:
             "wall_s": wall_s,
             "cpu_s": cpu_s,
             "busy_share": cpu_s / wall_s if wall_s else 0.0,
+            "peak_memory_bytes": machine.peak_memory_bytes(),
             "engine_cpu_s": engine_s if self.job.engine_pid else None,
+            "connections_reused": self._transport.reuses,
             "disturbance": machine.disturbance(before, after, engine_s),
         }
 
@@ -286,12 +288,6 @@ def seed_of(settings: RunSettings, what: str) -> int:
     """The seed of arrivals, prompts or order: its own where given, else the run's."""
     own: int | None = getattr(settings, f"seed_{what}")
     return settings.seed if own is None else own
-
-
-def is_closed_loop(settings: RunSettings) -> bool:
-    """Whether requests are due when a slot is free for them: all at once, under a cap."""
-    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
-    return burst and settings.max_concurrency is not None
 
 
 def timeouts(settings: RunSettings) -> Timeouts:

@@ -52,7 +52,7 @@ class Pacer:
         """Begin; call in the loop that sends."""
         self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
         self._bell.ring = self._wake
-        self._wake_at(self._due[0])
+        self._wake()
 
     def stop(self) -> int:
         """Send nothing more; returns how many requests were never sent."""

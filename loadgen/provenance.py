@@ -1,14 +1,12 @@
 """Provenance: what one needs to know to make the same run again."""
 
-import dataclasses
 import importlib.metadata
-import math
 from typing import Any
 
 from loadgen import machine
 from loadgen.measurement import seed_of
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.settings import RunSettings, public
 
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
@@ -33,21 +31,6 @@ def provenance(settings: RunSettings, asked: RunSettings, schedule: Schedule, pr
         "machine": machine.describe(),
         "engine": engine,
     }
-
-
-def public(settings: RunSettings) -> dict[str, Any]:
-    """The settings as JSON, without secrets."""
-    shown: dict[str, Any] = {}
-    for name, value in dataclasses.asdict(settings).items():
-        if isinstance(value, float) and not math.isfinite(value):
-            value = str(value)
-        shown[name] = list(value) if isinstance(value, tuple) else value
-    shown["api_key"] = "(given)" if settings.api_key else None
-    shown["header"] = [header.partition("=")[0] + "=(given)" for header in settings.header]
-    if settings.base_url and "@" in settings.base_url:
-        scheme, _, rest = settings.base_url.partition("://")
-        shown["base_url"] = f"{scheme}://(given)@{rest.rpartition('@')[2]}"
-    return shown
 
 
 def _version(package: str) -> str | None:

@@ -99,7 +99,7 @@ class Recorder:
             lateness=np.array(self._lateness, dtype=np.int64),
             bins=np.trim_zeros(np.array(self._bins, dtype=np.int64), "b"),
             partial=partial,
-            details=self._details,
+            details=self._details + Details() if self._details else None,
         )
 
     def _add_waits(self, record: Record) -> None:
@@ -176,9 +176,12 @@ class Recorder:
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
 
     def _add_example(self, name: str, record: Record) -> None:
+        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept.
         examples = self._examples.setdefault(name, [])
-        if len(examples) < Snapshot.EXAMPLES:
+        if len(examples) < Snapshot.EXAMPLES or record.index < examples[-1]["index"]:
             examples.append({"index": record.index, "phase": phase(record), "detail": record.detail or ""})
+            examples.sort(key=lambda example: int(example["index"]))
+            del examples[Snapshot.EXAMPLES :]
 
     @staticmethod
     def _add_details(details: Details, record: Record, ok: bool) -> None:

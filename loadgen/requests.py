@@ -5,6 +5,7 @@ bodies, input tokens, output tokens), `sources` (one JSON string a line) and `ab
 """
 
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -35,19 +36,21 @@ def write(
         about: Called at the end: where the prompts come from, as JSON.
         progress: Told after each block how many are done.
     """
-    digest, end, rows = hashlib.sha256(), 0, []
+    digest, ends, planned = hashlib.sha256(), [0], []
+    waiting = iter(prompts)
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
-        for number, prompt in enumerate(prompts, 1):
-            data = body(prompt)
-            end += len(data)
-            rows.append((end, prompt.input_tokens, prompt.output_tokens))
+        while block := list(itertools.islice(waiting, BLOCK)):
+            made = [body(prompt) for prompt in block]
+            data = b"".join(made)
             bodies.write(data)
             digest.update(data)
-            sources.write(orjson.dumps(prompt.source) + b"\n")
-            if number % BLOCK == 0:
-                progress(number)
-    np.save(folder / "index.npy", np.array(rows, dtype=np.int64).reshape(len(rows), 3))
-    (folder / "about.json").write_bytes(orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(rows)}))
+            sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
+            ends += itertools.accumulate(map(len, made), initial=ends.pop())
+            planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
+            progress(len(planned))
+    index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
+    np.save(folder / "index.npy", index)
+    (folder / "about.json").write_bytes(orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(planned)}))
 
 
 class Requests:

@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal
 
 from loadgen import slo
@@ -14,6 +16,7 @@ CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
@@ -117,6 +120,11 @@ class RunSettings:
     disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
     log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
 
+    def __repr__(self) -> str:
+        default = public(RunSettings())
+        shown = (f"{name}={value!r}" for name, value in public(self).items() if value != default[name])
+        return f"RunSettings({', '.join(shown)})"
+
     def replace(self, **changes: Any) -> "RunSettings":
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
@@ -201,6 +209,39 @@ class RunSettings:
             slo.parse(self.slo)
 
 
+def public(settings: RunSettings) -> dict[str, Any]:
+    """The settings as JSON, without secrets: the API key, the values of headers, and a user named in the URL."""
+    shown: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(settings).items():
+        if isinstance(value, float) and not math.isfinite(value):
+            value = str(value)
+        shown[name] = list(value) if isinstance(value, tuple) else value
+    shown["api_key"] = "(given)" if settings.api_key else None
+    shown["header"] = [f"{header_name(header)}=(given)" for header in settings.header]
+    if settings.base_url and "@" in settings.base_url:
+        shown["base_url"] = without_user(settings.base_url)
+    return shown
+
+
+def header_name(header: str) -> str:
+    """The name in a --header value, also in one that is not of the form Name=value: never any of the value."""
+    match = HEADER_NAME.match(header)
+    separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
+    return match.group() if match and separated else ""
+
+
+def without_user(url: str) -> str:
+    """The URL with "(given)" in place of a user and password."""
+    scheme, slashes, _ = url.partition("://")
+    return f"{scheme + slashes if slashes else ''}(given)@{url.rpartition('@')[2]}" if "@" in url else url
+
+
+def is_closed_loop(settings: RunSettings) -> bool:
+    """Whether requests are due when a slot is free for them: all at once, under a cap."""
+    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
+    return burst and settings.max_concurrency is not None
+
+
 def flag(name: str) -> str:
     """The command-line spelling of a field."""
     return "--" + name.replace("_", "-")
@@ -208,5 +249,5 @@ def flag(name: str) -> str:
 
 def _require(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
     """Refuse a value that is given and is no number, or not such as `holds` asks; NaN never holds."""
-    if value is not None and (isinstance(value, str) or not holds(value)):
+    if value is not None and (not isinstance(value, Real) or not holds(value)):
         raise BadInput(flag(name), f"{value} is out of range", f"give {wanted}")

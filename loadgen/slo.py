@@ -1,5 +1,6 @@
 """SLO: limits on the results of a run, as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`."""
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from loadgen.errors import BadInput
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
 RATES = ("error_rate",)
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
-_LIMIT = re.compile(r"\s*([a-z]+)_(p\d{1,2}(?:\.\d+)?|mean|median|max|rate)\s*(<=?)\s*([0-9.]+)\s*(us|ms|s|%|)\s*")
+_LIMIT = re.compile(r"\s*([a-z0-9]+)_(p\d{1,2}(?:\.\d+)?|mean|median|max|rate)\s*(<=?)\s*([0-9.]+)\s*(us|ms|s|%|)\s*")
 _EXAMPLE = 'write e.g. "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 
 
@@ -49,7 +50,7 @@ def parse(text: str) -> list[Limit]:
             raise BadInput("--slo", f"{part.strip()!r} is no limit", _EXAMPLE)
         metric, statistic, sign, number, unit = match.groups()
         if statistic == "rate":
-            known = f"{metric}_rate" in RATES
+            known = f"{metric}_rate" in RATES and unit in ("%", "")
         else:
             known = metric in LATENCY_METRICS and unit != "%"
         try:
@@ -60,6 +61,8 @@ def parse(text: str) -> list[Limit]:
             known_names = ", ".join((*LATENCY_METRICS, *RATES))
             raise BadInput("--slo", f"{part.strip()!r} is no limit", f"{_EXAMPLE}; known are {known_names}")
         most = (value / 100 if unit == "%" else value) if statistic == "rate" else value * _UNITS[unit]
+        if statistic == "rate" and most > 1:
+            raise BadInput("--slo", f"{part.strip()!r} is more than all requests", "write a share up to 1, or a percentage with %")
         limits.append(Limit(part.strip(), metric, statistic, sign == "<=", most))
     return limits
 
@@ -91,7 +94,7 @@ def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
             milliseconds = float(number)
         except ValueError:
             milliseconds = -1.0
-        if metric not in ("ttft", "tpot", "e2el") or not milliseconds >= 0:
+        if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
             raise BadInput("--goodput", f"{pair!r} is no limit", "write ttft:MS, tpot:MS or e2el:MS")
         limits[metric] = int(milliseconds * 1e6)
     return limits

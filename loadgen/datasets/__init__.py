@@ -52,7 +52,8 @@ def _find(name: str) -> DatasetClass:
     try:
         found = installed[name].load()
     except (ImportError, AttributeError) as error:
-        raise BadInput("--dataset-name", f"{name!r} cannot be loaded ({error})", "repair the package that adds it") from error
+        problem = f"{name!r} cannot be loaded ({error})"
+        raise BadInput("--dataset-name", problem, "repair the package that adds it") from error
     return found
 
 

@@ -7,7 +7,7 @@ import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from loadgen.errors import BadInput
 
 FIELD = "--dataset-path"
 REMEDY = "give the ShareGPT file, a JSON list of conversations"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 SPACE = b" \t\r\n"
-KEY = re.compile(rb'"conversations"[ \t\r\n]*:[ \t\r\n]*\Z')
+START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
+KEY = re.compile(rb'"conversations"[ \t\r\n]*:[ \t\r\n]*\[\Z')
 KEY_BYTES = 64  # the key with any usual white space after it
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 logger = logging.getLogger("loadgen")
 
@@ -78,7 +79,8 @@ class Conversations:
         """
         number = self._numbers[index]
         entry = self._parsed(number)
-        prompt, answer = (turn.get("value") if isinstance(turn, dict) else None for turn in entry["conversations"][:2])
+        texts = [turn.get("value") if isinstance(turn, dict) else None for turn in _turns(entry)[:2]]
+        prompt, answer = texts if len(texts) == 2 else (None, None)
         if not (_is_text(prompt) and _is_text(answer)):
             return None
         return Conversation(str(entry.get("id", number)), prompt, answer)
@@ -93,11 +95,22 @@ class Conversations:
         Where all that an object holds is one list of objects under the key `conversations`, its turns have been counted
         already; any other is parsed.
         """
-        first = np.searchsorted(structure.children, structure.starts)
-        children = np.searchsorted(structure.children, structure.ends) - first
-        turns = np.searchsorted(structure.grandchildren, structure.ends)
-        turns -= np.searchsorted(structure.grandchildren, structure.starts)
-        ...
+        starts, ends = structure.starts, structure.ends
+        first = np.searchsorted(structure.children, starts)
+        alone = np.searchsorted(structure.children, ends) - first == 1
+        brackets = np.append(structure.children, 0)[first]
+        inner = structure.grandchildren
+        turns = np.searchsorted(inner, ends) - np.searchsorted(inner, starts)
+        return [
+            number
+            for number, (only, bracket, count) in enumerate(
+                zip(alone.tolist(), brackets.tolist(), turns.tolist(), strict=True)
+            )
+            if (count if only and self._is_list_of_turns(bracket) else len(_turns(self._parsed(number)))) >= 2
+        ]
+
+    def _is_list_of_turns(self, bracket: int) -> bool:
+        return KEY.search(self._data, max(0, bracket - KEY_BYTES), bracket + 1) is not None
 
     def _parsed(self, number: int) -> dict[str, Any]:
         start = self._starts[number]
@@ -106,3 +119,27 @@ class Conversations:
         except ValueError as error:
             raise BadInput(FIELD, f"{self.path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
         return entry
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    """Map a file into memory for reading; refuse what does not begin as a JSON list."""
+    try:
+        with path.open("rb") as file:
+            if not path.stat().st_size:
+                raise BadInput(FIELD, f"{path} is empty", REMEDY)
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
+    if not START.match(data):
+        raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
+    return data
+
+
+def _turns(entry: dict[str, Any]) -> list[Any]:
+    turns = entry.get("conversations")
+    return turns if isinstance(turns, list) else []
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether it is a string that UTF-8 can carry, which one with half a surrogate pair is not."""
+    return isinstance(value, str) and not SURROGATE.search(value)

@@ -43,7 +43,8 @@ class Lengths:
             raise BadInput(flag, f"{mean} leaves no token{beside}", f"give at least {less + 1}")
         low, high = math.floor((mean - less) * (1 - ratio)), math.ceil((mean - less) * (1 + ratio))
         if low < 1:
-            raise BadInput(RATIO, f"{ratio} of {flag} {mean} leaves no token{beside}", "lower it, or ask for more tokens")
+            problem = f"{ratio} of {flag} {mean} leaves no token{beside}"
+            raise BadInput(RATIO, problem, "lower it, or ask for more tokens")
         return cls(low, high)
 
     def draw(self, generator: np.random.Generator, count: int) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Random prompts: words drawn by a seed, exact to the token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,10 +28,9 @@ INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER = range(4)  # what a seed draws, eac
 class RandomDataset:
     """Prompts of random words: `prefix_tokens` that all share, then `inputs` of its own.
 
-    A prompt is the text of row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone, and
-    `prompts(n)` sends rows 0 to n-1 in an order that `seed_order` draws for that n. So the first k of n prompts are not
-    the first k of fewer, but the rows are the same. Two rows of at least 4 words of their own are equal about once in
-    2**48, of fewer correspondingly often.
+    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone.
+    `prompts(n)` sends rows 0 to n-1 in an order that `seed_order` draws for this n, so that the first k of them are not
+    those of `prompts(k)`. Out of the usual 4096 words, two rows of 4 words are equal about once in 2**48.
 
     Attributes:
         tokenizer: What counts the tokens.
@@ -66,7 +65,8 @@ class RandomDataset:
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.around("--random-output-len", settings.random_output_len, output_ratio)
         tokenizer = tokenizers.of_settings(settings)
-        inputs = Lengths.around("--random-input-len", settings.random_input_len, input_ratio, less=tokenizer.special_tokens)
+        special = tokenizer.special_tokens
+        inputs = Lengths.around("--random-input-len", settings.random_input_len, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
             words=Words.of(tokenizer),

@@ -42,9 +42,10 @@ class Structure:
         starts, ends, children, grandchildren, closings = (
             np.concatenate(found) for found in zip(*_by_chunk(data), strict=True)
         )
+        objects = min(len(starts), len(ends))
         return cls(
-            starts=starts[: len(ends)],
-            ends=ends + 1,
+            starts=starts[:objects],
+            ends=ends[:objects] + 1,
             children=children,
             grandchildren=grandchildren,
             end=int(closings[0]) + 1 if len(closings) else None,
@@ -94,4 +95,5 @@ def _unescaped(quotes: Positions, chunk: NDArray[np.uint8]) -> Positions:
         going_on = (at >= 0) & (chunk[at] == BACKSLASH)
         at, which = at[going_on] - 1, which[going_on]
         escaped[which] ^= True
-    return quotes[~escaped]
+    kept: Positions = quotes[~escaped]
+    return kept

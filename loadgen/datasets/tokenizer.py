@@ -81,7 +81,7 @@ def of_settings(settings: "RunSettings") -> Tokenizer:
     """
     name = settings.tokenizer or settings.model
     if name is None:
-        raise BadInput(FIELD, "is not given, and there is no --model to take it from", "name a tokenizer.json or a hub name")
+        raise BadInput(FIELD, "is not given, and there is no --model to take it from", f"name a {FILE} or a hub name")
     return load(name)
 
 
@@ -112,7 +112,8 @@ def _from_file(path: Path, name: str) -> Tokenizer:
     try:
         core = Core.from_buffer(content)
     except Exception as error:  # tokenizers raises the bare class
-        raise BadInput(FIELD, f"{path} is not a {FILE} ({_first_line(error)})", "give the one of the served model") from error
+        problem = f"{path} is not a {FILE} ({_first_line(error)})"
+        raise BadInput(FIELD, problem, "give the one of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(content).hexdigest())
 
 
@@ -139,7 +140,8 @@ def _from_hub(name: str) -> Tokenizer:
         raise BadInput(FIELD, f"{name!r} is neither a path nor a hub name", remedy) from error
     except LocalEntryNotFoundError as error:
         if constants.HF_HUB_OFFLINE or not _resolves(constants.ENDPOINT):
-            raise BadInput(FIELD, f"{name} is no path, not in the hub's cache, and the hub cannot be reached", remedy) from error
+            problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
+            raise BadInput(FIELD, problem, remedy) from error
     try:
         return _from_file(Path(hf_hub_download(name, FILE)), name)
     except (OSError, ValueError) as error:

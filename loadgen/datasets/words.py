@@ -52,7 +52,7 @@ class Words:
             thrice = tokenizer.encode_batch([f"{word} {word} {word}" for word in fresh])
             found.update((word, None) for word, ids in zip(fresh, thrice, strict=True) if _stays(word, ids, tokenizer))
         if len(found) < FEWEST:
-            problem = f"{tokenizer.name} has {len(found)} words that are one token each, and random prompts need {FEWEST}"
+            problem = f"{tokenizer.name} has {len(found)} words of one token each, and random prompts need {FEWEST}"
             raise BadInput(FIELD, problem, "use another tokenizer, or a data set with texts of its own")
         words = list(found)[: min(MOST, 1 << (len(found).bit_length() - 1))]
         return cls(np.array(words, dtype=object), _add_up(words, tokenizer))

@@ -27,7 +27,7 @@ def save(settings: RunSettings, result: Any) -> list[str]:
             with open(path, "a", encoding="utf-8") as file:
                 file.write(to_json(result.data) + "\n")
         else:
-            write_whole(path, to_json(result.data))
+            write_whole(path, to_json(result.data) + "\n")
         saved.append(str(path))
     if settings.hlog:
         histograms = {name: h for name, h in result.snapshot.histograms.items() if h.count}
@@ -65,10 +65,14 @@ def to_json(data: dict[str, Any]) -> str:
 
 def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
     """Where the result goes: as asked, else named as `vllm bench serve` names it."""
-    rate = "inf" if data["request_rate"] == "inf" else f"{data['request_rate']:g}"
+    if settings.ramp_up_strategy is None:
+        rate = f"{float(settings.request_rate)}qps"
+    else:
+        start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+        rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
     model = data["model_id"].split("/")[-1]
-    name = settings.result_filename or f"{data['backend']}-{rate}qps{cap}-{model}-{data['date']}.json"
+    name = settings.result_filename or f"{data['backend']}-{rate}{cap}-{model}-{data['date']}.json"
     folder = Path(settings.result_dir or ".")
     folder.mkdir(parents=True, exist_ok=True)
     return folder / name

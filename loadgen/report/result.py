@@ -7,7 +7,7 @@ from typing import Any
 from loadgen import slo, throughput
 from loadgen.checks import Check, verdict
 from loadgen.histogram import Histogram
-from loadgen.settings import METRICS, RunSettings
+from loadgen.settings import METRICS, RunSettings, is_closed_loop
 from loadgen.snapshot import Snapshot
 
 SCHEMA = 1
@@ -115,7 +115,7 @@ def _own(
         "checks": [check.to_dict() for check in checks],
         "partial": snapshot.partial,
         "simulated": simulated,
-        "closed_loop": math.isinf(settings.request_rate) and settings.max_concurrency is not None,
+        "closed_loop": is_closed_loop(settings),
         "latency_from": settings.latency_from,
         "scheduled": snapshot.scheduled,
         "outcomes": snapshot.outcomes,

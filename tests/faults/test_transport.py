@@ -16,6 +16,13 @@ from tests.faults.servers import GOOD, answering, read_request, serving
 from tests.wire.bytes_of import HEAD, answer, chunked, delta
 
 
+@pytest.fixture
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections may be used again at once."""
+    monkeypatch.setattr("loadgen.transport.REST_NS", 0)
+
+
+@pytest.mark.usefixtures("no_rest")
 async def test_connections_are_opened_ahead_and_used_again() -> None:
     async with serving(answering(GOOD)) as url, Sender(url) as sender:
         assert await sender.transport.warm(3) == 3
@@ -98,6 +105,7 @@ async def test_plain_http_behind_https_is_a_tls_error() -> None:
         assert (await sender.one()).outcome is Outcome.TLS_ERROR
 
 
+@pytest.mark.usefixtures("no_rest")
 async def test_tls_is_verified_unless_told_otherwise() -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
@@ -197,7 +205,15 @@ async def test_a_broken_compressed_body_is_truncated() -> None:
         assert record.by_reader
 
 
-async def test_an_idle_connection_that_the_server_closed_is_replaced() -> None:
+async def test_a_connection_rests_before_it_is_used_again() -> None:
+    async with serving(answering(GOOD)) as url, Sender(url) as sender:
+        for _ in range(2):
+            await sender.one()
+        assert sender.transport.opened == 2
+
+
+@pytest.mark.usefixtures("no_rest")
+async def test_a_server_that_closes_soon_after_its_response_gets_a_new_connection_for_each_request() -> None:
     closed = asyncio.Event()
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -210,12 +226,14 @@ async def test_an_idle_connection_that_the_server_closed_is_replaced() -> None:
     async with serving(script) as url, Sender(url) as sender:
         assert (await sender.one()).outcome is Outcome.OK
         await closed.wait()
-        while not sender.transport._idle[0].lost:
-            await asyncio.sleep(0.001)
-        assert (await sender.one()).outcome is Outcome.OK
-        assert sender.transport.opened == 2
+        while sender.transport.reuses:
+            await asyncio.sleep(0)
+        for _ in range(3):
+            assert (await sender.one()).outcome is Outcome.OK
+        assert sender.transport.opened == 4
 
 
+@pytest.mark.usefixtures("no_rest")
 @pytest.mark.parametrize("header", [b"Connection: close\r\n", b"Keep-Alive: timeout=1\r\n"])
 async def test_a_connection_is_not_used_beyond_what_the_server_allows(header: bytes) -> None:
     async with serving(answering(GOOD.replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n", 1))) as url, Sender(url) as sender:
@@ -224,6 +242,7 @@ async def test_a_connection_is_not_used_beyond_what_the_server_allows(header: by
         assert sender.transport.opened == 3
 
 
+@pytest.mark.usefixtures("no_rest")
 async def test_bytes_after_a_response_keep_its_connection_from_the_next_request() -> None:
     async with serving(answering(GOOD + b"surprise")) as url, Sender(url) as sender:
         for _ in range(2):

@@ -1,0 +1,121 @@
+"""ShareGPT prompts: real questions, sampled by the rule of `vllm bench serve`."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
+from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.errors import BadInput
+from loadgen.prompts import Prompt
+
+if TYPE_CHECKING:
+    from loadgen.settings import RunSettings
+
+LEAST_TOKENS = 4  # of a prompt, and of an answer whose recorded length is asked for
+MOST_PROMPT_TOKENS = 1024
+MOST_TOKENS = 2048  # of prompt and answer together
+BATCH = 256  # conversations read and encoded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGPTDataset:
+    """Conversations in an order that `seed_order` shuffles, cut down to question and length of the answer.
+
+    The rule is that of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns
+    whoever speaks, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, stop at
+    `count`; where the file has fewer, go on with random ones of those kept. With one seed for all, the rows are vLLM's.
+
+    Attributes:
+        conversations: The file.
+        tokenizer: What counts the tokens, special ones included.
+        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
+        seed_prompts: Draws what is repeated where the file is too short.
+        seed_order: Shuffles the file.
+    """
+
+    conversations: Conversations
+    tokenizer: Tokenizer
+    output_tokens: int | None
+    seed_prompts: int
+    seed_order: int
+
+    @classmethod
+    def from_settings(cls, settings: "RunSettings") -> Self:
+        """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used, or the length is below one token.
+        """
+        if settings.dataset_path is None:
+            raise BadInput(FIELD, "is not given, and sharegpt has no texts of its own", REMEDY)
+        if settings.sharegpt_output_len is not None and settings.sharegpt_output_len < 1:
+            remedy = "give at least 1, or leave it out for the recorded lengths"
+            raise BadInput("--sharegpt-output-len", f"{settings.sharegpt_output_len} is no length", remedy)
+        return cls(
+            conversations=Conversations(Path(settings.dataset_path).expanduser()),
+            tokenizer=tokenizers.of_settings(settings),
+            output_tokens=settings.sharegpt_output_len,
+            seed_prompts=settings.seed if settings.seed_prompts is None else settings.seed_prompts,
+            seed_order=settings.seed if settings.seed_order is None else settings.seed_order,
+        )
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+
+        Raises:
+            BadInput: The file is not JSON where it is read, or no conversation in it is of a usable length.
+        """
+        shuffled = list(range(len(self.conversations)))
+        random.Random(self.seed_order).shuffle(shuffled)
+        rows = iter(shuffled)
+        kept: list[int] = []
+        while len(kept) < count and (batch := list(islice(rows, min(BATCH, count - len(kept))))):
+            for row, prompt in self._read(batch):
+                kept.append(row)
+                yield prompt
+        if len(kept) < count:
+            if not kept:
+                raise BadInput(FIELD, f"{self.conversations.path} holds no conversation of a usable length", REMEDY)
+            repeats = random.Random(self.seed_prompts)
+            more = [repeats.choice(kept) for _ in range(count - len(kept))]
+            for start in range(0, len(more), BATCH):
+                yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
+        return {
+            "name": "sharegpt",
+            "rule": "vllm bench serve",
+            "seed_prompts": self.seed_prompts,
+            "seed_order": self.seed_order,
+            "output_tokens": self.output_tokens,
+            "file": str(self.conversations.path),
+            "file_bytes": self.conversations.size,
+            "file_sha256": self.conversations.sha256(),
+            "file_cut_off": self.conversations.cut_off,
+            "conversations": self.conversations.whole,
+            "conversations_of_two_turns": len(self.conversations),
+            "tokenizer": self.tokenizer.name,
+            "tokenizer_sha256": self.tokenizer.sha256,
+        }
+
+    def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
+        """Read some conversations and yield those of usable lengths, each with its row."""
+        found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
+        inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
+        if self.output_tokens is None:
+            outputs = self.tokenizer.count([conversation.answer for _, conversation in found], special=True)
+        else:
+            outputs = [self.output_tokens] * len(found)
+        for (row, conversation), tokens, wanted in zip(found, inputs, outputs, strict=True):
+            if self._is_usable(tokens, wanted):
+                yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
+
+    def _is_usable(self, tokens: int, wanted: int) -> bool:
+        long_enough = tokens >= LEAST_TOKENS and (wanted >= LEAST_TOKENS or self.output_tokens is not None)
+        return long_enough and tokens <= MOST_PROMPT_TOKENS and tokens + wanted <= MOST_TOKENS

@@ -1,0 +1,77 @@
+"""Profiles: GPUStack's benchmark profiles in YAML files, with its own keys."""
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from loadgen.errors import BadInput
+
+SETTINGS = {
+    "dataset_name": "dataset_name",
+    "dataset_input_tokens": "random_input_len",
+    "dataset_output_tokens": "random_output_len",
+    "dataset_seed": "seed",
+    "request_rate": "request_rate",
+    "total_requests": "num_prompts",
+}
+REMEDY = f"write a mapping of {', '.join(SETTINGS)}"
+
+
+class Profile(BaseModel):
+    """What GPUStack calls a benchmark profile; a key that is left out leaves its setting alone.
+
+    Attributes:
+        dataset_name: Where prompts come from.
+        dataset_input_tokens: Tokens of a random prompt.
+        dataset_output_tokens: Tokens of each answer to a random prompt.
+        dataset_seed: Seed of everything drawn.
+        request_rate: Requests per second.
+        total_requests: Requests in all.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    dataset_name: Literal["Random", "ShareGPT"] | None = None
+    dataset_input_tokens: int | None = Field(default=None, ge=1)
+    dataset_output_tokens: int | None = Field(default=None, ge=1)
+    dataset_seed: int | None = Field(default=None, ge=0)
+    request_rate: float | None = Field(default=None, gt=0)
+    total_requests: int | None = Field(default=None, ge=1)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the fields of `RunSettings` that a profile sets.
+
+    Raises:
+        BadInput: The file cannot be read, is no YAML mapping, or has an unknown key or a value out of range.
+    """
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(str(path), f"cannot be read ({error})", "give a YAML file") from error
+    except yaml.YAMLError as error:
+        raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
+    try:
+        profile = Profile.model_validate(content)
+    except ValidationError as error:
+        raise _refusal(path, error) from error
+    given = profile.model_dump(exclude_none=True)
+    if "dataset_name" in given:
+        given["dataset_name"] = given["dataset_name"].lower()
+    return {SETTINGS[key]: value for key, value in given.items()}
+
+
+def _refusal(path: Path, error: ValidationError) -> BadInput:
+    """Say in one line what the first thing wrong is."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if not key:
+        return BadInput(str(path), "is no mapping", REMEDY)
+    if first["type"] != "extra_forbidden":
+        return BadInput(f"{path}: {key}", f"{first['input']!r} is not usable", first["msg"])
+    near = difflib.get_close_matches(key, SETTINGS, n=1)
+    remedy = f"did you mean {near[0]}?" if near else REMEDY
+    return BadInput(f"{path}: {key}", "is no key of a profile", remedy)

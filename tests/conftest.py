@@ -1,0 +1,7 @@
+"""What all tests share."""
+
+from hypothesis import settings
+
+# A busy machine makes an example slow, not wrong.
+settings.register_profile("loadgen", deadline=None)
+settings.load_profile("loadgen")

@@ -1,0 +1,176 @@
+"""Makes what a run would have brought forth: Records read from bytes, Snapshots of them, results and schedules.
+
+Times are milliseconds after the start of the run's clock, so that a test can state them in its head.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadgen import report
+from loadgen.checks import Check
+from loadgen.outcomes import Outcome
+from loadgen.provenance import provenance
+from loadgen.recorder import Recorder
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+from loadgen.snapshot import Snapshot
+from loadgen.wire import Record, Response
+from tests.wire.bytes_of import HEAD, delta, event, usage
+
+MS = 1_000_000
+S = 1000 * MS
+START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+CLIENT = {"wall_s": 1.0, "cpu_s": 0.25, "busy_share": 0.25, "engine_cpu_s": None, "disturbance": ""}
+
+
+def at(ms: float) -> int:
+    """The stamp of a moment."""
+    return START + round(ms * MS)
+
+
+def planned(
+    index: int = 0,
+    *,
+    due: float = 0,
+    ready: float | None = None,
+    connect: float = 0,
+    sent: float | None = None,
+    tokens: tuple[int, int] = (10, 3),
+) -> Record:
+    """A record whose request has been sent: when it was ready and connected, unless `sent` says otherwise."""
+    ready = due if ready is None else ready
+    record = Record(index, *tokens, at(due))
+    record.ready, record.connect_ns = at(ready), round(connect * MS)
+    record.sent = at(ready + connect if sent is None else sent)
+    return record
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def answered(
+    index: int = 0,
+    *,
+    tokens: Sequence[float] = (20, 30, 40),
+    reasoning: Sequence[float] = (),
+    tools: Sequence[float] = (),
+    counts: dict[str, Any] | None = None,
+    closed: float | None = None,
+    **sending: Any,
+) -> Record:
+    """A record that ended ok: its tokens of each kind came at these moments, and it closed with the last of them."""
+    record = planned(index, **{"tokens": (10, len(tokens) + len(reasoning) + len(tools)), **sending})
+    events = [(ms, delta(content="x")) for ms in tokens]
+    events += [(ms, delta(reasoning="x")) for ms in reasoning]
+    events += [(ms, delta(tool_calls=[{"index": 0, "function": {"arguments": "x"}}])) for ms in tools]
+    events.sort(key=lambda one: one[0])
+    response = Response()
+    response.begin(record)
+    response.feed(CHUNKED, at(events[0][0]))
+    for ms, data in events:
+        response.feed(chunk(data), at(ms))
+    end = delta("stop") + (usage(**counts) if counts else b"")
+    response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0] if closed is None else closed))
+    assert record.outcome is Outcome.OK
+    return record
+
+
+def steady(index: int = 0, *, due: float = 0, ttft: float = 20, gap: float = 10, n: int = 3, **options: Any) -> Record:
+    """A record that ended ok: sent when due, its first token `ttft` later, then one every `gap`."""
+    return answered(index, due=due, tokens=[due + ttft + i * gap for i in range(n)], **options)
+
+
+def read(record: Record, data: bytes, *, when: float = 20, closed: float = 30, error: str | None = None) -> Record:
+    """The record after `data` arrived and the connection ended."""
+    response = Response()
+    response.begin(record)
+    if data:
+        response.feed(data, at(when))
+    if not response.complete:
+        response.eof(at(closed), error)
+    return record
+
+
+def failed(index: int = 0, outcome: Outcome = Outcome.STREAM_ERROR, *, detail: str = "why", **sending: Any) -> Record:
+    """A record that ended badly after two tokens, where the outcome allows any."""
+    record = planned(index, **sending)
+    words = delta(content="a") + delta(content="b")
+    match outcome:
+        case Outcome.STATUS:
+            body = detail.encode()
+            read(record, b"HTTP/1.1 503 Busy\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        case Outcome.REFUSED:
+            read(record, b"", error=detail)
+        case Outcome.TRUNCATED:
+            read(record, CHUNKED + chunk(words), error=detail)
+        case Outcome.STREAM_ERROR:
+            read(record, CHUNKED + chunk(words + event(error={"message": detail})))
+        case Outcome.EMPTY:
+            read(record, CHUNKED + chunk(delta("stop")) + LAST_CHUNK)
+        case _:
+            record.outcome, record.detail, record.closed = outcome, detail, at(30)
+    assert record.outcome is outcome
+    return record
+
+
+def unsent(index: int = 0, outcome: Outcome = Outcome.DNS_ERROR, *, due: float = 0, detail: str = "why") -> Record:
+    """A record that ended before its request was sent."""
+    record = planned(index, due=due)
+    record.sent = 0
+    record.outcome, record.detail, record.closed = outcome, detail, at(due + 5)
+    return record
+
+
+def measured(records: Iterable[Record], *, scheduled: int | None = None, partial: str | None = None, **options: Any) -> Snapshot:
+    """The snapshot of a run that had these records."""
+    records = list(records)
+    recorder = Recorder(START, len(records) if scheduled is None else scheduled, **options)
+    for record in records:
+        recorder.add(record)
+    return recorder.snapshot(partial)
+
+
+def due_at(*ms: float, duration: float | None = None) -> Schedule:
+    """A schedule of requests due at these moments."""
+    due_ns = np.array([round(m * MS) for m in ms], dtype=np.int64)
+    return Schedule(due_ns, round((max(ms) if duration is None else duration) * MS))
+
+
+def result(
+    records: Iterable[Record] | Snapshot,
+    settings: RunSettings | None = None,
+    *,
+    checks: Iterable[Check] = (),
+    model: str = "org/tiny",
+    simulated: bool = False,
+    engine: dict[str, Any] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The result of a run that had these records."""
+    settings = settings or RunSettings()
+    snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
+    schedule = Schedule.burst(max(1, snapshot.scheduled))
+    return report.build(
+        settings,
+        snapshot,
+        checks,
+        model=model,
+        date="20250102-030405",
+        provenance=provenance(settings, settings, schedule, {"sha256": "0" * 64}, engine or {"name": "tests"}),
+        client=CLIENT,
+        simulated=simulated,
+    )
+
+
+@dataclass(frozen=True)
+class Run:
+    """What `loadgen.runner.run` returns, as far as it is written to files."""
+
+    data: dict[str, Any]
+    snapshot: Snapshot

@@ -1,0 +1,150 @@
+"""Accounting: red when a request, a token or a process is missing, green when all are there."""
+
+import dataclasses
+
+import pytest
+
+from loadgen.checks import Check, Verdict, accounting, verdict
+from loadgen.histogram import DAY_NS, Histogram
+from loadgen.outcomes import Outcome
+from loadgen.snapshot import LATENCIES
+from tests.unit.making import answered, at, failed, measured, steady, unsent
+
+RUN = [
+    steady(0),
+    answered(1, tokens=[20, 40], counts={"completion_tokens": 9}),
+    answered(2, tokens=[], reasoning=[20]),
+    failed(3, Outcome.STATUS),
+    failed(4, Outcome.TRUNCATED),
+    unsent(5),
+]
+
+
+def of(snapshot, *, workers=1, missing_workers=0, engine_same=None):
+    """The checks by name."""
+    checks = accounting(snapshot, workers=workers, missing_workers=missing_workers, engine_same=engine_same)
+    assert all(check.group == "A" for check in checks)
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+def test_a_run_of_all_kinds_of_endings_is_green():
+    assert red(of(measured(RUN), engine_same=True)) == []
+
+
+def test_a_run_without_a_success_is_green_its_books_are_in_order():
+    assert red(of(measured([failed(0), unsent(1)]))) == []
+
+
+def test_merged_stripes_are_green():
+    assert red(of(measured(RUN[:3]).merge(measured(RUN[3:])), workers=2)) == []
+
+
+@pytest.mark.parametrize(("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")])
+def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
+    checks = of(measured(RUN, scheduled=scheduled))
+    assert red(checks) == ["every request ended once"]
+    assert checks["every request ended once"].value == value
+    assert "bug in loadgen" in checks["every request ended once"].advice
+
+
+def test_in_a_partial_run_missing_outcomes_are_not_called_a_bug():
+    check = of(measured(RUN, scheduled=9, partial="interrupted"))["every request ended once"]
+    assert check.ok is False
+    assert "ended early" in check.advice
+
+
+@pytest.mark.parametrize("name", ["ttft_due", "ttft_sent", "e2el_due", "icl", "lag"])
+def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
+    snapshot = measured(RUN)
+    count = snapshot.histograms[name].count
+    broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
+    checks = of(broken)
+    assert red(checks) == ["histograms complete"]
+    assert checks["histograms complete"].value == f"{name} 0 for {count}"
+
+
+def test_a_value_too_many_is_red_too():
+    snapshot = measured(RUN)
+    snapshot.histograms["ttft_due"].record(1)
+    assert red(of(snapshot)) == ["histograms complete"]
+
+
+@pytest.mark.parametrize("name", [*LATENCIES, "lag", "pool_wait", "connect"])
+def test_a_value_out_of_range_is_red_in_whatever_histogram(name):
+    snapshot = measured(RUN)
+    before = red(of(snapshot))
+    snapshot.histograms[name].record(DAY_NS + 1)
+    assert before == []
+    assert "values in range" in red(of(snapshot))
+
+
+def test_a_latency_below_zero_is_out_of_range():
+    record = answered(due=10, tokens=[20, 30])
+    record.first_token = at(5)
+    assert "values in range" in red(of(measured([record])))
+
+
+def test_stamps_out_of_order_are_red():
+    record = answered(tokens=[20, 30], closed=40)
+    record.closed = at(25)
+    checks = of(measured([record]))
+    assert red(checks) == ["stamps in order"]
+    assert checks["stamps in order"].value == "1 records out of order"
+
+
+def test_a_worker_that_never_reported_is_red():
+    checks = of(measured(RUN), workers=4, missing_workers=1)
+    assert red(checks) == ["workers present"]
+    assert checks["workers present"].value == "3 of 4"
+
+
+def test_an_engine_that_is_another_process_at_the_end_is_red():
+    assert red(of(measured(RUN), engine_same=False)) == ["same engine"]
+
+
+def test_an_engine_that_was_not_launched_here_is_not_judged():
+    assert of(measured(RUN), engine_same=None)["same engine"].ok is None
+
+
+def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+    for check in of(measured(RUN)).values():
+        for text in (check.value, check.limit, check.advice):
+            assert text
+            assert "\n" not in text
+
+
+# -- the verdict
+
+
+def check(group, ok):
+    return Check(group, "name", ok, "1", "2", "do this")
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ([], Verdict.VALID),
+        ([check("A", True), check("B", True)], Verdict.VALID),
+        ([check("A", None), check("B", None)], Verdict.VALID),
+        ([check("A", True), check("B", False)], Verdict.SUSPECT),
+        ([check("A", False), check("B", True)], Verdict.INVALID),
+        ([check("B", False), check("A", False)], Verdict.INVALID),
+    ],
+)
+def test_accounting_makes_a_run_invalid_any_other_check_suspect(checks, expected):
+    assert verdict(checks) is expected
+
+
+def test_a_check_is_json_as_it_stands():
+    assert check("B", None).to_dict() == {
+        "group": "B",
+        "name": "name",
+        "ok": None,
+        "value": "1",
+        "limit": "2",
+        "advice": "do this",
+    }

@@ -1,0 +1,218 @@
+"""Sending: did we send what the schedule asked, when it asked? Red where the client was at fault, and only there."""
+
+import numpy as np
+import pytest
+
+from loadgen.checks import sending
+from loadgen.outcomes import Outcome
+from loadgen.recorder import Recorder
+from loadgen.schedule import Schedule
+from tests.unit.making import MS, START, S, due_at, failed, measured, steady, unsent
+
+TTFT_MS = 40.0
+
+
+def sent_at(schedule, sent_ns, *, ttft_ms=TTFT_MS):
+    """The snapshot of a run of `schedule` whose requests were sent at these times, ns from the start."""
+    recorder = Recorder(START, schedule.count)
+    for index, (due, sent) in enumerate(zip(schedule.due_ns.tolist(), sent_ns, strict=True)):
+        sent_ms = int(sent) / MS
+        recorder.add(steady(index, due=due / MS, sent=sent_ms, ttft=sent_ms - due / MS + ttft_ms, n=1))
+    return recorder.snapshot()
+
+
+def of(snapshot, schedule, *, closed_loop=False, capped=False, disturbance=""):
+    """The checks by name."""
+    checks = sending(snapshot, schedule, closed_loop=closed_loop, capped=capped, disturbance=disturbance)
+    assert all(check.group == "B" for check in checks)
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+@pytest.fixture(scope="module")
+def jitter():
+    return np.random.default_rng(3)
+
+
+# -- schedules that were met
+
+
+def test_a_schedule_met_to_the_nanosecond_is_green():
+    for schedule in (Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)):
+        checks = of(sent_at(schedule, schedule.due_ns), schedule)
+        assert red(checks) == []
+        assert all(check.ok for check in checks.values())
+
+
+def test_a_constant_schedule_with_40_us_of_jitter_is_green(jitter):
+    schedule = Schedule.constant(1000, 2000)
+    sent = schedule.due_ns + jitter.integers(0, 40_000, schedule.count)
+    assert red(of(sent_at(schedule, sent), schedule)) == []
+
+
+def test_a_poisson_schedule_with_40_us_of_jitter_is_green_up_to_5000_a_second(jitter):
+    for rate in (100, 1000, 5000):
+        schedule = Schedule.poisson(rate, 2000, seed=1)
+        sent = schedule.due_ns + jitter.integers(0, 40_000, schedule.count)
+        assert red(of(sent_at(schedule, sent), schedule)) == [], rate
+
+
+# -- gaps
+
+
+def test_sends_on_a_grid_of_a_millisecond_at_1000_a_second_are_red():
+    schedule = Schedule.poisson(1000, 2000, seed=1)
+    on_the_grid = -(-schedule.due_ns // MS) * MS
+    checks = of(sent_at(schedule, on_the_grid), schedule)
+    assert red(checks) == ["gaps as scheduled"]
+    assert checks["gaps as scheduled"].value.startswith("distance 0.")
+
+
+def test_sends_bunched_by_a_stalling_loop_are_red():
+    schedule = Schedule.constant(1000, 2000)
+    checks = of(sent_at(schedule, -(-schedule.due_ns // (5 * MS)) * 5 * MS), schedule)
+    assert "gaps as scheduled" in red(checks)
+    assert "lag p99" in red(checks)
+
+
+def test_a_constant_schedule_sent_at_random_is_red():
+    schedule, other = Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)
+    assert "gaps as scheduled" in red(of(sent_at(other, other.due_ns), schedule))
+
+
+# -- the rate
+
+
+@pytest.mark.parametrize(("stretch", "expected"), [(1.0, True), (1.004, True), (1.01, False), (0.99, False)])
+def test_a_rate_off_by_a_percent_is_red(stretch, expected):
+    schedule = Schedule.constant(100, 1000)
+    check = of(sent_at(schedule, schedule.due_ns * stretch), schedule)["rate as scheduled"]
+    assert check.ok is expected
+    assert check.limit == "within 0.5%"
+
+
+def test_the_rate_that_was_achieved_is_said():
+    schedule = Schedule.constant(100, 1001)
+    check = of(sent_at(schedule, schedule.due_ns * 1.25), schedule)["rate as scheduled"]
+    assert check.value == "80.00 req/s, 80.00% of the schedule's"
+
+
+def test_requests_that_were_never_sent_are_left_out_of_the_rate():
+    schedule = Schedule.constant(100, 400)
+    records = [steady(i, due=i * 10, n=1) if i % 4 else unsent(i, due=i * 10) for i in range(400)]
+    assert of(measured(records), schedule)["rate as scheduled"].ok is True
+
+
+def test_records_in_the_order_of_their_ends_are_judged_in_that_of_the_schedule():
+    schedule = Schedule.constant(100, 200)
+    assert red(of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)) == []
+
+
+# -- lag
+
+
+@pytest.mark.parametrize(
+    ("ttft_ms", "limit"),
+    [(2, "1.000 ms"), (20, "1.000 ms"), (40, "2.000 ms"), (100, "5.000 ms"), (200, "10.000 ms"), (5000, "10.000 ms")],
+)
+def test_the_limit_of_lag_is_a_twentieth_of_the_p5_ttft_between_1_and_10_ms(ttft_ms, limit):
+    schedule = due_at(0)
+    assert of(sent_at(schedule, [0], ttft_ms=ttft_ms), schedule)["lag p99"].limit == limit
+
+
+def test_the_p5_ttft_is_from_sent_of_the_fastest_and_not_the_mean():
+    records = [steady(i, ttft=100 if i < 10 else 1000, n=1) for i in range(100)]
+    assert of(measured(records), due_at(*[0] * 100))["lag p99"].limit == "5.000 ms"
+
+
+def test_without_a_ttft_lag_has_its_widest_limit():
+    assert of(measured([failed(0, Outcome.REFUSED)]), due_at(0))["lag p99"].limit == "10.000 ms"
+
+
+@pytest.mark.parametrize(("lag_ms", "expected"), [(1.9, True), (2.1, False)])
+def test_lag_above_its_limit_is_red(lag_ms, expected):
+    schedule = Schedule.constant(100, 200)
+    check = of(sent_at(schedule, schedule.due_ns + round(lag_ms * MS)), schedule)["lag p99"]
+    assert check.ok is expected
+    assert check.value.endswith(f"(max {lag_ms:.3f} ms)")
+
+
+def test_a_wait_for_a_slot_or_for_a_connection_is_no_lag():
+    records = [steady(i, due=i * 10, ready=i * 10 + 500, connect=50, ttft=600, n=1) for i in range(200)]
+    assert of(measured(records), Schedule.constant(100, 200))["lag p99"].ok is True
+
+
+def test_when_nothing_was_sent_lag_does_not_apply():
+    check = of(measured([unsent()]), due_at(0))["lag p99"]
+    assert (check.ok, check.value) == (None, "n/a")
+
+
+# -- early, dropped
+
+
+def test_a_request_sent_early_is_red():
+    schedule = due_at(10)
+    assert red(of(measured([steady(due=10, sent=9.9, n=1)]), schedule)) == ["never early"]
+    assert red(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
+
+
+def test_a_request_that_was_dropped_is_red():
+    checks = of(measured([steady(0), unsent(1, Outcome.DROPPED)]), due_at(0, 0))
+    assert red(checks) == ["nothing dropped"]
+    assert checks["nothing dropped"].value == "1 requests never sent"
+
+
+# -- where the schedule is not what decides
+
+
+@pytest.mark.parametrize("options", [{"closed_loop": True, "capped": True}, {"capped": True}])
+def test_under_a_cap_rate_and_gaps_are_not_judged_and_say_why(options):
+    schedule = Schedule.constant(100, 200)
+    checks = of(sent_at(schedule, schedule.due_ns * 2), schedule, **options)
+    for name in ("rate as scheduled", "gaps as scheduled"):
+        assert (checks[name].ok, checks[name].value) == (None, "n/a")
+        assert checks[name].limit == "the loop is closed or capped"
+
+
+def test_a_burst_has_no_rate_and_says_so():
+    schedule = Schedule.burst(200)
+    checks = of(sent_at(schedule, np.arange(200) * 1000), schedule)
+    for name in ("rate as scheduled", "gaps as scheduled"):
+        assert checks[name].ok is None
+        assert checks[name].limit == "all requests are due at once"
+
+
+def test_fewer_than_100_requests_are_too_few_for_rate_and_gaps():
+    for count, expected in ((99, None), (100, True)):
+        schedule = Schedule.constant(100, count)
+        checks = of(sent_at(schedule, schedule.due_ns), schedule)
+        assert checks["rate as scheduled"].ok is checks["gaps as scheduled"].ok is expected
+    assert checks["gaps as scheduled"].value == "distance 0.000"
+
+
+# -- advice
+
+
+def test_advice_names_what_else_was_busy():
+    schedule = Schedule.constant(100, 200)
+    late = sent_at(schedule, schedule.due_ns + 50 * MS)
+    checks = of(late, schedule, disturbance="other processes used 1.5 of 2 cores")
+    assert checks["lag p99"].advice.endswith("(other processes used 1.5 of 2 cores)")
+    assert "(" not in of(late, schedule)["lag p99"].advice
+
+
+def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+    for schedule in (Schedule.constant(100, 200), Schedule.burst(1)):
+        for check in of(sent_at(schedule, schedule.due_ns), schedule).values():
+            for text in (check.value, check.limit, check.advice):
+                assert text
+                assert "\n" not in text
+
+
+def test_a_day_of_requests_is_judged_without_losing_its_digits():
+    schedule = due_at(*(i * 864_000 for i in range(100)), duration=86_400_000)
+    assert schedule.due_ns[-1] > 85_000 * S
+    assert of(measured(steady(i, due=i * 864_000, n=1) for i in range(100)), schedule)["rate as scheduled"].ok is True

@@ -1,0 +1,79 @@
+"""A data set is found by its name, built in or added by another package, and by nothing else."""
+
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from loadgen import datasets
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+class Echo:
+    """A data set as another package would add it."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    @classmethod
+    def from_settings(cls, settings):
+        return cls(settings)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Pretend that a package has added two data sets, of which one cannot be imported."""
+    points = metadata.EntryPoints(
+        [
+            metadata.EntryPoint("echo", f"{__name__}:Echo", datasets.GROUP),
+            metadata.EntryPoint("broken", "no_such_module:Missing", datasets.GROUP),
+        ]
+    )
+    monkeypatch.setattr(metadata, "entry_points", lambda **selection: points.select(**selection))
+
+
+def test_the_built_in_names_are_those_that_the_package_declares():
+    declared = tomllib.loads(PROJECT.read_text())["project"]["entry-points"][datasets.GROUP]
+    assert declared == datasets.BUILT_IN
+
+
+def test_a_package_can_add_one(installed):
+    settings = RunSettings(dataset_name="echo")
+    made = datasets.create(settings)
+    assert isinstance(made, Echo)
+    assert made.settings is settings
+
+
+def test_an_unknown_name_is_refused_with_all_that_exist(installed):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name="randon"))
+    message = "--dataset-name: there is no data set 'randon'; choose one of: broken, echo, random, sharegpt"
+    assert str(refused.value) == message
+
+
+def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name="broken"))
+    message = "--dataset-name: 'broken' cannot be loaded (No module named 'no_such_module'); repair the package"
+    assert str(refused.value).startswith(message)
+
+
+def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkeypatch):
+    def no_scan(**selection):
+        raise AssertionError("scanned")
+
+    monkeypatch.setattr(metadata, "entry_points", no_scan)
+    with pytest.raises(BadInput, match="--tokenizer"):
+        datasets.create(RunSettings(dataset_name="random"))
+
+
+@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
+def test_the_registry_and_the_presets_import_nothing_heavy(module):
+    code = f"import sys, loadgen.datasets, loadgen.workloads; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,250 @@
+"""The console report: the block of `vllm bench serve`, row for row, and below it what loadgen has to add."""
+
+import re
+
+import pytest
+
+from loadgen.checks import Check
+from loadgen.outcomes import Outcome
+from loadgen.report import render
+from loadgen.settings import RunSettings
+from tests.unit.making import answered, failed, measured, result, steady
+
+# As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
+# --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.
+RECORDED = """\
+============ Serving Benchmark Result ============
+Successful requests:                     24
+Failed requests:                         0
+Maximum request concurrency:             4
+Benchmark duration (s):                  2.25
+Total input tokens:                      1728
+Total generated tokens:                  768
+Request throughput (req/s):              10.65
+Output token throughput (tok/s):         340.69
+Peak output token throughput (tok/s):    339.00
+Peak concurrent requests:                16.00
+Total token throughput (tok/s):          1107.25
+---------------Time to First Token----------------
+Mean TTFT (ms):                          22.77
+Median TTFT (ms):                        22.13
+P50 TTFT (ms):                           22.13
+P90 TTFT (ms):                           28.24
+P99 TTFT (ms):                           30.37
+-----Time per Output Token (excl. 1st token)------
+Mean TPOT (ms):                          11.32
+Median TPOT (ms):                        11.31
+P50 TPOT (ms):                           11.31
+P90 TPOT (ms):                           11.82
+P99 TPOT (ms):                           11.84
+---------------Inter-token Latency----------------
+Mean ITL (ms):                           11.70
+Median ITL (ms):                         11.43
+P50 ITL (ms):                            11.43
+P90 ITL (ms):                            12.25
+P99 ITL (ms):                            22.98
+----------------End-to-end Latency----------------
+Mean E2EL (ms):                          373.80
+Median E2EL (ms):                        373.01
+P50 E2EL (ms):                           373.01
+P90 E2EL (ms):                           393.22
+P99 E2EL (ms):                           396.57
+==================================================
+""".splitlines()
+
+AS_RECORDED = RunSettings(
+    max_concurrency=4, percentile_metrics="ttft,tpot,itl,e2el", metric_percentiles="50,90,99", backend="openai-chat"
+)
+RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
+
+
+def split(report):
+    """The rows of the block, and the lines below it."""
+    rows = report.splitlines()
+    end = rows.index("=" * 50) + 1
+    return rows[:end], rows[end:]
+
+
+def block(settings=None, records=RUN, **options):
+    return split(render(result(records, settings, **options)))[0]
+
+
+def below(settings=None, records=RUN, **options):
+    return split(render(result(records, settings, **options)))[1]
+
+
+def labels(rows):
+    return [row[:40].rstrip() if row[0] not in "=-" else row for row in rows]
+
+
+def value(rows, label):
+    (row,) = [row for row in rows if row.startswith(label)]
+    return row[41:].rstrip()
+
+
+# -- vLLM's block
+
+
+def test_the_block_has_the_recorded_rows_in_their_order():
+    assert labels(block(AS_RECORDED)) == labels(RECORDED)
+
+
+def test_each_row_has_the_form_of_the_recorded_one():
+    for own, recorded in zip(block(AS_RECORDED), RECORDED, strict=True):
+        assert len(own) == (50 if own[0] in "=-" else 51)
+        form = re.sub(r"\d+", "1", recorded)
+        assert re.sub(r"\d+", "1", own).rstrip() == form
+
+
+def test_the_rows_show_what_was_measured():
+    rows = block(AS_RECORDED)
+    assert value(rows, "Successful requests:") == "24"
+    assert value(rows, "Total generated tokens:") == "768"
+    assert value(rows, "Benchmark duration (s):") == "2.68"
+    assert value(rows, "Mean TTFT (ms):") == "31.50"
+    assert value(rows, "Mean TPOT (ms):") == "11.00"
+    assert value(rows, "P99 ITL (ms):") == "11.00"
+
+
+def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
+    rows = labels(block())
+    assert [row for row in rows if row.startswith("P")] == [
+        "Peak output token throughput (tok/s):",
+        "Peak concurrent requests:",
+        "P99 TTFT (ms):",
+        "P99 TPOT (ms):",
+        "P99 ITL (ms):",
+    ]
+    assert not [row for row in rows if "E2EL" in row]
+
+
+@pytest.mark.parametrize(
+    ("settings", "after", "row"),
+    [
+        ({"max_concurrency": 7}, "Failed requests:", "Maximum request concurrency:             7         "),
+        ({"request_rate": 12.5}, "Failed requests:", "Request rate configured (RPS):           12.50     "),
+        ({"goodput": ("ttft:1000",)}, "Request throughput (req/s):", "Request goodput (req/s):                 8.94      "),
+    ],
+)
+def test_rows_of_options_stand_where_vllm_has_them_and_only_where_the_option_is_given(settings, after, row):
+    records, limits = RUN, {"ttft": 10**9} if "goodput" in settings else None
+    with_it, without = block(RunSettings(**settings), records, limits=limits), block()
+    assert row in with_it
+    assert labels(with_it)[with_it.index(row) - 1] == after
+    assert [r for r in labels(with_it) if r not in labels(without)] == labels([row])
+
+
+def test_concurrency_stands_before_the_rate():
+    rows = labels(block(RunSettings(max_concurrency=7, request_rate=5.0)))
+    assert rows.index("Maximum request concurrency:") + 1 == rows.index("Request rate configured (RPS):")
+
+
+def test_a_fractional_percentile_keeps_its_fraction_and_a_whole_one_has_none():
+    rows = labels(block(RunSettings(metric_percentiles="50.0,99.9")))
+    assert "P50 TTFT (ms):" in rows
+    assert "P99.9 TTFT (ms):" in rows
+
+
+def test_what_was_not_measured_is_na_and_never_zero():
+    rows = block(records=[steady(i, n=1) for i in range(3)])
+    for label in ("Mean TPOT", "Median TPOT", "P99 TPOT", "Mean ITL", "P99 ITL"):
+        assert value(rows, f"{label} (ms):") == "n/a"
+    rows = block(records=[])
+    assert value(rows, "Request throughput (req/s):") == value(rows, "Mean TTFT (ms):") == "n/a"
+    assert value(rows, "Successful requests:") == "0"
+
+
+# -- loadgen's own section
+
+
+def red(group="B", **options):
+    return Check(group, "rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", **options)
+
+
+def test_the_verdict_counts_the_checks_that_applied():
+    checks = [Check("A", "x", True, "1", "1", "y"), Check("B", "z", None, "n/a", "capped", "y")]
+    assert "Verdict: VALID (1 of 1 checks passed)" in below(checks=checks)
+
+
+def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
+    lines = below(checks=[red(), Check("A", "x", True, "1", "1", "y")])
+    start = lines.index("Verdict: SUSPECT (1 of 2 checks passed)")
+    assert lines[start + 1 : start + 3] == [
+        "  B rate as scheduled: 90.00 req/s, limit within 0.5%",
+        "    -> free a core",
+    ]
+
+
+def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
+    records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x" * 900)]
+    lines = below(records=records)
+    assert "Outcomes: ok 1, status(503) 1" in lines
+    (example,) = [line for line in lines if line.startswith("  status(503): request 1, first token: two lines [31mxxx")]
+    assert example.endswith("...")
+    assert len(example) < 210
+    assert "\x1b" not in "".join(lines)
+
+
+def test_both_clocks_are_shown_the_chosen_one_first():
+    records = [answered(due=0, sent=5, tokens=[25, 35])]
+    for clock, first, second in (("due", "TTFT from due", "TTFT from sent"), ("sent", "TTFT from sent", "TTFT from due")):
+        rows = [line[:18].rstrip() for line in below(RunSettings(latency_from=clock), records)]
+        assert rows.index(first) + 1 == rows.index(second)
+    lines = below(records=records)
+    assert [line.split()[3:] for line in lines if line.startswith("TTFT from due")] == [["25.000"] * 5]
+    assert [line.split()[3:] for line in lines if line.startswith("TTFT from sent")] == [["20.000"] * 5]
+
+
+def test_the_columns_are_mean_percentiles_and_max():
+    (header,) = [line for line in below(RunSettings(metric_percentiles="99.9")) if line.startswith("Latency (ms)")]
+    assert header.split() == ["Latency", "(ms)", "mean", "p50", "p90", "p99", "p99.9", "max"]
+
+
+def test_what_has_no_value_is_na_in_the_table_too():
+    (tpot,) = [line for line in below(records=[steady(n=1)]) if line.startswith("TPOT")]
+    assert tpot.split() == ["TPOT", *["n/a"] * 5]
+
+
+def test_how_tokens_were_counted_is_said_with_what_usage_and_stream_disagree_on():
+    records = [answered(0, reasoning=[20], tokens=[30], counts={"completion_tokens": 5})]
+    lines = below(records=records)
+    assert "Output tokens counted by usage: 5 (1 reasoning events)" in lines
+    assert any("3 tokens counted but not seen as events, 0 events beyond the count" in line for line in lines)
+    lines = below(records=[steady()])
+    assert "Output tokens counted by events: 3" in lines
+    assert not any("differ" in line for line in lines)
+
+
+def test_token_weighted_tpot_stands_beside_the_mean():
+    records = [answered(0, tokens=[i * 10 for i in range(1, 102)]), answered(1, tokens=[20, 120])]
+    assert "TPOT weighted by tokens: 10.891 ms" in below(records=records)
+
+
+def test_limits_are_shown_as_met_or_missed():
+    lines = below(RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)])
+    assert "SLO ttft_p99<1s: met (20)" in lines
+    assert "SLO tpot_mean<1ms: MISSED (10)" in lines
+    assert "SLO error_rate<1%: met (0)" in lines
+
+
+def test_a_limit_on_what_was_not_measured_is_missed():
+    assert "SLO tpot_mean<1s: MISSED (n/a)" in below(RunSettings(slo="tpot_mean<1s"), [steady(n=1)])
+
+
+@pytest.mark.parametrize(
+    ("line", "settings", "options"),
+    [
+        ("PARTIAL: interrupted.", {}, {"records": measured([steady()], partial="interrupted")}),
+        ("Closed loop: ", {"max_concurrency": 4}, {}),
+        ("SIMULATED ENGINE: ", {}, {"simulated": True}),
+        ("Goodput from due: ", {"goodput": ("ttft:5",)}, {}),
+    ],
+)
+def test_what_a_reader_must_know_is_said_where_it_applies_and_only_there(line, settings, options):
+    assert any(row.startswith(line) for row in below(RunSettings(**settings), **options))
+    assert not any(row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4)))
+
+
+def test_a_ramp_under_a_cap_is_no_closed_loop():
+    ramp = RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0, max_concurrency=4)
+    assert not any(row.startswith("Closed loop") for row in below(ramp))

@@ -1,0 +1,195 @@
+"""Files: what was saved is read again and printed the same; no write leaves half a file; no secret is in it."""
+
+import os
+
+import orjson
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from loadgen.errors import BadInput
+from loadgen.report import check_writable, load, render, save, to_json
+from loadgen.report.files import result_path
+from loadgen.settings import RunSettings
+from tests.unit.making import MS, Run, failed, measured, result, steady
+
+SECRET = "hunter2"  # noqa: S105
+
+
+def a_run(settings, count=3):
+    snapshot = measured([*(steady(i, due=i * 10, ttft=20 + i) for i in range(count)), failed(count)])
+    return Run(result(snapshot, settings), snapshot)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return RunSettings(save_result=True, result_dir=str(tmp_path), result_filename="r.json")
+
+
+# -- saved and read again
+
+
+def test_a_saved_result_is_printed_again_as_it_was(settings):
+    run = a_run(settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent"))
+    (path,) = save(settings, run)
+    (loaded,) = load(path)
+    assert loaded == run.data
+    assert render(loaded) == render(run.data)
+
+
+def test_the_json_printed_to_stdout_can_be_read_again_as_well(tmp_path):
+    run = a_run(RunSettings())
+    path = tmp_path / "out.json"
+    path.write_text(to_json(run.data) + "\n")
+    assert load(str(path)) == [run.data]
+
+
+def test_saving_replaces_what_was_there(settings):
+    save(settings, a_run(settings, count=1))
+    (path,) = save(settings, a_run(settings, count=5))
+    assert [r["completed"] for r in load(path)] == [5]
+
+
+def test_appending_gives_one_object_a_line(settings):
+    appending = settings.replace(append_result=True)
+    for count in (1, 2, 3):
+        (path,) = save(appending, a_run(settings, count=count))
+    with open(path, "rb") as file:
+        assert [orjson.loads(line)["completed"] for line in file] == [1, 2, 3]
+    assert [r["completed"] for r in load(path)] == [1, 2, 3]
+
+
+def test_a_saved_result_may_be_appended_to(settings):
+    save(settings, a_run(settings, count=1))
+    (path,) = save(settings.replace(append_result=True), a_run(settings, count=2))
+    assert [r["completed"] for r in load(path)] == [1, 2]
+
+
+def test_no_file_is_left_beside_the_result(settings, tmp_path):
+    save(settings, a_run(settings))
+    assert os.listdir(tmp_path) == ["r.json"]
+
+
+@pytest.mark.parametrize("option", ["save_result", "append_result", "save_detailed"])
+def test_each_of_the_options_that_keep_a_result_writes_one(tmp_path, option):
+    asked = RunSettings(result_dir=str(tmp_path), result_filename="r.json", **{option: True})
+    assert save(asked, a_run(asked)) == [str(tmp_path / "r.json")]
+
+
+def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert save(RunSettings(), a_run(RunSettings())) == []
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_folder_of_the_result_is_made(tmp_path):
+    asked = RunSettings(save_result=True, result_dir=str(tmp_path / "a" / "b"))
+    (path,) = save(asked, a_run(asked))
+    assert load(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "openai-infqps-tiny-20250102-030405.json"),
+        ({"request_rate": 10.0}, "openai-10.0qps-tiny-20250102-030405.json"),
+        ({"request_rate": 10}, "openai-10.0qps-tiny-20250102-030405.json"),
+        (
+            {"request_rate": 0.5, "max_concurrency": 4, "backend": "openai-chat"},
+            "openai-chat-0.5qps-concurrency4-tiny-20250102-030405.json",
+        ),
+        (
+            {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0},
+            "openai-ramp-up-linear-1.0qps-10.0qps-tiny-20250102-030405.json",
+        ),
+        ({"result_filename": "mine.json", "request_rate": 3.0}, "mine.json"),
+    ],
+)
+def test_a_result_is_named_as_vllm_names_it_unless_a_name_is_given(tmp_path, options, name):
+    asked = RunSettings(result_dir=str(tmp_path), **options)
+    assert result_path(asked, result([steady()], asked)) == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    "content", ["", "\n", "{", "[]", "[1]", "{}", "3", "null", '{"loadgen": {}}', '{"loadgen": {"schema": 2}}', '{"loadgen": 1}', "{}\n{}"]
+)
+def test_a_file_that_is_no_result_is_refused(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    with pytest.raises(BadInput) as caught:
+        load(str(path))
+    assert str(path) in caught.value.problem
+    assert "\n" not in str(caught.value)
+
+
+def test_a_result_cut_off_is_refused(settings):
+    (path,) = save(settings, a_run(settings))
+    os.truncate(path, os.path.getsize(path) // 2)
+    with pytest.raises(BadInput):
+        load(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="No such file"):
+        load(str(tmp_path / "none.json"))
+
+
+# -- histograms
+
+
+def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path):
+    asked = RunSettings(hlog=str(tmp_path / "h.hlog"))
+    assert save(asked, a_run(asked)) == [asked.hlog]
+    lines = [line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")]
+    by_tag = {line.split(",")[0].removeprefix("Tag="): line.rsplit(",", 1)[1] for line in lines}
+    assert {"ttft_due", "ttft_sent", "e2el_due", "itl", "lag"} <= by_tag.keys()
+    assert "gc_pause" not in by_tag
+    assert HdrHistogram.decode(by_tag["ttft_due"]).get_value_at_percentile(100) == pytest.approx(22 * MS, rel=1e-3)
+
+
+def test_the_records_file_is_named_among_what_was_saved(tmp_path):
+    asked = RunSettings(records=str(tmp_path / "r.jsonl"))
+    assert save(asked, a_run(asked)) == [asked.records]
+
+
+# -- before anything is sent
+
+
+@pytest.mark.parametrize("name", ["result_dir", "records", "hlog"])
+def test_files_that_can_be_written_are_accepted(tmp_path, name):
+    check_writable(RunSettings(**{name: str(tmp_path / "x")}))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_of_results_may_be_made_however_deep(tmp_path):
+    check_writable(RunSettings(result_dir=str(tmp_path / "a" / "b" / "c")))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("records", "none/x"), ("hlog", "none/x"), ("records", "."), ("hlog", "."), ("result_dir", "file/x")]
+)
+def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp_path, name, path):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput) as caught:
+        check_writable(RunSettings(**{name: str(tmp_path / path)}))
+    assert caught.value.field == f"--{name.replace('_', '-')}"
+
+
+def test_a_relative_path_is_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_writable(RunSettings(records="r.jsonl", hlog="h.hlog", result_dir="results"))
+
+
+# -- secrets
+
+
+def test_no_secret_is_in_a_saved_result_or_in_what_is_printed(settings):
+    secretive = settings.replace(
+        api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a:1", save_detailed=True, hlog=None
+    )
+    run = a_run(secretive)
+    (path,) = save(secretive, run)
+    with open(path) as file:
+        text = file.read()
+    for shown in (text, to_json(run.data), render(run.data), repr(run.data)):
+        assert SECRET not in shown
+    assert "X-Key=(given)" in text

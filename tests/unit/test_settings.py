@@ -1,0 +1,222 @@
+"""Settings: what cannot be used is refused before anything is sent, in one line with the flag and a remedy."""
+
+import dataclasses
+import math
+
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.settings import MAX_REQUESTS, RunSettings, flag, header_name, is_closed_loop, public, without_user
+
+RAMP = {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0}
+
+# What was given, and the flag that the message names.
+BAD = [
+    ({"request_rate": 0.0}, "--request-rate"),
+    ({"request_rate": -1.0}, "--request-rate"),
+    ({"request_rate": math.nan}, "--request-rate"),
+    ({"request_rate": 1e9}, "--request-rate"),
+    ({"request_rate": -math.inf}, "--request-rate"),
+    ({"request_rate": "ten"}, "--request-rate"),
+    ({"request_rate": [10]}, "--request-rate"),
+    ({"burstiness": 0.0}, "--burstiness"),
+    ({"burstiness": -1.0}, "--burstiness"),
+    ({"burstiness": math.nan}, "--burstiness"),
+    ({"max_concurrency": 0}, "--max-concurrency"),
+    ({"max_concurrency": -3}, "--max-concurrency"),
+    ({"num_prompts": 0}, "--num-prompts"),
+    ({"num_prompts": MAX_REQUESTS + 1}, "--num-prompts"),
+    ({"duration": 0.0, "request_rate": 1.0}, "--duration"),
+    ({"duration": math.nan, "request_rate": 1.0}, "--duration"),
+    ({"duration": math.inf, "request_rate": 1.0}, "--duration"),
+    ({"duration": 31 * 86400.0, "request_rate": 1.0}, "--duration"),
+    ({"duration": 86400.0, "request_rate": 1e6}, "--duration"),
+    ({"duration": 86400.0, **RAMP, "ramp_up_end_rps": 1e6}, "--duration"),
+    ({"duration": 10.0}, "--duration"),
+    ({"duration": 10.0, "num_prompts": 5}, "--duration"),
+    ({"ramp_up_start_rps": 1.0}, "--ramp-up-strategy"),
+    ({"ramp_up_end_rps": 1.0}, "--ramp-up-strategy"),
+    ({"ramp_up_strategy": "linear"}, "--ramp-up-strategy"),
+    ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0}, "--ramp-up-strategy"),
+    ({"ramp_up_strategy": "linear", "ramp_up_end_rps": 1.0}, "--ramp-up-strategy"),
+    ({**RAMP, "ramp_up_start_rps": 10.0, "ramp_up_end_rps": 1.0}, "--ramp-up-end-rps"),
+    ({**RAMP, "ramp_up_start_rps": 5.0, "ramp_up_end_rps": 5.0}, "--ramp-up-end-rps"),
+    ({**RAMP, "ramp_up_end_rps": 1e7}, "--ramp-up-end-rps"),
+    ({**RAMP, "ramp_up_strategy": "exponential", "ramp_up_start_rps": 0.0}, "--ramp-up-end-rps"),
+    ({**RAMP, "ramp_up_start_rps": -1.0}, "--ramp-up-start-rps"),
+    ({**RAMP, "ramp_up_end_rps": math.nan}, "--ramp-up-end-rps"),
+    ({**RAMP, "request_rate": 5.0}, "--request-rate"),
+    ({"num_warmups": -1}, "--num-warmups"),
+    ({"ready_check_timeout_sec": -1.0}, "--ready-check-timeout-sec"),
+    ({"connect_timeout": -1.0}, "--connect-timeout"),
+    ({"connect_timeout": math.inf}, "--connect-timeout"),
+    ({"first_token_timeout": -0.1}, "--first-token-timeout"),
+    ({"stall_timeout": math.nan}, "--stall-timeout"),
+    ({"timeout": -5.0}, "--timeout"),
+    ({"seed": -1}, "--seed"),
+    ({"seed_arrivals": -1}, "--seed-arrivals"),
+    ({"seed_prompts": -1}, "--seed-prompts"),
+    ({"seed_order": -1}, "--seed-order"),
+    ({"random_input_len": 0}, "--random-input-len"),
+    ({"random_output_len": 0}, "--random-output-len"),
+    ({"random_prefix_len": -1}, "--random-prefix-len"),
+    ({"sharegpt_output_len": 0}, "--sharegpt-output-len"),
+    ({"max_error_rate": 1.5}, "--max-error-rate"),
+    ({"max_error_rate": -0.1}, "--max-error-rate"),
+    ({"max_error_rate": math.nan}, "--max-error-rate"),
+    ({"port": 0}, "--port"),
+    ({"port": 65536}, "--port"),
+    ({"port": -1}, "--port"),
+    ({"warm_connections": "some"}, "--warm-connections"),
+    ({"warm_connections": "-1"}, "--warm-connections"),
+    ({"warm_connections": "1.5"}, "--warm-connections"),
+    ({"warm_connections": ""}, "--warm-connections"),
+    ({"backend": "openai", "endpoint": "/v1/chat/completions"}, "--endpoint"),
+    ({"backend": "openai-chat", "endpoint": "/v1/completions"}, "--endpoint"),
+    ({"extra_body": [1]}, "--extra-body"),
+    ({"extra_body": "x"}, "--extra-body"),
+    ({"extra_body": {"stream": False}}, "--extra-body"),
+    ({"percentile_metrics": "ttft,speed"}, "--percentile-metrics"),
+    ({"percentile_metrics": ""}, "--percentile-metrics"),
+    ({"metric_percentiles": "50,many"}, "--metric-percentiles"),
+    ({"metric_percentiles": "101"}, "--metric-percentiles"),
+    ({"metric_percentiles": "-1"}, "--metric-percentiles"),
+    ({"metric_percentiles": "nan"}, "--metric-percentiles"),
+    ({"metric_percentiles": "50,"}, "--metric-percentiles"),
+    ({"goodput": ("speed:5",)}, "--goodput"),
+    ({"goodput": ("ttft",)}, "--goodput"),
+    ({"goodput": ("ttft:fast",)}, "--goodput"),
+    ({"goodput": ("ttft:-1",)}, "--goodput"),
+    ({"goodput": ("ttft:inf",)}, "--goodput"),
+    ({"slo": "speed_p99<5ms"}, "--slo"),
+    ({"slo": "ttft_p99<5min"}, "--slo"),
+    ({"slo": ""}, "--slo"),
+    ({"metadata": ("comment",)}, "--metadata"),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "at_fault"), BAD, ids=lambda value: None if isinstance(value, str) else ",".join(f"{k}={v}" for k, v in value.items())
+)
+def test_a_setting_that_cannot_be_used_is_refused(given, at_fault):
+    with pytest.raises(BadInput) as caught:
+        RunSettings(**given).checked()
+    error = caught.value
+    assert error.field == at_fault
+    assert error.problem
+    assert error.remedy
+    assert "\n" not in str(error)
+    assert str(error) == f"{at_fault}: {error.problem}; {error.remedy}"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"request_rate": 0.01},
+        {"request_rate": 1e6, "num_prompts": MAX_REQUESTS},
+        {"burstiness": math.inf, "request_rate": 5.0},
+        {"duration": 10.0, "request_rate": 5.0},
+        {"duration": 10.0, "max_concurrency": 4},
+        {"duration": 10.0, **RAMP},
+        RAMP,
+        {**RAMP, "ramp_up_start_rps": 0.0},
+        {**RAMP, "request_rate": math.inf},
+        {"backend": "openai-chat", "endpoint": "/api/v1/chat/completions"},
+        {"backend": "vllm", "endpoint": "/v1/completions"},
+        {"endpoint": "/v1/chat/completions"},
+        {"extra_body": {}},
+        {"extra_body": {"stream": True, "min_tokens": 3}},
+        {"metric_percentiles": "0,50,99.9,100"},
+        {"percentile_metrics": "e2el"},
+        {"warm_connections": "0"},
+        {"first_token_timeout": 0.0, "stall_timeout": 0.0, "timeout": 0.0},
+        {"goodput": ("ttft:200", "tpot:0.5")},
+        {"metadata": ("a=b=c", "d=")},
+        {"max_error_rate": 0.0},
+    ],
+)
+def test_settings_that_can_be_used_come_back_as_they_are(given):
+    settings = RunSettings(**given)
+    assert settings.checked() == settings
+
+
+def test_settings_are_frozen_and_replace_makes_a_copy():
+    settings = RunSettings()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        settings.seed = 1
+    assert (settings.replace(seed=1).seed, settings.seed) == (1, 0)
+
+
+def test_every_field_says_in_which_group_it_stands_and_what_it_is_for():
+    for field in dataclasses.fields(RunSettings):
+        assert field.metadata["group"], field.name
+        assert field.metadata["help"], field.name
+
+
+def test_a_flag_is_the_field_with_dashes():
+    assert flag("max_concurrency") == "--max-concurrency"
+
+
+@pytest.mark.parametrize(
+    ("given", "closed"),
+    [
+        ({}, False),
+        ({"max_concurrency": 4}, True),
+        ({"max_concurrency": 4, "request_rate": 10.0}, False),
+        ({"max_concurrency": 4, **RAMP}, False),
+    ],
+)
+def test_the_loop_is_closed_when_all_is_sent_at_once_under_a_cap(given, closed):
+    assert is_closed_loop(RunSettings(**given)) is closed
+
+
+# -- secrets
+
+SECRET = "hunter2"  # noqa: S105
+SECRETIVE = RunSettings(
+    api_key=SECRET,
+    header=(f"X-Key={SECRET}", f"Cookie: {SECRET}", f"={SECRET}", f"Basic={SECRET}=="),
+    base_url=f"https://me:{SECRET}@example.org:8443/api",
+)
+
+
+def test_the_repr_is_one_line_of_what_is_not_default_and_holds_no_secret():
+    assert repr(RunSettings()) == "RunSettings()"
+    assert repr(RunSettings(request_rate=5.0, seed=3)) == "RunSettings(request_rate=5.0, seed=3)"
+    assert SECRET not in repr(SECRETIVE)
+    assert SECRET not in str(SECRETIVE)
+    assert "api_key='(given)'" in repr(SECRETIVE)
+
+
+def test_public_settings_name_headers_and_server_without_their_secrets():
+    shown = public(SECRETIVE)
+    assert SECRET not in str(shown)
+    assert shown["header"] == ["X-Key=(given)", "Cookie=(given)", "=(given)", "Basic=(given)"]
+    assert shown["base_url"] == "https://(given)@example.org:8443/api"
+    assert public(RunSettings())["api_key"] is None
+
+
+def test_public_settings_are_json():
+    shown = public(RunSettings(goodput=("ttft:1",), extra_body={"a": [1]}))
+    assert (shown["request_rate"], shown["goodput"], shown["extra_body"]) == ("inf", ["ttft:1"], {"a": [1]})
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://a:8000", "http://a:8000"),
+        ("http://u:p@a", "http://(given)@a"),
+        ("u:p@a", "(given)@a"),
+        ("http://u:p@x@a", "http://(given)@a"),
+    ],
+)
+def test_a_user_in_a_url_is_not_shown(url, shown):
+    assert without_user(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("header", "name"), [("A-b=c", "A-b"), ("A: b", "A"), ("=b", ""), ("", ""), (SECRET, ""), (f"Bearer {SECRET}", "")]
+)
+def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
+    assert header_name(header) == name

@@ -1,0 +1,107 @@
+"""Limits: read as they are written, judged as they are read, and never met by what was not measured."""
+
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.slo import judge, parse, parse_goodput
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "statistic", "inclusive", "most"),
+    [
+        ("ttft_p99<500ms", "ttft", "p99", False, 500),
+        ("ttft_p99.9<=0.5s", "ttft", "p99.9", True, 500),
+        ("itl_median<250us", "itl", "median", False, 0.25),
+        ("icl_max<80", "icl", "max", False, 80),
+        ("tpot_mean<12.5ms", "tpot", "mean", False, 12.5),
+        ("ttfo_p50 < 1 s", "ttfo", "p50", False, 1000),
+        ("e2el_p0<1ms", "e2el", "p0", False, 1),
+        ("error_rate<1%", "error", "rate", False, 0.01),
+        ("error_rate<=0.05", "error", "rate", True, 0.05),
+        ("error_rate<=100%", "error", "rate", True, 1),
+    ],
+)
+def test_a_limit_is_read_in_milliseconds_or_as_a_share(text, metric, statistic, inclusive, most):
+    (limit,) = parse(text)
+    assert (limit.metric, limit.statistic, limit.inclusive) == (metric, statistic, inclusive)
+    assert limit.most == pytest.approx(most)
+    assert limit.text == text
+
+
+def test_limits_are_separated_by_commas():
+    assert [limit.text for limit in parse("ttft_p99<1s, error_rate<1%")] == ["ttft_p99<1s", "error_rate<1%"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fast",
+        "speed_p99<5ms",
+        "ttft<5ms",
+        "ttft_p100<5ms",
+        "ttft_p<5ms",
+        "ttft_p99>5ms",
+        "ttft_p99=5ms",
+        "ttft_p99<",
+        "ttft_p99<5min",
+        "ttft_p99<1.2.3ms",
+        "ttft_p99<.",
+        "ttft_p99<-5ms",
+        "ttft_p99<5%",
+        "ttft_rate<5%",
+        "error_p99<5ms",
+        "error_rate<5ms",
+        "error_rate<5",
+        "error_rate<200%",
+        "ttft_p99<5ms,",
+        "ttft_p99<5ms;tpot_p99<5ms",
+    ],
+)
+def test_what_is_no_limit_is_refused_in_one_line(text):
+    with pytest.raises(BadInput) as caught:
+        parse(text)
+    assert caught.value.field == "--slo"
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "met"),
+    [
+        ("ttft_p99<500ms", 499.9, True),
+        ("ttft_p99<500ms", 500.0, False),
+        ("ttft_p99<=500ms", 500.0, True),
+        ("ttft_p99<=500ms", 500.1, False),
+        ("ttft_p99<500ms", None, False),
+        ("error_rate<=0%", 0.0, True),
+    ],
+)
+def test_a_limit_is_met_by_what_is_within_it_and_never_by_what_was_not_measured(text, value, met):
+    (row,) = judge(parse(text), lambda metric, statistic: value)
+    assert row == {"limit": text, "value": value, "met": met}
+
+
+def test_each_limit_is_judged_by_its_own_statistic():
+    known = {("ttft", "p99"): 10.0, ("error", "rate"): 0.5}
+    rows = judge(parse("ttft_p99<20ms,error_rate<1%"), lambda metric, statistic: known[metric, statistic])
+    assert [(row["value"], row["met"]) for row in rows] == [(10.0, True), (0.5, False)]
+
+
+def test_goodput_limits_are_milliseconds():
+    assert parse_goodput(("ttft:200", "tpot:0.5", "e2el:5e3")) == {
+        "ttft": 200_000_000,
+        "tpot": 500_000,
+        "e2el": 5_000_000_000,
+    }
+    assert parse_goodput(()) == {}
+
+
+@pytest.mark.parametrize(
+    "pair", ["ttft", "ttft:", "ttft:fast", "ttft:-1", "ttft:nan", "ttft:inf", "itl:5", ":5", "", "ttft=5", "ttft:1:2"]
+)
+def test_what_is_no_goodput_limit_is_refused(pair):
+    with pytest.raises(BadInput) as caught:
+        parse_goodput(("tpot:50", pair))
+    assert caught.value.field == "--goodput"
+    assert repr(pair) in caught.value.problem

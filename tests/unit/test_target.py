@@ -1,0 +1,243 @@
+"""Target: prompts become the bytes that an OpenAI-compatible server expects, and secrets go nowhere else."""
+
+import base64
+
+import orjson
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.prompts import Prompt
+from loadgen.settings import RunSettings
+from loadgen.target import Target, base_url, endpoint, headers, is_chat
+
+PROMPT = Prompt("Why?", 3, 64, "test/0")
+SECRET = "hunter2"  # noqa: S105
+
+
+@pytest.fixture(autouse=True)
+def no_key_around(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def target(**options):
+    return Target.from_settings(RunSettings(**options), "m")
+
+
+def body(**options):
+    return orjson.loads(target(**options).body(PROMPT))
+
+
+def head(**options):
+    """The request line and the headers, in the order in which they are sent."""
+    line, *rest = (target(**options).head() % (7, 42)).decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    return line, [tuple(header.split(": ", 1)) for header in rest]
+
+
+# -- bodies
+
+
+def test_a_chat_request_bears_the_prompt_as_the_users_message():
+    assert body(backend="openai-chat") == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Why?"}],
+        "max_completion_tokens": 64,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.parametrize("backend", ["openai", "vllm", None])
+def test_a_completions_request_bears_the_prompt_as_it_is(backend):
+    assert body(backend=backend) == {
+        "model": "m",
+        "prompt": "Why?",
+        "max_tokens": 64,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def test_sampling_parameters_are_sent_only_where_given_zero_included():
+    sent = body(temperature=0.0, top_k=5, ignore_eos=True)
+    assert (sent["temperature"], sent["top_k"], sent["ignore_eos"]) == (0.0, 5, True)
+    assert not {"top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty"} & sent.keys()
+    assert "ignore_eos" not in body()
+
+
+def test_the_extra_body_wins_over_what_is_sent_otherwise():
+    assert body(temperature=0.5, extra_body={"temperature": 0.9, "max_tokens": 3, "guided": {"a": [1]}}).items() >= {
+        "temperature": 0.9,
+        "max_tokens": 3,
+    }.items()
+
+
+def test_any_text_survives_the_way_into_json():
+    text = 'quote " backslash \\ newline \n é 😀 \u2028 %d'
+    sent = orjson.loads(target().body(Prompt(text, 1, 1, "")))
+    assert sent["prompt"] == text
+
+
+# -- heads
+
+
+def test_the_head_has_room_for_the_requests_number_and_length():
+    line, lines = head(base_url="http://a:9000/api", endpoint="/v1/completions")
+    assert line == "POST /api/v1/completions HTTP/1.1"
+    assert dict(lines) == {
+        "Host": "a:9000",
+        "Accept": "text/event-stream, application/json",
+        "Accept-Encoding": "identity",
+        "Content-Type": "application/json",
+        "User-Agent": "loadgen",
+        "X-Request-Id": "loadgen-7",
+        "Content-Length": "42",
+    }
+
+
+def test_a_percent_sign_in_a_path_or_a_header_stays_one():
+    line, lines = head(endpoint="/v1/a%20b", header=("X-Load=50%d",))
+    assert line == "POST /v1/a%20b HTTP/1.1"
+    assert ("X-Load", "50%d") in lines
+
+
+def test_a_header_given_in_whatever_case_replaces_the_own_one():
+    _, lines = head(header=("content-type=application/x", "HOST=elsewhere"))
+    assert [value for name, value in lines if name.lower() == "content-type"] == ["application/x"]
+    assert [value for name, value in lines if name.lower() == "host"] == ["elsewhere"]
+
+
+# -- where to
+
+
+@pytest.mark.parametrize(
+    ("options", "url"),
+    [
+        ({}, "http://127.0.0.1:8000"),
+        ({"port": 9}, "http://127.0.0.1:9"),
+        ({"host": "a"}, "http://a:8000"),
+        ({"host": "::1", "port": 80}, "http://[::1]:80"),
+        ({"base_url": "https://a.example/"}, "https://a.example"),
+        ({"base_url": "http://a:1/prefix/"}, "http://a:1/prefix"),
+        ({"base_url": f"http://me:{SECRET}@a:1"}, "http://a:1"),
+    ],
+)
+def test_the_base_url_is_given_whole_or_by_host_and_port(options, url):
+    assert base_url(RunSettings(**options)) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "a:8000",
+        "ftp://a",
+        "http://",
+        "http://a:0",
+        "http://a:99999",
+        "http://a:x",
+        "http://[::1",
+        "http://a b",
+        "http://a?x=1",
+        "http://a#x",
+        f"u:{SECRET}@a",
+        f"ftp://u:{SECRET}@a",
+    ],
+)
+def test_a_base_url_that_is_none_is_refused_without_showing_its_user(url):
+    with pytest.raises(BadInput) as caught:
+        base_url(RunSettings(base_url=url))
+    assert caught.value.field == "--base-url"
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "chat"),
+    [
+        ({}, "/v1/completions", False),
+        ({"backend": "openai"}, "/v1/completions", False),
+        ({"backend": "vllm"}, "/v1/completions", False),
+        ({"backend": "openai-chat"}, "/v1/chat/completions", True),
+        ({"endpoint": "/v1/chat/completions"}, "/v1/chat/completions", True),
+        ({"endpoint": "api/completions"}, "/api/completions", False),
+        ({"backend": "openai-chat", "endpoint": "/x/chat/completions"}, "/x/chat/completions", True),
+    ],
+)
+def test_backend_and_endpoint_follow_from_each_other(options, path, chat):
+    settings = RunSettings(**options)
+    assert (endpoint(settings), is_chat(settings)) == (path, chat)
+
+
+@pytest.mark.parametrize("path", ["/v1/a b", "/v1/ü", "/v1\r\nX: y", "/v1/\x00"])
+def test_a_path_that_cannot_stand_in_a_request_line_is_refused(path):
+    with pytest.raises(BadInput) as caught:
+        endpoint(RunSettings(endpoint=path))
+    assert caught.value.field == "--endpoint"
+    assert "\n" not in str(caught.value)
+
+
+def test_certificates_are_checked_unless_told_otherwise():
+    assert (target().verify_tls, target(insecure=True).verify_tls) == (True, False)
+
+
+# -- credentials
+
+
+def test_the_api_key_is_a_bearer_token():
+    assert headers(RunSettings(api_key=SECRET)) == {"Authorization": f"Bearer {SECRET}"}
+
+
+def test_the_api_key_may_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "from env")
+    assert headers(RunSettings()) == {"Authorization": "Bearer from env"}
+    assert headers(RunSettings(api_key=SECRET)) == {"Authorization": f"Bearer {SECRET}"}
+
+
+def test_a_user_in_the_url_is_basic_authorization(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "from env")
+    given = headers(RunSettings(base_url="http://me:hunter%402@a"))
+    assert given == {"Authorization": "Basic " + base64.b64encode(b"me:hunter@2").decode()}
+
+
+def test_a_header_wins_over_the_key_in_whatever_case():
+    assert headers(RunSettings(api_key="key", header=("authorization=Token x",))) == {"authorization": "Token x"}
+
+
+def test_headers_are_name_and_value_around_the_first_equals_sign():
+    assert headers(RunSettings(header=("X-A=b=c==", " X-B = d "))) == {"X-A": "b=c==", "X-B": "d"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"Authorization: Bearer {SECRET}",
+        f"Authorization: Basic {SECRET}==",
+        f"={SECRET}",
+        f"X Y={SECRET}",
+        f"X-A={SECRET}\r\nX-B: c",
+        f"X-A={SECRET}\u2028 x",
+        SECRET,
+        f"Content-Length={SECRET}",
+        f"transfer-encoding={SECRET}",
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_refused_without_showing_its_value(given):
+    with pytest.raises(BadInput) as caught:
+        headers(RunSettings(header=(given,)))
+    assert caught.value.field == "--header"
+    assert caught.value.remedy
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_api_key_that_cannot_be_sent_is_refused_without_showing_it():
+    with pytest.raises(BadInput) as caught:
+        headers(RunSettings(api_key=f"{SECRET}\n"))
+    assert caught.value.field == "--api-key"
+    assert SECRET not in str(caught.value)
+
+
+def test_no_secret_stands_in_the_repr_of_a_target():
+    made = target(api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a")
+    assert SECRET in str(made.headers)
+    assert SECRET not in repr(made)
+    assert SECRET not in made.url

@@ -1,0 +1,133 @@
+"""A workload is a preset by its name or a GPUStack profile in a file, and both are nothing but settings."""
+
+import math
+
+import pytest
+
+from loadgen import workloads
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
+
+PROFILES = {
+    "gpustack-sharegpt": "dataset_name: ShareGPT\nrequest_rate: 1000\ntotal_requests: 1000\n",
+    "gpustack-throughput": """
+        dataset_name: Random
+        dataset_input_tokens: 1024
+        dataset_output_tokens: 128
+        dataset_seed: 42
+        request_rate: 1000
+        total_requests: 1000
+    """,
+    "gpustack-long-context": """
+        dataset_name: Random
+        dataset_input_tokens: 32000
+        dataset_output_tokens: 100
+        dataset_seed: 42
+        request_rate: 1
+        total_requests: 100
+    """,
+    "gpustack-generation-heavy": """
+        dataset_name: Random
+        dataset_input_tokens: 1000
+        dataset_output_tokens: 2000
+        dataset_seed: 42
+        request_rate: 1
+        total_requests: 200
+    """,
+}
+KEYS = "dataset_name, dataset_input_tokens, dataset_output_tokens, dataset_seed, request_rate, total_requests"
+
+
+@pytest.fixture
+def profile(tmp_path):
+    def to_file(content):
+        path = tmp_path / "profile.yaml"
+        path.write_text(content, encoding="utf-8")
+        return str(path)
+
+    return to_file
+
+
+class TestPresets:
+    @pytest.mark.parametrize("name", workloads.PRESETS)
+    def test_every_preset_makes_settings_that_hold(self, name):
+        RunSettings(**workloads.resolve(name)).checked()
+
+    @pytest.mark.parametrize(
+        ("name", "input_len", "output_len", "count"),
+        [("short", 128, 4, 1000), ("medium", 2000, 100, 500), ("long", 4000, 200, 500), ("very-long", 32000, 100, 100)],
+    )
+    def test_random_ones_send_all_at_once_with_seed_42(self, name, input_len, output_len, count):
+        assert workloads.resolve(name) == {
+            "dataset_name": "random",
+            "random_input_len": input_len,
+            "random_output_len": output_len,
+            "num_prompts": count,
+            "request_rate": math.inf,
+            "seed": 42,
+        }
+
+    def test_sharegpt_keeps_the_seed_of_the_run(self):
+        all_at_once = {"dataset_name": "sharegpt", "num_prompts": 1000, "request_rate": math.inf}
+        assert workloads.resolve("sharegpt") == all_at_once
+        assert workloads.resolve("sharegpt-bs4") == all_at_once | {"max_concurrency": 4}
+
+    @pytest.mark.parametrize("name", PROFILES)
+    def test_gpustacks_are_evenly_spaced_capped_and_of_full_length(self, name):
+        preset = RunSettings(**workloads.resolve(name))
+        assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
+
+    def test_what_is_resolved_can_be_changed_without_changing_the_preset(self):
+        workloads.resolve("short")["num_prompts"] = 1
+        assert workloads.resolve("short")["num_prompts"] == 1000
+
+
+class TestProfiles:
+    @pytest.mark.parametrize("name", PROFILES)
+    def test_gpustacks_own_profiles_are_the_presets(self, name, profile):
+        assert workloads.resolve(profile(PROFILES[name])) == workloads.resolve(name)
+
+    def test_a_key_that_is_left_out_leaves_its_setting_alone(self, profile):
+        found = workloads.resolve(profile("total_requests: 5\ndataset_seed: null"))
+        assert found == {"num_prompts": 5, **workloads.GPUSTACK}
+
+
+class TestBadInput:
+    def refusal(self, name):
+        with pytest.raises(BadInput) as refused:
+            workloads.resolve(name)
+        return str(refused.value)
+
+    def test_a_name_that_is_neither(self):
+        assert self.refusal("shrot").startswith(
+            "--workload: 'shrot' is neither a preset nor a file; choose one of: sharegpt, sharegpt-bs4, short, medium,"
+        )
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("dataset_sed: 1", ": dataset_sed: is no key of a profile; did you mean dataset_seed?"),
+            ("colour: red", f": colour: is no key of a profile; write a mapping of {KEYS}"),
+            ("", f": is no mapping; write a mapping of {KEYS}"),
+            ("- request_rate: 1", f": is no mapping; write a mapping of {KEYS}"),
+            ("request_rate: 0", ": request_rate: 0 is not usable; Input should be greater than 0"),
+            ("request_rate: .nan", ": request_rate: nan is not usable; Input should be greater than 0"),
+            ("total_requests: 0", ": total_requests: 0 is not usable; Input should be greater than or equal to 1"),
+            ("total_requests: many", ": total_requests: 'many' is not usable; Input should be a valid integer"),
+            ("dataset_name: Sonnet", ": dataset_name: 'Sonnet' is not usable; Input should be 'Random' or 'ShareGPT'"),
+        ],
+    )
+    def test_a_profile_is_refused_in_one_line_naming_file_and_key(self, profile, content, message):
+        path = profile(content)
+        assert self.refusal(path) == path + message
+
+    def test_what_is_not_yaml(self, profile):
+        message = self.refusal(profile("request_rate: [1"))
+        assert "is not YAML" in message
+        assert "line 1" in message
+        assert "\n" not in message
+
+    def test_what_is_not_text(self, tmp_path):
+        path = tmp_path / "profile.yaml"
+        path.write_bytes(b"\xff\xfe\x00")
+        assert self.refusal(str(path)).startswith(f"{path}: cannot be read (")
