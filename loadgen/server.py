@@ -83,7 +83,10 @@ async def running(settings: RunSettings) -> Server:
         BadInput: It does not have the model.
     """
     base = target.base_url(settings)
-    reply = await http.get(f"{base}/v1/models", headers=target.headers(settings), verify_tls=not settings.insecure)
+    try:
+        reply = await http.get(f"{base}/v1/models", headers=target.headers(settings), verify_tls=not settings.insecure)
+    except Unreachable as error:
+        raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
     if reply.status in (401, 403):
         raise BadInput("--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY")
     listed = _models(reply)

@@ -1,6 +1,7 @@
 """From flags, a config file and a workload to settings: a flag wins over the file, the file over the workload."""
 
 import dataclasses
+import typing
 from typing import Any
 
 from loadgen.errors import BadInput
@@ -31,7 +32,7 @@ def _read(path: str) -> dict[str, Any]:
             found = yaml.safe_load(file)
     except OSError as error:
         raise BadInput("--config", f"{path}: {error.strerror}", "name a readable YAML file") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInput("--config", f"{path} is no YAML: {' '.join(str(error).split())}", "mend it") from error
     if not isinstance(found, dict):
         raise BadInput("--config", f"{path} holds no settings", "write `name: value` lines, named like the flags")
@@ -53,13 +54,15 @@ def _field(path: str, key: Any) -> str:
 
 def _typed(path: str, found: dict[str, Any]) -> dict[str, Any]:
     """The values as the settings' types, as far as pydantic finds them to be."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-    try:
-        read = TypeAdapter(RunSettings).validate_python(found)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = str(first["loc"][0]) if first["loc"] else "?"
-        problem = f"{path}: {key}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        raise BadInput("--config", problem, f"it is {found.get(key)!r}") from error
-    return {name: getattr(read, name) for name in found}
+    kinds, typed = typing.get_type_hints(RunSettings), {}
+    for name, value in found.items():
+        try:
+            typed[name] = TypeAdapter(kinds[name], config=ConfigDict(coerce_numbers_to_str=True)).validate_python(value)
+        except ValidationError as error:
+            message = error.errors()[0]["msg"]
+            shown = "" if name in ("api_key", "header") else f"{value!r}: "
+            problem = f"{path}: {name}: {shown}{message[:1].lower()}{message[1:]}"
+            raise BadInput("--config", problem, "see `loadgen run --help` for what it takes") from error
+    return typed

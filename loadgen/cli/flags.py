@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import difflib
 import json
 import types
 import typing
@@ -18,11 +19,14 @@ class OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Turn argparse's message into a field and a remedy."""
         field, _, problem = message.removeprefix("argument ").partition(": ")
+        remedy = f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
-            field, problem = problem, "unknown"
+            field, problem = problem.split()[0].partition("=")[0], "unknown"
+            near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
+            remedy = f"did you mean {near[0]}?" if near else remedy
         if not problem:
             field, problem = self.prog, message
-        raise BadInput(field, problem, f"see `{self.prog} --help`")
+        raise BadInput(field, problem, remedy)
 
 
 def run_parser() -> argparse.ArgumentParser:

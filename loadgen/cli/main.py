@@ -1,5 +1,6 @@
 """`loadgen`: finds the command and runs it; one place where errors become one line and an exit code."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -16,7 +17,14 @@ OWN = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
-    sys.exit(dispatch(list(sys.argv[1:] if argv is None else argv)))
+    try:
+        code = dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read us has gone. Python would try to write once more as it exits, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.DONE
+    sys.exit(code)
 
 
 def dispatch(argv: list[str]) -> int:
@@ -30,17 +38,12 @@ def dispatch(argv: list[str]) -> int:
         return exits.DONE
     try:
         return _command(name)(rest)
-    except BadInput as error:
-        return _complain(name, error, exits.BAD_INPUT)
-    except Unreachable as error:
+    except (BadInput, Unreachable) as error:
         return _complain(name, error, exits.BAD_INPUT)
     except LoadgenError as error:
         return _complain(name, error, exits.INTERNAL)
     except KeyboardInterrupt:
         return _complain(name, "interrupted before anything was measured", exits.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; nobody is left to complain to
-        return exits.DONE
 
 
 def _command(name: str) -> Command:

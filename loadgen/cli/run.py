@@ -4,7 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen.cli import config, exits, flags
 from loadgen.cli.progress import View, progress_view
@@ -35,8 +35,13 @@ async def _run(settings: RunSettings) -> int:
                 result = await task
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
-    saved = report.save(settings, result)
-    _print(settings, result.data, saved)
+    _print(settings, result.data)
+    try:
+        for path in report.save(settings, result):
+            print(f"Saved: {path}", file=_human(settings))
+    except OSError as error:
+        print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
+        return exits.INTERNAL
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
     )
@@ -64,14 +69,14 @@ def _obey_signals(task: "asyncio.Task[Any]", crew: "Crew", view: View) -> list[s
     return interrupts
 
 
-def _print(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def _print(settings: RunSettings, data: dict[str, Any]) -> None:
     from loadgen import report
 
-    human = sys.stderr if settings.json else sys.stdout
-    human.write(report.render(data))
-    for path in saved:
-        human.write(f"Saved: {path}\n")
-    human.flush()
+    print(report.render(data), end="", file=_human(settings), flush=True)
     if settings.json:
-        sys.stdout.write(report.to_json(data) + "\n")
-        sys.stdout.flush()
+        print(report.to_json(data), flush=True)
+
+
+def _human(settings: RunSettings) -> TextIO:
+    """Where what a person reads goes: stdout, unless that is for JSON."""
+    return sys.stderr if settings.json else sys.stdout

@@ -1,6 +1,8 @@
 """Files of a result: saved so that an interrupted write never leaves half a file, and read again."""
 
+import errno
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -73,25 +75,26 @@ def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
     model = data["model_id"].split("/")[-1]
     name = settings.result_filename or f"{data['backend']}-{rate}{cap}-{model}-{data['date']}.json"
-    folder = Path(settings.result_dir or ".")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / name
+    return Path(settings.result_dir or ".") / name
 
 
 def check_writable(settings: RunSettings) -> None:
-    """Refuse, before anything is sent, files that could not be written at the end.
+    """Refuse, before anything is sent, files that could not be written at the end; makes --result-dir.
 
     Raises:
         BadInput: Naming the flag.
     """
     for name in ("result_dir", "records", "hlog"):
-        path = getattr(settings, name)
-        if path is None:
+        given = getattr(settings, name)
+        if given is None:
             continue
-        folder = Path(path) if name == "result_dir" else Path(path).parent
-        while not folder.exists() and name == "result_dir":
-            folder = folder.parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise BadInput(flag(name), f"{folder} is no folder that can be written", "name another")
-        if name != "result_dir" and Path(path).is_dir():
-            raise BadInput(flag(name), f"{path} is a folder", "name a file")
+        folder = Path(given) if name == "result_dir" else Path(given).parent
+        try:
+            if name == "result_dir":
+                folder.mkdir(parents=True, exist_ok=True)
+            elif Path(given).is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            with tempfile.NamedTemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise BadInput(flag(name), f"{given} cannot be written ({error.strerror})", "name another") from error

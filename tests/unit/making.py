@@ -127,7 +127,9 @@ def unsent(index: int = 0, outcome: Outcome = Outcome.DNS_ERROR, *, due: float =
     return record
 
 
-def measured(records: Iterable[Record], *, scheduled: int | None = None, partial: str | None = None, **options: Any) -> Snapshot:
+def measured(
+    records: Iterable[Record], *, scheduled: int | None = None, partial: str | None = None, **options: Any
+) -> Snapshot:
     """The snapshot of a run that had these records."""
     records = list(records)
     recorder = Recorder(START, len(records) if scheduled is None else scheduled, **options)

@@ -6,14 +6,14 @@ import numpy as np
 import orjson
 
 from loadgen import machine
+from loadgen.errors import BadInput
 from loadgen.machine import Busy, disturbance
 from loadgen.messages import decode, encode
-from loadgen.errors import BadInput
 from loadgen.provenance import PACKAGES, provenance
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 
-SECRET = "hunter2"  # noqa: S105
+SECRET = "hunter2"
 SCHEDULE = Schedule.constant(10, 20)
 
 

@@ -134,7 +134,9 @@ def test_gaps_of_reasoning_and_tool_calls_count_as_those_of_the_answer_do():
 
 
 def test_output_tokens_are_the_servers_count_where_it_gives_one_else_events():
-    snapshot = measured([answered(0, tokens=[20, 30], counts={"completion_tokens": 7}), answered(1, tokens=[20, 30, 40])])
+    snapshot = measured(
+        [answered(0, tokens=[20, 30], counts={"completion_tokens": 7}), answered(1, tokens=[20, 30, 40])]
+    )
     counters = snapshot.counters
     assert counters["output_tokens"] == 7 + 3
     assert (counters["usage_requests"], counters["event_requests"]) == (1, 1)
@@ -245,7 +247,10 @@ def test_stamps_in_order_or_absent_are_in_order():
 
 FAILURES = [
     *(failed(0, outcome) for outcome in Outcome if outcome not in (Outcome.OK, Outcome.DROPPED)),
-    *(unsent(0, outcome) for outcome in (Outcome.DNS_ERROR, Outcome.CONNECT_TIMEOUT, Outcome.TLS_ERROR, Outcome.DROPPED)),
+    *(
+        unsent(0, outcome)
+        for outcome in (Outcome.DNS_ERROR, Outcome.CONNECT_TIMEOUT, Outcome.TLS_ERROR, Outcome.DROPPED)
+    ),
 ]
 
 
@@ -255,7 +260,14 @@ def test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens(failure):
     alone, beside = measured([good]), measured([good, failure])
     for name in LATENCIES:
         assert beside.histograms[name] == alone.histograms[name], name
-    for name in ("output_tokens", "input_tokens", "token_events", "decode_ns", "decode_tokens", "planned_output_tokens"):
+    for name in (
+        "output_tokens",
+        "input_tokens",
+        "token_events",
+        "decode_ns",
+        "decode_tokens",
+        "planned_output_tokens",
+    ):
         assert beside.counters[name] == alone.counters[name], name
     assert beside.bins.tolist() == alone.bins.tolist()
     assert (beside.ok, beside.ended) == (1, 2)

@@ -123,7 +123,11 @@ def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
     [
         ({"max_concurrency": 7}, "Failed requests:", "Maximum request concurrency:             7         "),
         ({"request_rate": 12.5}, "Failed requests:", "Request rate configured (RPS):           12.50     "),
-        ({"goodput": ("ttft:1000",)}, "Request throughput (req/s):", "Request goodput (req/s):                 8.94      "),
+        (
+            {"goodput": ("ttft:1000",)},
+            "Request throughput (req/s):",
+            "Request goodput (req/s):                 8.94      ",
+        ),
     ],
 )
 def test_rows_of_options_stand_where_vllm_has_them_and_only_where_the_option_is_given(settings, after, row):
@@ -187,7 +191,10 @@ def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
 
 def test_both_clocks_are_shown_the_chosen_one_first():
     records = [answered(due=0, sent=5, tokens=[25, 35])]
-    for clock, first, second in (("due", "TTFT from due", "TTFT from sent"), ("sent", "TTFT from sent", "TTFT from due")):
+    for clock, first, second in (
+        ("due", "TTFT from due", "TTFT from sent"),
+        ("sent", "TTFT from sent", "TTFT from due"),
+    ):
         rows = [line[:18].rstrip() for line in below(RunSettings(latency_from=clock), records)]
         assert rows.index(first) + 1 == rows.index(second)
     lines = below(records=records)
@@ -221,7 +228,9 @@ def test_token_weighted_tpot_stands_beside_the_mean():
 
 
 def test_limits_are_shown_as_met_or_missed():
-    lines = below(RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)])
+    lines = below(
+        RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)]
+    )
     assert "SLO ttft_p99<1s: met (20)" in lines
     assert "SLO tpot_mean<1ms: MISSED (10)" in lines
     assert "SLO error_rate<1%: met (0)" in lines

@@ -12,7 +12,7 @@ from loadgen.report.files import result_path
 from loadgen.settings import RunSettings
 from tests.unit.making import MS, Run, failed, measured, result, steady
 
-SECRET = "hunter2"  # noqa: S105
+SECRET = "hunter2"
 
 
 def a_run(settings, count=3):
@@ -110,7 +110,21 @@ def test_a_result_is_named_as_vllm_names_it_unless_a_name_is_given(tmp_path, opt
 
 
 @pytest.mark.parametrize(
-    "content", ["", "\n", "{", "[]", "[1]", "{}", "3", "null", '{"loadgen": {}}', '{"loadgen": {"schema": 2}}', '{"loadgen": 1}', "{}\n{}"]
+    "content",
+    [
+        "",
+        "\n",
+        "{",
+        "[]",
+        "[1]",
+        "{}",
+        "3",
+        "null",
+        '{"loadgen": {}}',
+        '{"loadgen": {"schema": 2}}',
+        '{"loadgen": 1}',
+        "{}\n{}",
+    ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
@@ -165,7 +179,8 @@ def test_a_folder_of_results_may_be_made_however_deep(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "path"), [("records", "none/x"), ("hlog", "none/x"), ("records", "."), ("hlog", "."), ("result_dir", "file/x")]
+    ("name", "path"),
+    [("records", "none/x"), ("hlog", "none/x"), ("records", "."), ("hlog", "."), ("result_dir", "file/x")],
 )
 def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp_path, name, path):
     (tmp_path / "file").touch()

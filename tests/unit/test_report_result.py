@@ -42,7 +42,14 @@ VLLM = {
     for statistic in ("mean", "median", "std", "p50", "p90", "p99")
 }
 # What --save-detailed adds, after total_token_throughput.
-VLLM_DETAILED = {"input_lens": int, "output_lens": int, "ttfts": float, "itls": list, "start_times": float, "errors": str}
+VLLM_DETAILED = {
+    "input_lens": int,
+    "output_lens": int,
+    "ttfts": float,
+    "itls": list,
+    "start_times": float,
+    "errors": str,
+}
 
 AS_VLLM = RunSettings(max_concurrency=4, backend="openai-chat", metric_percentiles="50,90,99")
 RUN = [steady(i, due=i * 100, ttft=20 + i, gap=10, n=5) for i in range(24)]
@@ -80,7 +87,9 @@ def test_vllms_latencies_are_from_sent_and_itl_is_per_event():
 
 def test_throughput_is_over_the_time_from_first_send_to_last_byte():
     told = {"prompt_tokens": 30, "completion_tokens": 10}
-    made = result([answered(0, tokens=[100], counts=told), answered(1, sent=50, tokens=[500], closed=2000, counts=told)])
+    made = result(
+        [answered(0, tokens=[100], counts=told), answered(1, sent=50, tokens=[500], closed=2000, counts=told)]
+    )
     assert made["duration"] == 2.0
     assert made["request_throughput"] == 1.0
     assert made["output_throughput"] == 10.0
@@ -102,7 +111,10 @@ def test_goodput_is_from_sent_in_vllms_key_and_on_the_chosen_clock_in_loadgens()
 
 
 def test_failures_are_in_the_denominator_of_the_good_share():
-    made = result(measured([steady(0), failed(1), unsent(2), failed(3)], limits={"ttft": 10**9}), RunSettings(goodput=("ttft:1000",)))
+    made = result(
+        measured([steady(0), failed(1), unsent(2), failed(3)], limits={"ttft": 10**9}),
+        RunSettings(goodput=("ttft:1000",)),
+    )
     assert made["loadgen"]["rates"]["good_share"] == 0.25
 
 
@@ -129,7 +141,7 @@ def test_the_tokenizer_is_the_model_unless_given():
 def test_what_was_not_measured_is_null_and_never_zero():
     made = result([])
     for key in VLLM:
-        if key.endswith("_ms") or key.endswith("throughput"):
+        if key.endswith(("_ms", "throughput")):
             assert made.get(key) is None, key
     own = made["loadgen"]
     assert own["error_rate"] is own["tpot_token_weighted_ms"] is None

@@ -79,10 +79,10 @@ def test_a_source_of_any_text_is_one_line(tmp_path):
         assert read.sources() == [prompt.source for prompt in odd]
 
 
-def test_progress_is_told_after_each_block(write):
+def test_progress_is_told_after_each_block_the_last_one_too(write):
     told = []
     write(2 * BLOCK + 5, progress=told.append)
-    assert told == [BLOCK, 2 * BLOCK]
+    assert told == [BLOCK, 2 * BLOCK, 2 * BLOCK + 5]
 
 
 def test_the_file_is_closed_at_the_end(write):

@@ -96,7 +96,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(
-    ("given", "at_fault"), BAD, ids=lambda value: None if isinstance(value, str) else ",".join(f"{k}={v}" for k, v in value.items())
+    ("given", "at_fault"),
+    BAD,
+    ids=lambda value: None if isinstance(value, str) else ",".join(f"{k}={v}" for k, v in value.items()),
 )
 def test_a_setting_that_cannot_be_used_is_refused(given, at_fault):
     with pytest.raises(BadInput) as caught:
@@ -173,7 +175,7 @@ def test_the_loop_is_closed_when_all_is_sent_at_once_under_a_cap(given, closed):
 
 # -- secrets
 
-SECRET = "hunter2"  # noqa: S105
+SECRET = "hunter2"
 SECRETIVE = RunSettings(
     api_key=SECRET,
     header=(f"X-Key={SECRET}", f"Cookie: {SECRET}", f"={SECRET}", f"Basic={SECRET}=="),

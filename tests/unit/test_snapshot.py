@@ -21,7 +21,9 @@ def a_run(seed, count=40):
     for index in range(count):
         match draw.randrange(6):
             case 0:
-                records.append(failed(index, draw.choice([Outcome.STATUS, Outcome.TRUNCATED]), detail=f"{index}", due=index))
+                records.append(
+                    failed(index, draw.choice([Outcome.STATUS, Outcome.TRUNCATED]), detail=f"{index}", due=index)
+                )
             case 1:
                 records.append(unsent(index, due=index))
             case _:

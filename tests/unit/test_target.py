@@ -11,7 +11,7 @@ from loadgen.settings import RunSettings
 from loadgen.target import Target, base_url, endpoint, headers, is_chat
 
 PROMPT = Prompt("Why?", 3, 64, "test/0")
-SECRET = "hunter2"  # noqa: S105
+SECRET = "hunter2"
 
 
 @pytest.fixture(autouse=True)
@@ -65,10 +65,13 @@ def test_sampling_parameters_are_sent_only_where_given_zero_included():
 
 
 def test_the_extra_body_wins_over_what_is_sent_otherwise():
-    assert body(temperature=0.5, extra_body={"temperature": 0.9, "max_tokens": 3, "guided": {"a": [1]}}).items() >= {
-        "temperature": 0.9,
-        "max_tokens": 3,
-    }.items()
+    assert (
+        body(temperature=0.5, extra_body={"temperature": 0.9, "max_tokens": 3, "guided": {"a": [1]}}).items()
+        >= {
+            "temperature": 0.9,
+            "max_tokens": 3,
+        }.items()
+    )
 
 
 def test_any_text_survives_the_way_into_json():

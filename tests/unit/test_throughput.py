@@ -44,7 +44,13 @@ def test_requests_that_were_never_sent_take_none():
 
 def test_the_peak_is_the_fullest_second_wherever_it_begins():
     bins = np.zeros(3000, dtype=np.int64)
-    bins[[100, 950, 1050, 1900]] = [1, 10, 10, 5]  # no second of the clock holds both tens; from 950 on, one holds all but one
+    bins[[100, 950, 1050, 1900]] = [
+        1,
+        10,
+        10,
+        5,
+    ]
+    # No second of the clock holds both tens; the one from 950 ms on holds all but the first token.
     assert peak_output_tokens(with_bins(bins)) == 25
 
 

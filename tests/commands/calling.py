@@ -1,0 +1,44 @@
+"""Calls the command line as a user does: in a process of its own."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+LOADGEN = [sys.executable, "-m", "loadgen.cli"]
+SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
+
+
+def loadgen(*arguments: str, cwd: Path | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+    """Run `loadgen ARGUMENTS` to its end."""
+    return subprocess.run(
+        [*LOADGEN, *arguments], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def start(*arguments: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
+    """Start `loadgen ARGUMENTS`; stdout and stderr are pipes."""
+    return subprocess.Popen(
+        [*LOADGEN, *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def environment() -> dict[str, str]:
+    """The environment without what would change the meaning of a call."""
+    return {name: value for name, value in os.environ.items() if name not in ("OPENAI_API_KEY", "PYTHONWARNINGS")}
+
+
+@contextlib.contextmanager
+def served(*flags: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A simulator started with `loadgen serve sim`; yields its base URL and its process."""
+    process = start("serve", "sim", "--port", "0", *flags)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "http://" in line, line
+        yield line.split()[-1], process
+    finally:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,116 @@
+"""Bad input: one line that names the field and the remedy, exit code 2, nothing sent, no traceback."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.commands.calling import loadgen, served
+
+TOKENIZER = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
+
+
+def refused(*arguments: str, cwd: Path | None = None) -> str:
+    done = loadgen(*arguments, cwd=cwd)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "preparing" not in line]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "remedy"),
+    [
+        (["--rate", "0"], "--request-rate", "above 0"),
+        (["--rate", "-5"], "--request-rate", "above 0"),
+        (["--rate", "nan"], "--request-rate", "above 0"),
+        (["--rate", "1e9"], "--request-rate", "at most"),
+        (["--rate", "fast"], "--request-rate", "--help"),
+        (["--frequency", "3"], "--frequency", "--frequency-penalty"),
+        (["--nonsense"], "--nonsense", "--help"),
+        (["--numprompts", "3"], "--numprompts", "--num-prompts"),
+        (["--num-prompts", "0"], "--num-prompts", "above 0"),
+        (["--random-input-len", "0"], "--random-input-len", "1 token"),
+        (["--random-range-ratio", "1.5"], "--random-range-ratio", "below 1"),
+        (["--dataset-name", "sharegtp"], "--dataset-name", "sharegpt"),
+        (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
+        (["--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none.json"),
+        (["--tokenizer", "./nowhere"], "--tokenizer", "tokenizer.json"),
+        (["--workload", "shrot"], "--workload", "short"),
+        (["--config", "none.yaml"], "--config", "YAML"),
+        (["--base-url", "localhost:8000"], "--base-url", "http://"),
+        (["--records", "/nowhere/r.jsonl"], "--records", "another"),
+        (["--result-dir", "/proc/results", "--save-result"], "--result-dir", "another"),
+        (["--slo", "ttft<3"], "--slo", "ttft_p99"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_in_one_line(arguments: list[str], field: str, remedy: str) -> None:
+    line = refused("run", *arguments)
+    assert field in line
+    assert remedy in line
+
+
+def test_a_command_that_does_not_exist_is_refused_with_the_nearest_one() -> None:
+    assert "'run'" in refused("rum")
+
+
+def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        line = refused("run", "--base-url", url, "--tokenizer", TOKENIZER)
+    assert url in line
+    assert "--base-url" in line
+
+
+def test_a_model_the_server_does_not_have_is_refused_with_those_it_has() -> None:
+    with served("--served-model-name", "this-one") as (url, _):
+        line = refused("run", "--base-url", url, "--model", "that-one", "--tokenizer", TOKENIZER)
+    assert "that-one" in line
+    assert "this-one" in line
+
+
+def test_a_test_request_that_fails_is_refused() -> None:
+    with served("--max-model-len", "64", "--max-num-batched-tokens", "8192") as (url, _):
+        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "1", "--ready-check-timeout-sec", "0.2"]
+        line = refused("run", *flags, "--random-input-len", "1000")
+    assert "--ready-check-timeout-sec" in line
+    assert "status" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "empty"), (b"{}", "--dataset-path"), (b"not json", "--dataset-path"), (b"[]", "--dataset-path")],
+)
+def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "s.json").write_bytes(content)
+    line = refused("run", "--dataset-name", "sharegpt", "--dataset-path", "s.json", cwd=tmp_path)
+    assert said in line
+
+
+def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("request_rat: 3\n")
+    line = refused("run", "--config", "c.yaml", cwd=tmp_path)
+    assert "request_rat" in line
+    assert "'request_rate'" in line
+
+
+def test_a_report_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+    assert "x.json is no result" in refused("report", "x.json", cwd=tmp_path)
+
+
+def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    import subprocess
+
+    from tests.commands.calling import LOADGEN, environment
+
+    done = subprocess.run(
+        [*LOADGEN, "--help"], stdout=writing, stderr=subprocess.PIPE, text=True, env=environment(), check=False, timeout=30
+    )
+    os.close(writing)
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,154 @@
+"""Where settings come from: a flag beats the file, the file beats the workload, the workload beats the default."""
+
+import math
+
+import pytest
+
+from loadgen import workloads
+from loadgen.cli import config
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text):
+        path = tmp_path / "run.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return str(path)
+
+    return written
+
+
+@pytest.fixture(autouse=True)
+def presets(monkeypatch):
+    monkeypatch.setattr(
+        workloads,
+        "PRESETS",
+        {"house": {"num_prompts": 10, "seed": 1, "request_rate": 2.0}, "other": {"num_prompts": 99}},
+    )
+
+
+# -- who wins
+
+
+def test_without_anything_the_settings_are_the_defaults():
+    assert config.settings({}) == RunSettings()
+
+
+def test_a_flag_beats_the_file_which_beats_the_workload(write):
+    path = write("num-prompts: 20\nseed: 2\n")
+    found = config.settings({"config": path, "workload": "house", "num_prompts": 30})
+    assert (found.num_prompts, found.seed, found.request_rate) == (30, 2, 2.0)
+    assert found.workload == "house"
+
+
+def test_a_file_may_name_the_workload(write):
+    found = config.settings({"config": write("workload: house\nseed: 5\n")})
+    assert (found.num_prompts, found.seed) == (10, 5)
+
+
+def test_a_workload_given_as_a_flag_beats_the_files(write):
+    assert config.settings({"config": write("workload: house\n"), "workload": "other"}).num_prompts == 99
+
+
+def test_a_flag_that_repeats_the_default_still_beats_the_file(write):
+    assert config.settings({"config": write("seed: 7\n"), "seed": 0}).seed == 0
+
+
+def test_a_workload_that_is_none_is_refused_with_what_there_is():
+    with pytest.raises(BadInput) as caught:
+        config.settings({"workload": "hose"})
+    assert caught.value.field == "--workload"
+    assert "house" in str(caught.value)
+
+
+def test_what_was_given_is_left_as_it_is(write):
+    given = {"config": write("seed: 1\n")}
+    config.settings(given)
+    assert "config" in given
+
+
+# -- what a file may say
+
+
+def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(write):
+    for key in ("max-concurrency", "max_concurrency", "--max-concurrency"):
+        assert config.settings({"config": write(f"{key}: 3\n")}).max_concurrency == 3
+    assert config.settings({"config": write("rate: 3\n")}).request_rate == 3.0
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("request-rate: 5", "request_rate", 5.0),
+        ("request-rate: inf", "request_rate", math.inf),
+        ("burstiness: .inf", "burstiness", math.inf),
+        ("goodput: [ttft:200, tpot:50]", "goodput", ("ttft:200", "tpot:50")),
+        ("header:\n  - X-A=1\n  - X-B=2", "header", ("X-A=1", "X-B=2")),
+        ("extra-body: {min_tokens: 3, stop: [a]}", "extra_body", {"min_tokens": 3, "stop": ["a"]}),
+        ("ignore-eos: true", "ignore_eos", True),
+        ("ignore-eos: yes", "ignore_eos", True),
+        ("warm-connections: 10", "warm_connections", "10"),
+        ("metric-percentiles: 99.9", "metric_percentiles", "99.9"),
+        ("random-range-ratio: 0.2", "random_range_ratio", "0.2"),
+        ("max-concurrency: null", "max_concurrency", None),
+    ],
+)
+def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, value):
+    found = getattr(config.settings({"config": write(text)}), name)
+    assert found == value
+    assert type(found) is type(value)
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("num_promts: 3", "did you mean 'num_prompts'?"),
+        ("--max-concurency: 3", "did you mean 'max_concurrency'?"),
+        ("zzz: 3", "see `loadgen run --help`"),
+        ("config: other.yaml", "unknown key 'config'"),
+        ("1: 2", "unknown key 1"),
+        ("num-prompts: many", "num_prompts: 'many': input should be a valid integer"),
+        ("num-prompts: 1.5", "num_prompts: 1.5: input should be a valid integer"),
+        ("backend: grpc", "backend: 'grpc': input should be 'openai-chat'"),
+        ("goodput: ttft:200", "goodput: 'ttft:200': input should be a valid tuple"),
+        ("extra-body: [1]", "extra_body: [1]: input should be a valid dictionary"),
+        ("- seed", "holds no settings"),
+        ("", "holds no settings"),
+        ("seed", "holds no settings"),
+        ("seed: [", "is no YAML"),
+        ("seed: !!python/object:os.system 1", "is no YAML"),
+        (b"\xff\xfe\xfa", "is no YAML"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused_in_one_line_that_names_it(write, text, says):
+    path = write(text)
+    with pytest.raises(BadInput) as caught:
+        config.settings({"config": path})
+    assert caught.value.field == "--config"
+    assert path in caught.value.problem
+    assert says in str(caught.value)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["api-key: [hunter2]", "header: X=hunter2"])
+def test_a_secret_of_the_wrong_type_is_not_repeated(write, text):
+    with pytest.raises(BadInput) as caught:
+        config.settings({"config": write(text)})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="No such file"):
+        config.settings({"config": str(tmp_path / "none.yaml")})
+
+
+def test_values_out_of_range_are_refused_by_the_same_check_as_flags(write):
+    with pytest.raises(BadInput) as caught:
+        config.settings({"config": write("request-rate: 0")}).checked()
+    assert caught.value.field == "--request-rate"

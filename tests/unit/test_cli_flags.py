@@ -1,0 +1,130 @@
+"""Flags: one for every setting, spelled as `vllm bench serve` spells them, and one line for what is none."""
+
+import dataclasses
+import math
+import typing
+
+import pytest
+
+from loadgen.cli.flags import OneLineParser, parse, run_parser
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings, flag
+
+FIELDS = {field.name: field for field in dataclasses.fields(RunSettings)}
+KINDS = typing.get_type_hints(RunSettings)
+
+
+def sample(name):
+    """What to write after a flag, and the value that it makes."""
+    kinds = [kind for kind in typing.get_args(KINDS[name]) if kind is not type(None)] or [KINDS[name]]
+    kind = kinds[0] if typing.get_origin(KINDS[name]) not in (tuple, dict, typing.Literal) else KINDS[name]
+    if typing.get_origin(kind) is typing.Literal:
+        word = typing.get_args(kind)[-1]
+        return [word], word
+    if typing.get_origin(kind) is tuple:
+        return ["a=1", "b=2"], ("a=1", "b=2")
+    if typing.get_origin(kind) is dict:
+        return ['{"a": [1]}'], {"a": [1]}
+    return {bool: ([], True), int: (["7"], 7), float: (["2.5"], 2.5), str: (["word"], "word")}[kind]
+
+
+# -- every setting
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_setting_has_its_flag(name):
+    words, value = sample(name)
+    assert parse([flag(name), *words]) == {name: value}
+    assert type(parse([flag(name), *words])[name]) is type(value)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_flag_stands_in_the_help_with_its_text(name):
+    text = run_parser().format_help()
+    assert f"  {flag(name)}" in text
+    assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(text.split())
+
+
+def test_only_what_was_given_is_returned():
+    assert parse([]) == {}
+    assert parse(["--seed", "0"]) == {"seed": 0}
+
+
+def test_defaults_are_shown_in_the_help():
+    text = " ".join(run_parser().format_help().split())
+    assert "seconds to open a connection (60.0)" in text
+    assert "tokens of a random prompt (1024)" in text
+
+
+# -- spelling
+
+
+def test_rate_is_short_for_request_rate():
+    assert parse(["--rate", "5"]) == parse(["--request-rate", "5"]) == {"request_rate": 5.0}
+
+
+def test_underscores_are_read_as_dashes_in_names_and_left_alone_in_values():
+    assert parse(["--max_concurrency", "3"]) == {"max_concurrency": 3}
+    assert parse(["--dataset_name=my_data"]) == {"dataset_name": "my_data"}
+    assert parse(["--metadata", "a_b=c_d"]) == {"metadata": ("a_b=c_d",)}
+
+
+def test_a_value_may_follow_an_equals_sign():
+    assert parse(["--rate=5", "--slo=ttft_p99<=5ms"]) == {"request_rate": 5.0, "slo": "ttft_p99<=5ms"}
+
+
+def test_rates_may_be_infinite_and_negative_numbers_are_left_to_the_check():
+    assert parse(["--rate", "inf", "--burstiness", "inf"]) == {"request_rate": math.inf, "burstiness": math.inf}
+    assert parse(["--rate", "-5"]) == {"request_rate": -5.0}
+
+
+def test_several_values_follow_one_flag():
+    assert parse(["--goodput", "ttft:200", "tpot:50", "--seed", "1"])["goodput"] == ("ttft:200", "tpot:50")
+
+
+def test_a_config_file_stands_beside_the_settings():
+    assert parse(["--config", "x.yaml", "--seed", "1"]) == {"config": "x.yaml", "seed": 1}
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("argv", "field", "says"),
+    [
+        (["--speed", "3"], "--speed", "unknown"),
+        (["--max-concurency", "3"], "--max-concurency", "did you mean --max-concurrency?"),
+        (["--max-conc", "3"], "--max-conc", "did you mean --max-concurrency?"),
+        (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
+        (["stray"], "stray", "unknown"),
+        (["--num-prompts", "many"], "--num-prompts", "'many' is no whole number"),
+        (["--num-prompts", "1.5"], "--num-prompts", "'1.5' is no whole number"),
+        (["--rate", "fast"], "--request-rate", "'fast' is no number"),
+        (["--rate"], "--request-rate", "expected one argument"),
+        (["--backend", "grpc"], "--backend", "'openai-chat'"),
+        (["--extra-body", "{"], "--extra-body", "is no JSON"),
+        (["--latency-from", "first"], "--latency-from", "'due'"),
+        (["--quiet=yes"], "--quiet", "ignored explicit argument 'yes'"),
+    ],
+)
+def test_what_is_no_flag_or_no_value_of_it_is_refused_in_one_line(argv, field, says):
+    with pytest.raises(BadInput) as caught:
+        parse(argv)
+    assert caught.value.field.split("/")[0] == field
+    assert says in str(caught.value)
+    assert caught.value.remedy
+    assert "\n" not in str(caught.value)
+
+
+def test_the_value_of_an_unknown_flag_is_not_repeated_it_may_be_a_secret():
+    for argv in (["--api-kye", "hunter2"], ["--api-kye=hunter2"]):
+        with pytest.raises(BadInput) as caught:
+            parse(argv)
+        assert "hunter2" not in str(caught.value)
+
+
+def test_a_missing_argument_is_refused_in_one_line_too():
+    parser = OneLineParser(prog="loadgen report")
+    parser.add_argument("file", metavar="FILE")
+    with pytest.raises(BadInput, match="required: FILE; see `loadgen report --help`"):
+        parser.parse_args([])
