@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, Self
 
 from loadgen import messages
+from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Measurement, Progress
 
@@ -39,11 +40,8 @@ class OwnLoop:
     async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
         """Measure here."""
         self._measurement = measurement = Measurement(job)
-        watcher = asyncio.create_task(_watch(measurement, on_progress))
-        try:
+        async with beside(_watch(measurement, on_progress)):
             return [await measurement.run()]
-        finally:
-            watcher.cancel()
 
     def stop(self, reason: str) -> None:
         """Send nothing more."""

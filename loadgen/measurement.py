@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loadgen import machine, slo
+from loadgen.beside import beside
 from loadgen.clock import now_ns
 from loadgen.errors import Unreachable
 from loadgen.outcomes import Outcome
@@ -219,20 +220,11 @@ class Measurement:
         gc.freeze()  # what exists by now is not looked at again by any collection during the run
         gc.callbacks.append(self._gc_paused)
         before, engine_before = machine.Busy.now(), machine.process_cpu_s(self.job.engine_pid)
-        heart = asyncio.get_running_loop().create_task(self._beat(recorder))
         try:
-            self.progress_phase = "running"
-            if self._stopped is None:
-                self._pacer.start()
-                await self._pacer.all_sent.wait()
-                recorder.scheduled -= self._pacer.never_due
-            else:
-                self._forget(len(index))
-            self.progress_phase = "draining"
-            if recorder.ended < recorder.scheduled:
-                await self._drained.wait()
+            async with beside(self._beat(recorder)):
+                await self._send_and_drain(recorder, len(index))
         finally:
-            heart.cancel()
+            self._pacer.stop()  # where the caller has cancelled us
             gc.callbacks.remove(self._gc_paused)
             gc.unfreeze()
         after = machine.Busy.now()
@@ -248,6 +240,18 @@ class Measurement:
             "connections_reused": self._transport.reuses,
             "disturbance": machine.disturbance(before, after, engine_s),
         }
+
+    async def _send_and_drain(self, recorder: Recorder, count: int) -> None:
+        self.progress_phase = "running"
+        if self._stopped is None:
+            self._pacer.start()
+            await self._pacer.all_sent.wait()
+            recorder.scheduled -= self._pacer.never_due
+        else:
+            self._forget(count)
+        self.progress_phase = "draining"
+        if recorder.ended < recorder.scheduled:
+            await self._drained.wait()
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)

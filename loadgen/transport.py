@@ -200,10 +200,10 @@ class Transport:
         started = now_ns()
         try:
             connection = await self._connect()
-        except (OSError, asyncio.TimeoutError, ssl.SSLError, ValueError) as error:
-            self._fail(record, _connect_outcome(error), str(error) or type(error).__name__)
         except asyncio.CancelledError as cancelled:
             self._fail(record, Outcome.CANCELLED, str(cancelled))
+        except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
+            self._fail(record, _connect_outcome(error), str(error) or type(error).__name__)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)

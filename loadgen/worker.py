@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from loadgen import messages
+from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measurement
 
@@ -18,14 +19,11 @@ PROGRESS_S = 0.25
 async def work(job: Job, commands: asyncio.StreamReader) -> Any:
     """Carry out a job; returns what is to be told at the end."""
     measurement = Measurement(job)
-    helpers = [asyncio.create_task(_obey(measurement, commands)), asyncio.create_task(_tell_progress(measurement))]
-    try:
-        return await measurement.run()
-    except LoadgenError as error:
-        return error
-    finally:
-        for helper in helpers:
-            helper.cancel()
+    async with beside(_obey(measurement, commands), _tell_progress(measurement)):
+        try:
+            return await measurement.run()
+        except LoadgenError as error:
+            return error
 
 
 async def _obey(measurement: Measurement, commands: asyncio.StreamReader) -> None:

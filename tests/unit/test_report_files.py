@@ -81,12 +81,6 @@ def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_the_folder_of_the_result_is_made(tmp_path):
-    asked = RunSettings(save_result=True, result_dir=str(tmp_path / "a" / "b"))
-    (path,) = save(asked, a_run(asked))
-    assert load(path)
-
-
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -168,14 +162,18 @@ def test_the_records_file_is_named_among_what_was_saved(tmp_path):
 # -- before anything is sent
 
 
-@pytest.mark.parametrize("name", ["result_dir", "records", "hlog"])
-def test_files_that_can_be_written_are_accepted(tmp_path, name):
+@pytest.mark.parametrize("name", ["records", "hlog"])
+def test_files_that_can_be_written_are_accepted_and_nothing_is_left_of_the_trial(tmp_path, name):
     check_writable(RunSettings(**{name: str(tmp_path / "x")}))
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_of_results_may_be_made_however_deep(tmp_path):
-    check_writable(RunSettings(result_dir=str(tmp_path / "a" / "b" / "c")))
+def test_the_folder_of_results_is_made_however_deep_before_anything_is_sent(tmp_path):
+    asked = RunSettings(save_result=True, result_dir=str(tmp_path / "a" / "b"))
+    check_writable(asked)
+    assert os.listdir(tmp_path / "a" / "b") == []
+    (path,) = save(asked, a_run(asked))
+    assert load(path)
 
 
 @pytest.mark.parametrize(

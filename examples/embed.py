@@ -1,0 +1,33 @@
+"""Measure from inside your own event loop: loadgen uses the running one and prints nothing by itself.
+
+python examples/embed.py            measures the built-in simulator
+python examples/embed.py URL NAME   measures the server at URL, with the tokenizer NAME (a path or a hub name)
+"""
+
+import asyncio
+import sys
+
+import loadgen
+
+
+async def heartbeat(beats: list[int]) -> None:
+    """Something of yours that goes on in the same loop meanwhile."""
+    while True:
+        beats.append(len(beats))
+        await asyncio.sleep(0.01)
+
+
+async def main(arguments: list[str]) -> None:
+    settings = loadgen.RunSettings(request_rate=100, num_prompts=100, random_input_len=64, random_output_len=8)
+    if arguments:
+        settings = settings.replace(base_url=arguments[0], tokenizer=arguments[1], backend="openai-chat")
+    beats: list[int] = []
+    beating = asyncio.create_task(heartbeat(beats))
+    result = await loadgen.run(settings, on_progress=lambda progress: print(progress.phase, progress.ended))
+    beating.cancel()
+    print(f"{result.verdict}: {result.data['completed']} requests, p99 TTFT {result.data['p99_ttft_ms']:.1f} ms")
+    print(f"{len(beats)} beats of our own in the same loop")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""The library inside somebody else's program: their loop, their thread, their data."""
+
+import asyncio
+import logging
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loadgen
+from tests.commands.calling import environment
+
+ROOT = Path(__file__).parents[2]
+SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3)
+
+
+class Mine:
+    """A data set of the caller's own."""
+
+    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
+        for number in range(count):
+            yield loadgen.Prompt(f"badu kemo {number}", 3, 2, f"mine/{number}")
+
+    def provenance(self) -> dict[str, Any]:
+        return {"name": "mine"}
+
+
+async def test_it_runs_in_a_loop_that_runs_already_and_leaves_it_as_it_was() -> None:
+    handlers = logging.getLogger().handlers[:]
+    interrupt = signal.getsignal(signal.SIGINT)
+    policy = asyncio.get_event_loop_policy()
+    result = await loadgen.run(SMALL)
+    assert result.data["completed"] == 40
+    assert result.snapshot.ok == 40
+    assert result.verdict in (loadgen.Verdict.VALID, loadgen.Verdict.SUSPECT)
+    assert "Serving Benchmark Result" in str(result)
+    assert logging.getLogger().handlers == handlers
+    assert signal.getsignal(signal.SIGINT) is interrupt
+    assert asyncio.get_event_loop_policy() is policy
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_data_set_of_the_callers_own_is_asked() -> None:
+    result = await loadgen.run(SMALL, dataset=Mine())
+    assert result.data["total_input_tokens"] == 120
+    assert result.data["total_output_tokens"] == 80
+    assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "mine"
+
+
+def test_it_runs_in_a_thread_that_has_no_loop() -> None:
+    results: list[loadgen.Result] = []
+    thread = threading.Thread(target=lambda: results.append(loadgen.run_sync(SMALL)))
+    thread.start()
+    thread.join(60)
+    assert results[0].data["completed"] == 40
+
+
+async def test_a_bad_setting_is_an_exception_with_its_field() -> None:
+    with pytest.raises(loadgen.BadInput) as caught:
+        await loadgen.run(loadgen.RunSettings(request_rate=0))
+    assert caught.value.field == "--request-rate"
+
+
+async def test_a_cancelled_run_leaves_nothing_behind() -> None:
+    running = asyncio.Event()
+
+    def watch(progress: loadgen.Progress) -> None:
+        if progress.phase == "running":
+            running.set()
+
+    task = asyncio.create_task(loadgen.run(SMALL.replace(num_prompts=10_000), on_progress=watch))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_the_example_does_what_it_says() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "embed.py"], capture_output=True, text=True, env=environment(), timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "100 requests" in done.stdout
+    assert "beats of our own" in done.stdout
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    heavy = "aiohttp numpy transformers tokenizers rich ray optuna matplotlib pydantic uvloop".split()
+    code = f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in sys.modules) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
