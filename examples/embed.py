@@ -18,6 +18,7 @@ async def heartbeat(beats: list[int]) -> None:
 
 
 async def main(arguments: list[str]) -> None:
+    """Measure, while something else runs in the same loop."""
     settings = loadgen.RunSettings(request_rate=100, num_prompts=100, random_input_len=64, random_output_len=8)
     if arguments:
         settings = settings.replace(base_url=arguments[0], tokenizer=arguments[1], backend="openai-chat")

@@ -24,7 +24,9 @@ class Reply:
             return None
 
 
-async def get(url: str, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 10.0) -> Reply:
+async def get(
+    url: str, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 10.0
+) -> Reply:
     """Fetch `url`, whatever the status.
 
     Raises:

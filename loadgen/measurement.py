@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from loadgen import machine, slo
 from loadgen.beside import beside
 from loadgen.clock import now_ns
@@ -172,7 +170,9 @@ class Measurement:
                 return
             if time.monotonic() >= deadline or self._stopped:
                 problem = f"{record.outcome} {record.detail or ''}".strip()
-                raise Unreachable(f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self.job.target.url}: {problem}")
+                raise Unreachable(
+                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self.job.target.url}: {problem}"
+                )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
     async def _warm_up(self) -> None:

@@ -12,7 +12,7 @@ class Outcome(StrEnum):
     CONNECT_TIMEOUT = "connect_timeout"
     TLS_ERROR = "tls_error"
     STATUS = "status"  # an HTTP status other than 200; the code stands in the record
-    TIMEOUT_FIRST_TOKEN = "timeout_first_token"  # noqa: S105 - no password
+    TIMEOUT_FIRST_TOKEN = "timeout_first_token"
     STALLED = "stalled"  # a started stream fell silent for too long
     TIMEOUT = "timeout"  # the whole request took too long
     TRUNCATED = "truncated"  # tokens came, a finish reason never did

@@ -38,7 +38,7 @@ class Pacer:
         until_ns: int | None = None,
     ) -> None:
         # memoryviews give plain ints, several times faster than numpy scalars
-        self._due, self._index = memoryview(due_ns), memoryview(index)
+        self._due, self._index = due_ns.data, index.data
         self._bell = bell
         self._send, self._closed_loop, self._until = send, closed_loop, until_ns
         self._slots = len(due_ns) if cap is None else cap

@@ -11,7 +11,9 @@ from loadgen.settings import RunSettings, public
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
-def provenance(settings: RunSettings, asked: RunSettings, schedule: Schedule, prompts: dict[str, Any], engine: dict[str, Any]) -> dict[str, Any]:
+def provenance(
+    settings: RunSettings, asked: RunSettings, schedule: Schedule, prompts: dict[str, Any], engine: dict[str, Any]
+) -> dict[str, Any]:
     """Gather it, as JSON.
 
     Args:

@@ -3,6 +3,7 @@
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from loadgen.snapshot import BIN_NS, COUNTERS, LATENCIES, WAITS, Details, Snapsh
 from loadgen.wire import Record
 
 EARLY_NS = 50_000
-_GROWTH = 10_000  # bins added at a time: ten seconds
+_GROWTH = 1_000  # bins added at a time: ten seconds
 
 
 class Recorder:
@@ -115,7 +116,15 @@ class Recorder:
             counters["late_connections"] += 1
         if record.by_reader:
             counters["by_reader"] += 1
-        stamps = (record.due, record.ready, record.sent, record.first_byte, record.first_token, record.last_token, record.closed)
+        stamps = (
+            record.due,
+            record.ready,
+            record.sent,
+            record.first_byte,
+            record.first_token,
+            record.last_token,
+            record.closed,
+        )
         happened = [stamp for stamp in stamps if stamp]
         if lag >= 0 and happened != sorted(happened):
             counters["disordered"] += 1
@@ -190,7 +199,7 @@ class Recorder:
         details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens)
         details.output_lens.append(tokens if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
-        details.itls.append([(b - a) / 1e9 for a, b in zip(stamps, stamps[1:], strict=False)])
+        details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
         details.start_times.append(record.sent / 1e9)
         details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
 

@@ -50,7 +50,9 @@ def write(
             progress(len(planned))
     index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
     np.save(folder / "index.npy", index)
-    (folder / "about.json").write_bytes(orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(planned)}))
+    (folder / "about.json").write_bytes(
+        orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(planned)})
+    )
 
 
 class Requests:
@@ -65,10 +67,10 @@ class Requests:
         index = np.load(folder / "index.npy")
         starts = np.concatenate(([0], index[:-1, 0]))
         # memoryviews give plain ints, several times faster than numpy scalars
-        self._starts = memoryview(starts)
-        self._sizes = memoryview(np.ascontiguousarray(index[:, 0] - starts))
-        self._inputs = memoryview(np.ascontiguousarray(index[:, 1]))
-        self._outputs = memoryview(np.ascontiguousarray(index[:, 2]))
+        self._starts = starts.data
+        self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
+        self._inputs = np.ascontiguousarray(index[:, 1]).data
+        self._outputs = np.ascontiguousarray(index[:, 2]).data
         self.about: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
 
     def __len__(self) -> int:

@@ -80,7 +80,9 @@ async def run(
             server = await running(asked)
         resolved = server.settings.checked()
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
-        order = Order(resolved, Target.from_settings(resolved, server.model), prompts_needed(resolved, schedule), folder)
+        order = Order(
+            resolved, Target.from_settings(resolved, server.model), prompts_needed(resolved, schedule), folder
+        )
         await prepare_aside(order, dataset, on_progress)
         if server.process is not None:
             resolved = resolved.replace(base_url=await asyncio.to_thread(server.process.ready))

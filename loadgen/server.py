@@ -88,7 +88,9 @@ async def running(settings: RunSettings) -> Server:
     except Unreachable as error:
         raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
     if reply.status in (401, 403):
-        raise BadInput("--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY")
+        raise BadInput(
+            "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
+        )
     listed = _models(reply)
     asked = settings.served_model_name or settings.model
     if asked is None:
@@ -97,7 +99,9 @@ async def running(settings: RunSettings) -> Server:
         asked = listed[0]
     elif listed and asked not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"
-        remedy = f"choose from {', '.join(map(repr, listed[:10]))} (with --served-model-name where the tokenizer is another)"
+        remedy = (
+            f"choose from {', '.join(map(repr, listed[:10]))} (with --served-model-name where the tokenizer is another)"
+        )
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     model = settings.model or asked
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")

@@ -45,18 +45,28 @@ class RunSettings:
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
     """
 
-    base_url: str | None = option(None, TARGET, "server, with scheme and port (instead of --host and --port)", metavar="URL")
+    base_url: str | None = option(
+        None, TARGET, "server, with scheme and port (instead of --host and --port)", metavar="URL"
+    )
     host: str | None = option(None, TARGET, "server host (127.0.0.1)")
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (by backend)", metavar="PATH")
-    backend: Backend | None = option(None, TARGET, "openai-chat, or openai for completions (openai; the simulator: openai-chat)")
+    backend: Backend | None = option(
+        None, TARGET, "openai-chat, or openai for completions (openai; the simulator: openai-chat)"
+    )
     model: str | None = option(None, TARGET, "model name (the server's first)")
-    served_model_name: str | None = option(None, TARGET, "name to send in requests, where it differs from --model", metavar="NAME")
-    tokenizer: str | None = option(None, TARGET, "tokenizer.json, its folder, or a hub name (--model)", metavar="PATH|NAME")
+    served_model_name: str | None = option(
+        None, TARGET, "name to send in requests, where it differs from --model", metavar="NAME"
+    )
+    tokenizer: str | None = option(
+        None, TARGET, "tokenizer.json, its folder, or a hub name (--model)", metavar="PATH|NAME"
+    )
     header: tuple[str, ...] = option((), TARGET, "extra headers, each Name=value", metavar="NAME=VALUE")
     api_key: str | None = option(None, TARGET, "bearer token (OPENAI_API_KEY)", metavar="KEY")
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
-    extra_body: dict[str, Any] | None = option(None, TARGET, "JSON object merged into every request body", metavar="JSON")
+    extra_body: dict[str, Any] | None = option(
+        None, TARGET, "JSON object merged into every request body", metavar="JSON"
+    )
 
     temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
     top_p: float | None = option(None, SAMPLING, "nucleus sampling")
@@ -67,22 +77,32 @@ class RunSettings:
     repetition_penalty: float | None = option(None, SAMPLING, "repetition penalty")
     ignore_eos: bool = option(False, SAMPLING, "ask the server to go on past the end of the answer")
 
-    request_rate: float = option(math.inf, LOAD, "requests per second, or inf for all at once", alias="--rate", metavar="RPS")
-    burstiness: float = option(1.0, LOAD, "gamma shape of the gaps: 1 Poisson, < 1 burstier, inf constant", metavar="SHAPE")
-    max_concurrency: int | None = option(None, LOAD, "most requests in flight; the wait for a slot is measured", metavar="N")
+    request_rate: float = option(
+        math.inf, LOAD, "requests per second, or inf for all at once", alias="--rate", metavar="RPS"
+    )
+    burstiness: float = option(
+        1.0, LOAD, "gamma shape of the gaps: 1 Poisson, < 1 burstier, inf constant", metavar="SHAPE"
+    )
+    max_concurrency: int | None = option(
+        None, LOAD, "most requests in flight; the wait for a slot is measured", metavar="N"
+    )
     num_prompts: int | None = option(None, LOAD, "requests to send (1000, or what --duration holds)", metavar="N")
     duration: float | None = option(None, LOAD, "seconds during which requests become due", metavar="SECONDS")
     ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "let the rate grow over the run")
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
     num_warmups: int = option(0, LOAD, "requests sent and forgotten before the clock starts", metavar="N")
-    ready_check_timeout_sec: float = option(0.0, LOAD, "wait so long for one test request to succeed (0: no test request)", metavar="SECONDS")
+    ready_check_timeout_sec: float = option(
+        0.0, LOAD, "wait so long for one test request to succeed (0: no test request)", metavar="SECONDS"
+    )
     seed: int = option(0, LOAD, "seed of everything drawn")
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
     seed_prompts: int | None = option(None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED")
     seed_order: int | None = option(None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED")
 
-    workload: str | None = option(None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE")
+    workload: str | None = option(
+        None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE"
+    )
     dataset_name: str = option("random", DATA, "random or sharegpt, or one that a package adds", metavar="NAME")
     dataset_path: str | None = option(None, DATA, "file of the data set", metavar="FILE")
     random_input_len: int = option(1024, DATA, "tokens of a random prompt", metavar="TOKENS")
@@ -91,16 +111,26 @@ class RunSettings:
         "0.0", DATA, 'lengths are drawn from [len*(1-r), len*(1+r)]; a number or {"input": r, "output": r}', metavar="R"
     )
     random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
-    sharegpt_output_len: int | None = option(None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS")
+    sharegpt_output_len: int | None = option(
+        None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
+    )
 
-    warm_connections: str = option("auto", CONNECTIONS, "connections opened before the clock starts: auto, N or 0", metavar="auto|N")
+    warm_connections: str = option(
+        "auto", CONNECTIONS, "connections opened before the clock starts: auto, N or 0", metavar="auto|N"
+    )
     connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="SECONDS")
-    first_token_timeout: float = option(0.0, CONNECTIONS, "seconds from sent to the first token (0: no limit)", metavar="SECONDS")
-    stall_timeout: float = option(0.0, CONNECTIONS, "seconds of silence inside a stream (0: no limit)", metavar="SECONDS")
+    first_token_timeout: float = option(
+        0.0, CONNECTIONS, "seconds from sent to the first token (0: no limit)", metavar="SECONDS"
+    )
+    stall_timeout: float = option(
+        0.0, CONNECTIONS, "seconds of silence inside a stream (0: no limit)", metavar="SECONDS"
+    )
     timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (0: no limit)", metavar="SECONDS")
 
     latency_from: Literal["due", "sent"] = option("due", JUDGEMENT, "where loadgen's own latencies start")
-    goodput: tuple[str, ...] = option((), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS")
+    goodput: tuple[str, ...] = option(
+        (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
+    )
     slo: str | None = option(None, JUDGEMENT, 'limits of the run: "ttft_p99<500ms,error_rate<1%"', metavar="LIMITS")
     max_error_rate: float = option(1.0, JUDGEMENT, "exit 5 above this share of failed requests", metavar="SHARE")
     strict: bool = option(False, JUDGEMENT, "exit 4 when the run is SUSPECT")
@@ -137,9 +167,23 @@ class RunSettings:
         """
         for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration"):
             _require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
-        for name in ("ramp_up_start_rps", "ramp_up_end_rps", "ready_check_timeout_sec", "num_warmups", "connect_timeout"):
+        for name in (
+            "ramp_up_start_rps",
+            "ramp_up_end_rps",
+            "ready_check_timeout_sec",
+            "num_warmups",
+            "connect_timeout",
+        ):
             _require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
-        for name in ("first_token_timeout", "stall_timeout", "timeout", "seed", "seed_arrivals", "seed_prompts", "seed_order"):
+        for name in (
+            "first_token_timeout",
+            "stall_timeout",
+            "timeout",
+            "seed",
+            "seed_arrivals",
+            "seed_prompts",
+            "seed_order",
+        ):
             _require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
         for name in ("random_input_len", "random_output_len", "sharegpt_output_len"):
             _require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
@@ -147,11 +191,15 @@ class RunSettings:
         _require("max_error_rate", self.max_error_rate, lambda v: 0 <= v <= 1, "a share between 0 and 1")
         _require("port", self.port, lambda v: 0 < v < 65536, "a port between 1 and 65535")
         if not math.isinf(self.request_rate):
-            _require("request_rate", self.request_rate, lambda v: v <= MAX_RATE, f"at most {MAX_RATE:g} requests/s, or inf")
+            _require(
+                "request_rate", self.request_rate, lambda v: v <= MAX_RATE, f"at most {MAX_RATE:g} requests/s, or inf"
+            )
         _require("duration", self.duration, lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s")
         _require("num_prompts", self.num_prompts, lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}")
         if self.warm_connections != "auto" and not self.warm_connections.isdecimal():
-            raise BadInput("--warm-connections", f"{self.warm_connections!r} is no count", "write auto, or a number from 0")
+            raise BadInput(
+                "--warm-connections", f"{self.warm_connections!r} is no count", "write auto, or a number from 0"
+            )
         self._check_load()
         self._check_target()
         self._check_report()
@@ -165,7 +213,9 @@ class RunSettings:
         else:
             start, end = ramp
             if start is None or end is None:
-                raise BadInput("--ramp-up-strategy", "without its rates", "give --ramp-up-start-rps and --ramp-up-end-rps")
+                raise BadInput(
+                    "--ramp-up-strategy", "without its rates", "give --ramp-up-start-rps and --ramp-up-end-rps"
+                )
             if math.isfinite(self.request_rate):
                 raise BadInput("--request-rate", "given beside a ramp", "leave it out: the ramp's rates say it")
             if not start < end <= MAX_RATE or (self.ramp_up_strategy == "exponential" and start == 0):
@@ -174,19 +224,25 @@ class RunSettings:
         open_ended = math.isinf(self.request_rate) and self.ramp_up_strategy is None
         if self.duration is not None and open_ended and self.max_concurrency is None:
             problem = "a duration alone does not bound requests that are all sent at once"
-            raise BadInput("--duration", problem, "add --request-rate or --max-concurrency, or give --num-prompts instead")
+            raise BadInput(
+                "--duration", problem, "add --request-rate or --max-concurrency, or give --num-prompts instead"
+            )
         if self.duration is not None and self.num_prompts is None and not open_ended:
             rate = self.request_rate if self.ramp_up_end_rps is None else self.ramp_up_end_rps
             if rate * self.duration > MAX_REQUESTS:
-                raise BadInput("--duration", f"{rate * self.duration:.3g} requests", f"keep a run under {MAX_REQUESTS:,}")
+                raise BadInput(
+                    "--duration", f"{rate * self.duration:.3g} requests", f"keep a run under {MAX_REQUESTS:,}"
+                )
 
     def _check_target(self) -> None:
         chat_path = self.endpoint is not None and self.endpoint.endswith("chat/completions")
         if self.endpoint is not None and self.backend is not None and chat_path != (self.backend == "openai-chat"):
             problem = f"{self.endpoint} is not an endpoint of the backend {self.backend}"
-            raise BadInput("--endpoint", problem, "leave it out, or use --backend openai-chat with .../chat/completions")
+            raise BadInput(
+                "--endpoint", problem, "leave it out, or use --backend openai-chat with .../chat/completions"
+            )
         if not isinstance(self.extra_body, dict | None):
-            raise BadInput("--extra-body", "not a JSON object", 'write e.g. \'{"min_tokens": 10}\'')
+            raise BadInput("--extra-body", "not a JSON object", "write e.g. '{\"min_tokens\": 10}'")
         if self.extra_body and not self.extra_body.get("stream", True):
             raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
 
@@ -200,7 +256,9 @@ class RunSettings:
             except ValueError:
                 usable = False
             if not usable:
-                raise BadInput("--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99")
+                raise BadInput(
+                    "--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99"
+                )
         for pair in self.metadata:
             if "=" not in pair:
                 raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")

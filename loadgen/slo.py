@@ -62,7 +62,9 @@ def parse(text: str) -> list[Limit]:
             raise BadInput("--slo", f"{part.strip()!r} is no limit", f"{_EXAMPLE}; known are {known_names}")
         most = (value / 100 if unit == "%" else value) if statistic == "rate" else value * _UNITS[unit]
         if statistic == "rate" and most > 1:
-            raise BadInput("--slo", f"{part.strip()!r} is more than all requests", "write a share up to 1, or a percentage with %")
+            raise BadInput(
+                "--slo", f"{part.strip()!r} is more than all requests", "write a share up to 1, or a percentage with %"
+            )
         limits.append(Limit(part.strip(), metric, statistic, sign == "<=", most))
     return limits
 

@@ -127,7 +127,9 @@ def headers(settings: RunSettings) -> dict[str, str]:
         if not equals or not HEADER_NAME.fullmatch(name.strip()):
             raise BadInput("--header", f"{header_name(given)!r} comes without =, or is no name", "write Name=value")
         if name.strip().lower() in _FRAMING:
-            raise BadInput("--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request")
+            raise BadInput(
+                "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"
+            )
         _put(found, name.strip(), _clean("--header", value.strip()))
     return found
 

@@ -17,7 +17,7 @@ def wall_ns(snapshot: Snapshot) -> int:
 
 
 def peak_output_tokens(snapshot: Snapshot) -> int:
-    """The most output tokens in any second, wherever it begins (to the millisecond)."""
+    """The most output tokens in any second, wherever it begins (to the hundredth)."""
     if not len(snapshot.bins):
         return 0
     sums = np.concatenate(([0], np.cumsum(snapshot.bins)))

@@ -8,7 +8,6 @@ from typing import Any
 from loadgen.engines.launcher import Server, launch
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.vocabulary import TOKENIZER
-
 from loadgen.errors import BadInput
 
 

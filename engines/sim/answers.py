@@ -3,12 +3,11 @@
 import asyncio
 from typing import Protocol
 
+from loadgen import emit
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.questions import Question
 from loadgen.engines.sim.scheduler import Sequence
 from loadgen.engines.sim.shapes import DONE, Usage, Writer
-
-from loadgen import emit
 
 
 class Client(Protocol):

@@ -2,13 +2,12 @@
 
 import asyncio
 
+from loadgen.clock import Alarm, now_ns
+from loadgen.emit import emit
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
 from loadgen.engines.sim.settings import SimSettings
-
-from loadgen.clock import Alarm, now_ns
-from loadgen.emit import emit
 
 
 class EngineCore:

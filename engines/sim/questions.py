@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from loadgen.engines.sim.settings import SimSettings
-from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape
 
 from loadgen.emit import count_tokens
+from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
 CHAT_TOKENS = 128  # where a chat's answer ends that has no limit

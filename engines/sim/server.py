@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 
 import uvloop
+
 from loadgen.engines.sim import settings
 from loadgen.engines.sim.api import Api
 from loadgen.engines.sim.connection import Connection
 from loadgen.engines.sim.core import EngineCore
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
-
 from loadgen.errors import BadInput, EngineError
 
 BACKLOG = 16384  # a load generator may open all its connections at once

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.engines.sim.scheduler import Limits, StepCosts
-
 from loadgen.errors import BadInput
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
 
 from loadgen.emit import Words
+from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
 
 
 class SimTokenizer:

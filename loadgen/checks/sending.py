@@ -15,7 +15,9 @@ FEWEST_FOR_RATE = 100
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 
 
-def sending(snapshot: Snapshot, schedule: Schedule, *, closed_loop: bool, capped: bool, disturbance: str) -> list[Check]:
+def sending(
+    snapshot: Snapshot, schedule: Schedule, *, closed_loop: bool, capped: bool, disturbance: str
+) -> list[Check]:
     """Check the sending side of a run.
 
     Args:
@@ -48,7 +50,12 @@ def _lag(snapshot: Snapshot, advice: str) -> Check:
 def _early(snapshot: Snapshot) -> Check:
     early = snapshot.counters["early"]
     return Check(
-        "B", "never early", early == 0, f"{early} requests more than 50 us early", "0", "this is a bug in loadgen: please report it"
+        "B",
+        "never early",
+        early == 0,
+        f"{early} requests more than 50 us early",
+        "0",
+        "this is a bug in loadgen: please report it",
     )
 
 
@@ -108,4 +115,6 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
 
 def _dropped(snapshot: Snapshot) -> Check:
     dropped = snapshot.outcomes.get("dropped", 0)
-    return Check("B", "nothing dropped", dropped == 0, f"{dropped} requests never sent", "0", "raise the limit that dropped them")
+    return Check(
+        "B", "nothing dropped", dropped == 0, f"{dropped} requests never sent", "0", "raise the limit that dropped them"
+    )

@@ -3,10 +3,14 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from loadgen import __version__
 from loadgen.cli import exits
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Command = Callable[[list[str]], int]
 OWN = {
@@ -60,10 +64,12 @@ def _command(name: str) -> Command:
 
     known = [*OWN, *added]
     near = difflib.get_close_matches(name, known, 1)
-    raise BadInput("loadgen", f"{name!r} is no command", f"try {near[0]!r}" if near else f"choose from {', '.join(known)}")
+    raise BadInput(
+        "loadgen", f"{name!r} is no command", f"try {near[0]!r}" if near else f"choose from {', '.join(known)}"
+    )
 
 
-def _added() -> dict[str, object]:
+def _added() -> "dict[str, EntryPoint]":
     """Commands that other packages, loadgen's own engines among them, add."""
     import importlib.metadata
 

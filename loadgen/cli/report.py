@@ -8,7 +8,9 @@ from loadgen.report import load, render
 
 def main(argv: list[str]) -> int:
     """Carry out the command."""
-    parser = OneLineParser(prog="loadgen report", description="Print the report of a saved result again.", allow_abbrev=False)
+    parser = OneLineParser(
+        prog="loadgen report", description="Print the report of a saved result again.", allow_abbrev=False
+    )
     parser.add_argument("file", metavar="FILE", help="a result saved by `loadgen run --save-result` or --json")
     arguments = parser.parse_args(argv)
     for result in load(arguments.file):

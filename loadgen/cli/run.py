@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def main(argv: list[str]) -> int:
     """Carry out the command; returns its exit code."""
     settings = config.settings(flags.parse(argv)).checked()
-    logging.basicConfig(level=settings.log_level.upper(), format="loadgen: %(levelname)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="loadgen: %(levelname)s: %(message)s", stream=sys.stderr
+    )
     return asyncio.run(_run(settings))
 
 

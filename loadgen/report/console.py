@@ -116,15 +116,16 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
     if rates["uncached_input_tokens_per_s"] is not None:
         yield f"Uncached input throughput: {rates['uncached_input_tokens_per_s']:.2f} tok/s"
     if rates["good_share"] is not None:
-        yield f"Goodput from {own['latency_from']}: {rates['goodput_requests_per_s']:.2f} req/s, {rates['good_share']:.2%} of all requests"
+        goodput = f"{rates['goodput_requests_per_s']:.2f} req/s, {rates['good_share']:.2%} of all requests"
+        yield f"Goodput from {own['latency_from']}: {goodput}"
     for row in own["slo"]:
         value = "n/a" if row["value"] is None else f"{row['value']:.4g}"
         yield f"SLO {row['limit']}: {'met' if row['met'] else 'MISSED'} ({value})"
     if own["closed_loop"]:
-        yield "Closed loop: each request was due when a slot was free, so waiting in front of the server is not measured."
+        yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
     yield (
-        f"Client: loop {client['busy_share']:.0%} busy, {client['warm_connections']} connections opened before the clock, "
-        f"{client['late_connections']} while it ran"
+        f"Client: loop {client['busy_share']:.0%} busy, "
+        f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
 
 

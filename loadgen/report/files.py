@@ -49,14 +49,22 @@ def load(path: str) -> list[dict[str, Any]]:
     try:
         text = Path(path).read_bytes()
     except OSError as error:
-        raise BadInput("FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote") from error
+        raise BadInput(
+            "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
+        ) from error
     try:
-        results = [orjson.loads(text)] if b"\n" not in text.strip() else [orjson.loads(line) for line in text.splitlines() if line]
+        results = (
+            [orjson.loads(text)]
+            if b"\n" not in text.strip()
+            else [orjson.loads(line) for line in text.splitlines() if line]
+        )
         known = all(result["loadgen"]["schema"] == 1 for result in results)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         known = False
     if not known:
-        raise BadInput("FILE", f"{path} is no result of loadgen", "name a result that `loadgen run --save-result` wrote")
+        raise BadInput(
+            "FILE", f"{path} is no result of loadgen", "name a result that `loadgen run --save-result` wrote"
+        )
     return results
 
 

@@ -124,7 +124,9 @@ def _own(
         "latency_ms": {
             name: _summary(histogram, {50, 90, 99, *percentiles}) for name, histogram in snapshot.histograms.items()
         },
-        "tpot_token_weighted_ms": _ms(counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None),
+        "tpot_token_weighted_ms": _ms(
+            counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
+        ),
         "tokens": {name: counters[name] for name in counters if "token" in name or "events" in name or "input" in name}
         | {"output_counted_by": _count_sources(counters)},
         "rates": {

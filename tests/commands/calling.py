@@ -14,7 +14,13 @@ SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
 def loadgen(*arguments: str, cwd: Path | None = None, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
     """Run `loadgen ARGUMENTS` to its end."""
     return subprocess.run(
-        [*LOADGEN, *arguments], cwd=cwd, env=environment(), capture_output=True, text=True, timeout=timeout_s, check=False
+        [*LOADGEN, *arguments],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
     )
 
 

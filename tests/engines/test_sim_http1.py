@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from loadgen.engines.sim import http1
 from loadgen.engines.sim.http1 import HttpError, Request, RequestReader
 

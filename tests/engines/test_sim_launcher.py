@@ -10,10 +10,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
 from loadgen.engines import commands
 from loadgen.engines.launcher import launch
 from loadgen.engines.sim import engine
-
 from loadgen.errors import BadInput, EngineError
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from loadgen.engines.sim.scheduler import Limits, Progress, Scheduler, Sequence, Step, StepCosts
 from loadgen.engines.sim.settings import SimSettings
 

@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loadgen.engines.sim import vocabulary
-from loadgen.engines.sim.tokenizer import SimTokenizer
 from tokenizers import Tokenizer
 
 from loadgen.emit import count_tokens
+from loadgen.engines.sim import vocabulary
+from loadgen.engines.sim.tokenizer import SimTokenizer
 
 REAL = Tokenizer.from_file(str(vocabulary.TOKENIZER))
 OURS = SimTokenizer()

@@ -40,7 +40,9 @@ async def test_a_connection_opened_late_has_its_time_measured() -> None:
         assert record.outcome is Outcome.OK
         assert not record.reused
         assert 0 < record.connect_ns <= record.sent - record.due
-        assert record.due <= record.sent <= record.first_byte <= record.first_token <= record.last_token <= record.closed
+        assert (
+            record.due <= record.sent <= record.first_byte <= record.first_token <= record.last_token <= record.closed
+        )
         assert sender.transport.late_connects == 1
 
 
@@ -226,7 +228,7 @@ async def test_a_server_that_closes_soon_after_its_response_gets_a_new_connectio
     async with serving(script) as url, Sender(url) as sender:
         assert (await sender.one()).outcome is Outcome.OK
         await closed.wait()
-        while sender.transport.reuses:
+        while sender.transport.reuses:  # noqa: ASYNC110 - what the server did must first reach us
             await asyncio.sleep(0)
         for _ in range(3):
             assert (await sender.one()).outcome is Outcome.OK
@@ -236,7 +238,10 @@ async def test_a_server_that_closes_soon_after_its_response_gets_a_new_connectio
 @pytest.mark.usefixtures("no_rest")
 @pytest.mark.parametrize("header", [b"Connection: close\r\n", b"Keep-Alive: timeout=1\r\n"])
 async def test_a_connection_is_not_used_beyond_what_the_server_allows(header: bytes) -> None:
-    async with serving(answering(GOOD.replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n", 1))) as url, Sender(url) as sender:
+    async with (
+        serving(answering(GOOD.replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n", 1))) as url,
+        Sender(url) as sender,
+    ):
         for _ in range(3):
             assert (await sender.one()).outcome is Outcome.OK
         assert sender.transport.opened == 3

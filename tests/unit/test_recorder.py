@@ -183,9 +183,9 @@ def test_cached_tokens_are_known_only_where_the_server_tells():
     assert (counters["cached_tokens"], counters["cached_counted"]) == (8, 1)
 
 
-def test_tokens_stand_in_the_millisecond_in_which_they_came():
-    snapshot = measured([answered(tokens=[20.9, 30, 30.5])])
-    assert {ms: count for ms, count in enumerate(snapshot.bins.tolist()) if count} == {20: 1, 30: 2}
+def test_tokens_stand_in_the_hundredth_in_which_they_came():
+    snapshot = measured([answered(tokens=[29.9, 30, 39.5])])
+    assert {hundredth: count for hundredth, count in enumerate(snapshot.bins.tolist()) if count} == {2: 1, 3: 2}
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(0, 100))
@@ -196,7 +196,7 @@ def test_the_tokens_over_time_add_up_to_the_tokens_counted(moments, count):
 
 def test_tokens_that_come_long_after_the_start_have_their_place_too():
     snapshot = measured([answered(due=3_600_000, tokens=[3_600_020])])
-    assert (len(snapshot.bins), snapshot.bins[-1]) == (3_600_021, 1)
+    assert (len(snapshot.bins), snapshot.bins[-1]) == (360_003, 1)
 
 
 # -- what stands between due and sent

@@ -23,9 +23,7 @@ def usage(**counts: object) -> bytes:
 
 
 def answer(*words: str, finish: str = "stop") -> bytes:
-    return (
-        delta(role="assistant", content="") + b"".join(delta(content=word) for word in words) + delta(finish) + DONE
-    )
+    return delta(role="assistant", content="") + b"".join(delta(content=word) for word in words) + delta(finish) + DONE
 
 
 def chunked(body: bytes, size: int = 100) -> bytes:

@@ -107,7 +107,9 @@ def test_usage_is_read_wherever_it_stands() -> None:
     counts = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
     at_the_end = answer("a").removesuffix(DONE) + usage(**counts) + DONE
     on_the_finish = delta(content="a") + event(choices=[{"delta": {}, "finish_reason": "stop"}], usage=counts)
-    on_each = event(choices=[{"delta": {"content": "a"}}], usage={"prompt_tokens": 7, "completion_tokens": 1}) + at_the_end
+    on_each = (
+        event(choices=[{"delta": {"content": "a"}}], usage={"prompt_tokens": 7, "completion_tokens": 1}) + at_the_end
+    )
     for body in (at_the_end, on_the_finish, on_each):
         record = record_of(body)
         assert record.outcome is Outcome.OK
@@ -146,7 +148,9 @@ def test_events_that_are_no_chunk_of_an_answer_are_a_protocol_error(payload: byt
     assert record.events == 1
 
 
-@pytest.mark.parametrize("body", [DONE, delta(role="assistant") + delta("stop") + DONE, usage(completion_tokens=0) + DONE])
+@pytest.mark.parametrize(
+    "body", [DONE, delta(role="assistant") + delta("stop") + DONE, usage(completion_tokens=0) + DONE]
+)
 def test_a_whole_response_without_a_token_is_empty(body: bytes) -> None:
     assert record_of(body).outcome is Outcome.EMPTY
 
@@ -165,7 +169,8 @@ def test_a_line_of_a_megabyte_and_a_hundred_thousand_events_are_read() -> None:
 
 
 def test_an_answer_in_one_piece_although_a_stream_was_asked_counts_as_one_event() -> None:
-    body = b'{"choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],"usage":{"completion_tokens":2}}'
+    choices = b'[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]'
+    body = b'{"choices":%s,"usage":{"completion_tokens":2}}' % choices
     wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     _, record = read(slices(wire, 50))
     assert (record.outcome, record.events, record.completion_tokens) == (Outcome.OK, 1, 2)

@@ -94,7 +94,9 @@ def test_one_object_serves_one_response_after_another() -> None:
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500, 503])
 def test_any_status_but_200_is_the_outcome_with_a_sample_of_its_body(status: int) -> None:
     body = b'{"error": {"message": "no"}}' + b" " * 5000
-    wire = b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body
+    wire = (
+        b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body
+    )
     for step in (1, len(wire)):
         response, record = read(slices(wire, step))
         assert (record.outcome, record.status) == (Outcome.STATUS, status)

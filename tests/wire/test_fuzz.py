@@ -30,13 +30,23 @@ delta_objects = st.fixed_dictionaries(
         "refusal": texts,
         "tool_calls": st.one_of(
             st.none(),
-            st.lists(st.fixed_dictionaries({}, optional={"function": st.fixed_dictionaries({"arguments": texts})}), max_size=2),
+            st.lists(
+                st.fixed_dictionaries({}, optional={"function": st.fixed_dictionaries({"arguments": texts})}),
+                max_size=2,
+            ),
         ),
         "extra": junk,
     },
 )
 choices = st.fixed_dictionaries(
-    {}, optional={"index": st.integers(0, 3), "delta": delta_objects, "text": texts, "finish_reason": texts, "logprobs": junk}
+    {},
+    optional={
+        "index": st.integers(0, 3),
+        "delta": delta_objects,
+        "text": texts,
+        "finish_reason": texts,
+        "logprobs": junk,
+    },
 )
 chunks = st.fixed_dictionaries(
     {},
@@ -51,7 +61,9 @@ chunks = st.fixed_dictionaries(
                 optional={
                     "prompt_tokens": counts,
                     "completion_tokens": counts,
-                    "prompt_tokens_details": st.one_of(st.none(), st.fixed_dictionaries({}, optional={"cached_tokens": counts})),
+                    "prompt_tokens_details": st.one_of(
+                        st.none(), st.fixed_dictionaries({}, optional={"cached_tokens": counts})
+                    ),
                     "extra": junk,
                 },
             ),
