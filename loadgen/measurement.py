@@ -18,7 +18,7 @@ from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, is_closed_loop
+from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.snapshot import Snapshot
 from loadgen.target import Target
 from loadgen.transport import Timeouts, Transport
@@ -286,12 +286,6 @@ class Measurement:
             self._gc_began = now_ns()
         elif self._recorder is not None:
             self._recorder.histograms["gc_pause"].record(now_ns() - self._gc_began)
-
-
-def seed_of(settings: RunSettings, what: str) -> int:
-    """The seed of arrivals, prompts or order: its own where given, else the run's."""
-    own: int | None = getattr(settings, f"seed_{what}")
-    return settings.seed if own is None else own
 
 
 def timeouts(settings: RunSettings) -> Timeouts:

@@ -1,13 +1,13 @@
 """Provenance: what one needs to know to make the same run again."""
 
 import importlib.metadata
-from typing import Any
+from typing import Any, Literal
 
 from loadgen import machine
-from loadgen.measurement import seed_of
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, public
+from loadgen.settings import RunSettings, public, seed_of
 
+SEEDS: tuple[Literal["arrivals", "prompts", "order"], ...] = ("arrivals", "prompts", "order")
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
@@ -26,7 +26,7 @@ def provenance(
     return {
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if value != public(RunSettings())[name]},
-        "seeds": {what: seed_of(settings, what) for what in ("arrivals", "prompts", "order")},
+        "seeds": {what: seed_of(settings, what) for what in SEEDS},
         "schedule": {"sha256": schedule.sha256, "requests": schedule.count, "duration_s": schedule.duration_ns / 1e9},
         "prompts": prompts,
         "versions": {name: _version(name) for name in PACKAGES},

@@ -18,12 +18,12 @@ from loadgen import messages, provenance, report
 from loadgen.checks import Check, Verdict, accounting, sending
 from loadgen.crew import Crew, OwnLoop
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Job, Measured, Progress, seed_of
+from loadgen.measurement import Job, Measured, Progress
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import Dataset
 from loadgen.schedule import Schedule
 from loadgen.server import Server, running, simulator, wants_simulator
-from loadgen.settings import RunSettings, is_closed_loop
+from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.snapshot import Snapshot
 from loadgen.target import Target
 

@@ -300,6 +300,12 @@ def is_closed_loop(settings: RunSettings) -> bool:
     return burst and settings.max_concurrency is not None
 
 
+def seed_of(settings: RunSettings, what: Literal["arrivals", "prompts", "order"]) -> int:
+    """The seed of one of the things that are drawn: its own where given, else the run's."""
+    own: int | None = getattr(settings, f"seed_{what}")
+    return settings.seed if own is None else own
+
+
 def flag(name: str) -> str:
     """The command-line spelling of a field."""
     return "--" + name.replace("_", "-")

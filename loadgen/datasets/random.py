@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,7 @@ from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Words, fitted
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
-
-if TYPE_CHECKING:
-    from loadgen.settings import RunSettings
+from loadgen.settings import RunSettings, seed_of
 
 BLOCK_WORDS = 1 << 15  # words of the prompts made at a time: they stay in the processor's cache
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -51,7 +49,7 @@ class RandomDataset:
     seed_order: int
 
     @classmethod
-    def from_settings(cls, settings: "RunSettings") -> Self:
+    def from_settings(cls, settings: RunSettings) -> Self:
         """Make it of `--tokenizer`, the `--random-*` fields and the seeds; lengths mean what `vllm bench serve` means.
 
         A prompt has `random_prefix_len` and `random_input_len` tokens together, of which the special tokens that the
@@ -73,8 +71,8 @@ class RandomDataset:
             prefix_tokens=settings.random_prefix_len,
             inputs=inputs,
             outputs=outputs,
-            seed_prompts=settings.seed if settings.seed_prompts is None else settings.seed_prompts,
-            seed_order=settings.seed if settings.seed_order is None else settings.seed_order,
+            seed_prompts=seed_of(settings, "prompts"),
+            seed_order=seed_of(settings, "order"),
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:

@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
-
-if TYPE_CHECKING:
-    from loadgen.settings import RunSettings
+from loadgen.settings import RunSettings, seed_of
 
 LEAST_TOKENS = 4  # of a prompt, and of an answer whose recorded length is asked for
 MOST_PROMPT_TOKENS = 1024
@@ -45,7 +43,7 @@ class ShareGPTDataset:
     seed_order: int
 
     @classmethod
-    def from_settings(cls, settings: "RunSettings") -> Self:
+    def from_settings(cls, settings: RunSettings) -> Self:
         """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds.
 
         Raises:
@@ -60,8 +58,8 @@ class ShareGPTDataset:
             conversations=Conversations(Path(settings.dataset_path).expanduser()),
             tokenizer=tokenizers.of_settings(settings),
             output_tokens=settings.sharegpt_output_len,
-            seed_prompts=settings.seed if settings.seed_prompts is None else settings.seed_prompts,
-            seed_order=settings.seed if settings.seed_order is None else settings.seed_order,
+            seed_prompts=seed_of(settings, "prompts"),
+            seed_order=seed_of(settings, "order"),
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:

@@ -1,0 +1,121 @@
+"""The structure of the code: who may import whom, where heavy packages are imported, how long a file may be."""
+
+import ast
+import graphlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines", "loadgen.bench": ROOT / "bench"}
+
+# A module imports from its own layer and the ones above it in this list.
+LAYERS = [
+    {"beside", "clock", "deltas", "emit", "errors", "histogram", "machine", "messages", "outcomes", "prompts"}
+    | {"hlog", "schedule", "settings", "slo", "snapshot", "wire"},
+    {"http", "pacer", "records", "requests", "target", "throughput"},
+    {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
+    {"measurement", "preparing"},
+    {"crew", "server", "worker"},
+    {"runner"},
+    {"cli"},
+]
+# Outside its own package an engine sees only these.
+SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
+# Slow to import, so each is imported where it is used and nowhere else.
+HOMES = {
+    "aiohttp": {"http", "transport", "worker"},
+    "hdrh": {"histogram", "hlog"},
+    "huggingface_hub": {"datasets.tokenizer"},
+    "pydantic": {"cli.config", "profiles"},
+    "rich": {"cli.progress"},
+    "tokenizers": {"datasets.tokenizer"},
+    "transformers": {"datasets.tokenizer"},
+    "uvloop": {"engines.sim.server", "runner", "worker"},
+    "yaml": {"cli.config", "profiles"},
+}
+MOST_LINES = 400
+LONGER = {"loadgen/wire.pyx": "one protocol in one file: framing, events and stamps share their state"}
+
+
+def modules() -> dict[str, Path]:
+    """Every Python module of the package: its name, without the leading `loadgen.`, and its file."""
+    found = {}
+    for package, folder in FOLDERS.items():
+        for path in folder.rglob("*.py"):
+            parts = [*package.split(".")[1:], *path.relative_to(folder).with_suffix("").parts]
+            name = ".".join(part for part in parts if part != "__init__")
+            if name and name != "__init__":
+                found[name] = path
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """The full names of what a module imports, anywhere in it, type-checking blocks aside."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def ours(path: Path) -> set[str]:
+    """The project's modules that a module imports, without the leading `loadgen.`."""
+    known = modules().keys() | {"wire", "histogram", "emit"}
+    found = set()
+    for name in imported(path):
+        if not name.startswith("loadgen."):
+            continue
+        parts = name.split(".")[1:]
+        # The longest name that is a module: what follows it is something that the module defines.
+        ends = [n for n in range(1, len(parts) + 1) if ".".join(parts[:n]) in known]
+        found |= {".".join(parts[: max(ends)])} if ends else set()
+    return found
+
+
+def layer(name: str) -> int:
+    return next(number for number, names in enumerate(LAYERS) if name.split(".")[0] in names)
+
+
+CORE = sorted(name for name in modules() if not name.startswith(("engines", "bench")))
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_a_module_of_the_core_imports_only_from_its_layer_and_those_below(name: str) -> None:
+    for other in ours(modules()[name]):
+        assert not other.startswith(("engines", "bench")), f"{name} imports {other}"
+        assert layer(other) <= layer(name), f"{name} imports {other}"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in modules() if name.startswith("engines")))
+def test_an_engine_sees_only_the_little_it_needs_of_the_core(name: str) -> None:
+    for other in ours(modules()[name]):
+        assert other.startswith("engines") or other in SEEN_BY_ENGINES, f"{name} imports {other}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {name: ours(path) - {name} for name, path in modules().items()}
+    # A package's __init__ gathers what its modules define; they do not import it back.
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_heavy_packages_are_imported_in_their_places_alone() -> None:
+    for name, path in modules().items():
+        heavy = {full.split(".")[0] for full in imported(path)} & HOMES.keys()
+        for package in heavy:
+            assert name in HOMES[package], f"{name} imports {package}"
+
+
+def test_no_file_grows_beyond_what_can_be_read_in_one_go() -> None:
+    for folder in FOLDERS.values():
+        for path in [*folder.rglob("*.py"), *folder.rglob("*.pyx"), *folder.rglob("*.pxd")]:
+            name = str(path.relative_to(ROOT))
+            lines = len(path.read_text().splitlines())
+            assert lines <= MOST_LINES or name in LONGER, f"{name} has {lines} lines"
