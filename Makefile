@@ -20,7 +20,7 @@ check: $(VENV)/.check  ## style, types and structure
 	rm -rf $(VENV)/typed && mkdir $(VENV)/typed && cp -r loadgen $(VENV)/typed/
 	cp -r engines bench $(VENV)/typed/loadgen/
 	cd $(VENV)/typed && ../bin/mypy --strict -p loadgen
-	$(BIN)/python -m tests.structure
+	$(BIN)/python -m pytest --quiet tests/packaging/test_structure.py
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client on the same server
 	$(BIN)/python -m tests.performance.cost
@@ -44,6 +44,6 @@ $(VENV)/.test: $(VENV)/.run
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
 	@touch $@
 
-$(VENV)/.check: $(VENV)/.run
+$(VENV)/.check: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[check]'
 	@touch $@

@@ -230,7 +230,6 @@ class Measurement:
         after = machine.Busy.now()
         engine_s = machine.process_cpu_s(self.job.engine_pid) - engine_before
         wall_s, cpu_s = after.at_s - before.at_s, after.own_s - before.own_s
-        recorder.counters["cpu_ns"] = int(cpu_s * 1e9)
         return {
             "wall_s": wall_s,
             "cpu_s": cpu_s,

@@ -12,7 +12,7 @@ Int64s = npt.NDArray[np.int64]
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = ("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent", "tpot", "itl", "icl", "e2el_due", "e2el_sent")
 WAITS = ("lag", "pool_wait", "connect", "loop_stall", "gc_pause")
-COUNTERS = (
+TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
     "planned_output_tokens",
     "input_tokens",  # of ok requests, as the server counts them; the plan's where it does not
@@ -33,6 +33,8 @@ COUNTERS = (
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
     "input_counted",  # ok requests whose prompt tokens the server counted at all
+)
+SENDING = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
     "early",  # requests sent more than 50 us before they were due
@@ -40,8 +42,8 @@ COUNTERS = (
     "warm_connections",
     "late_connections",  # opened while the clock ran
     "by_reader",  # responses read by aiohttp's reader
-    "cpu_ns",  # processor time of the measuring process while the clock ran
 )
+COUNTERS = (*TOKENS, *SENDING)
 
 
 @dataclass(frozen=True)

@@ -83,14 +83,30 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
     columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
     yield ""
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    said = _said_otherwise(own)
     for metric, name in TABLE.items():
+        if metric in said:
+            continue
         if metric in summaries:
             yield _line(name, summaries[metric], columns)
         else:
             for clock in clocks:
                 yield _line(f"{name} from {clock}", summaries[f"{metric}_{clock}"], columns)
     for metric, name in WAITS.items():
-        yield _line(name, summaries[metric], columns)
+        if metric not in said:
+            yield _line(name, summaries[metric], columns)
+
+
+def _said_otherwise(own: dict[str, Any]) -> set[str]:
+    """The rows that would only repeat another one, or say nothing but zero."""
+    tokens = own["tokens"]
+    repeated = {
+        "ttfo": not tokens["reasoning_events"],  # the first token is the first of the answer: TTFT
+        "icl": not tokens["imputed_gaps"],  # one token an event: ITL
+        "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None,
+        "connect": not own["client"]["late_connections"],
+    }
+    return {name for name, is_so in repeated.items() if is_so}
 
 
 def _line(name: str, summary: dict[str, float | None], columns: list[str]) -> str:
@@ -109,6 +125,8 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
             f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
             f"{tokens['surplus_events']} events beyond the count"
         )
+    if tokens["imputed_gaps"]:
+        yield f"  ITL is imputed for {tokens['imputed_gaps']} gaps: the counted tokens, spread evenly over the events"
     if own["tpot_token_weighted_ms"] is not None:
         yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
     if rates["steady_output_tokens_per_s"] is not None:

@@ -8,7 +8,7 @@ from loadgen import slo, throughput
 from loadgen.checks import Check, verdict
 from loadgen.histogram import Histogram
 from loadgen.settings import METRICS, RunSettings, is_closed_loop
-from loadgen.snapshot import Snapshot
+from loadgen.snapshot import TOKENS, Snapshot
 
 SCHEMA = 1
 # vLLM's names -> what they mean there: from sent, per event, but from the first token instead of the first chunk
@@ -127,8 +127,7 @@ def _own(
         "tpot_token_weighted_ms": _ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
         ),
-        "tokens": {name: counters[name] for name in counters if "token" in name or "events" in name or "input" in name}
-        | {"output_counted_by": _count_sources(counters)},
+        "tokens": {name: counters[name] for name in TOKENS} | {"output_counted_by": _count_sources(counters)},
         "rates": {
             "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),
             "uncached_input_tokens_per_s": per_second(counters["input_tokens"] - counters["cached_tokens"])
