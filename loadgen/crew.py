@@ -1,15 +1,20 @@
-"""Crew: the processes that measure, or the caller's own event loop in their place."""
+"""Crew: the processes that measure, or the caller's own event loop in their place.
+
+Light to import, so that a command can start its workers first and import what it needs itself while they do the same.
+"""
 
 import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
-from typing import Protocol, Self
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, Self
 
 from loadgen import messages
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Job, Measured, Measurement, Progress
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Job, Measured, Measurement, Progress
 
 PROGRESS_S = 0.25
 
@@ -19,8 +24,10 @@ class Crew(Protocol):
 
     size: int
 
-    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
-        """Carry out the job; one result for each member that brought one back."""
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "list[Measured]":
+        """Carry out the job once its requests are prepared; one result for each member that brought one back."""
 
     def stop(self, reason: str) -> None:
         """Send nothing more, let what is in flight end."""
@@ -35,11 +42,15 @@ class OwnLoop:
     size = 1
 
     def __init__(self) -> None:
-        self._measurement: Measurement | None = None
+        self._measurement: "Measurement | None" = None
 
-    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "list[Measured]":
         """Measure here."""
-        self._measurement = measurement = Measurement(job)
+        from loadgen.measurement import Measurement
+
+        self._measurement = measurement = Measurement(job, prepared)
         async with beside(_watch(measurement, on_progress)):
             return [await measurement.run()]
 
@@ -81,10 +92,15 @@ class Workers:
             transport = process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
             transport.close()
 
-    async def measure(self, job: Job, on_progress: Callable[[Progress], None]) -> list[Measured]:
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "list[Measured]":
         """Hand the job out and collect what comes back; a worker that dies brings nothing."""
         for process in self._processes:
             self._say(process, messages.encode(job))
+        await prepared
+        for process in self._processes:
+            self._say(process, b"go\n")
         found = await asyncio.gather(*(_collect(process, on_progress) for process in self._processes))
         return [measured for measured in found if measured is not None]
 
@@ -106,7 +122,9 @@ class Workers:
             process.stdin.write(line)
 
 
-async def _collect(process: Process, on_progress: Callable[[Progress], None]) -> Measured | None:
+async def _collect(process: Process, on_progress: "Callable[[Progress], None]") -> "Measured | None":
+    from loadgen.measurement import Measured
+
     assert process.stdout is not None
     while line := await process.stdout.readline():
         message = messages.decode(line)
@@ -118,7 +136,7 @@ async def _collect(process: Process, on_progress: Callable[[Progress], None]) ->
     return None
 
 
-async def _watch(measurement: Measurement, on_progress: Callable[[Progress], None]) -> None:
+async def _watch(measurement: "Measurement", on_progress: "Callable[[Progress], None]") -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
         on_progress(measurement.progress())

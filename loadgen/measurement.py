@@ -4,6 +4,7 @@ import asyncio
 import gc
 import math
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,17 +75,22 @@ class Progress:
     phase: str  # connecting, warming up, running or draining
     elapsed_s: float = 0.0
     scheduled: int = 0
-    sent: int = 0
+    in_flight: int = 0
     ended: int = 0
     ok: int = 0
     output_tokens: int = 0
 
 
 class Measurement:
-    """One job, carried out by `run()`; the other methods may be called in its loop meanwhile."""
+    """One job, carried out by `run()`; the other methods may be called in its loop meanwhile.
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    Args:
+        job: What to do.
+        prepared: Awaited, once connections are open, until the requests lie in the job's folder.
+    """
+
+    def __init__(self, job: Job, prepared: Awaitable[None]) -> None:
+        self.job, self._prepared = job, prepared
         self.progress_phase = "connecting"
         self._recorder: Recorder | None = None
         self._stopped: str | None = None
@@ -100,16 +106,19 @@ class Measurement:
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
         settings = self.job.settings
-        with Requests(self.job.folder) as self._requests, RecordWriter.optional(settings.records) as writer:
-            sources = self._requests.sources() if settings.records else []
-            schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-            index, due = schedule.stripe(*self.job.stripe)
-            self._transport = Transport(self.job.target, timeouts(settings), self._warm_up_ended)
+        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+        index, due = schedule.stripe(*self.job.stripe)
+        self._transport = Transport(self.job.target, timeouts(settings), self._warm_up_ended)
+        try:
             await self._transport.open()
-            try:
+            wanted = warm_count(settings, len(index))
+            await self._transport.warm(wanted)  # while the requests are being prepared
+            await self._prepared
+            with Requests(self.job.folder) as self._requests, RecordWriter.optional(settings.records) as writer:
+                sources = self._requests.sources() if writer else []
                 await self._check_ready()
-                warm = await self._transport.warm(warm_count(settings, len(index)))
                 await self._warm_up()
+                warm = await self._transport.warm(wanted)  # again: a server may have closed what lay idle
                 start_ns = self.job.start_ns or now_ns() + LEAD_NS
                 self._recorder = Recorder(
                     start_ns,
@@ -121,10 +130,12 @@ class Measurement:
                 )
                 self._recorder.counters["warm_connections"] = warm
                 client = await self._on_the_clock(self._recorder, start_ns, index, due)
-                snapshot = self.snapshot()
-            finally:
-                await self._transport.close()
-            return Measured(snapshot, schedule.sha256, client)
+                if writer:
+                    writer.close()
+                    client["records_error"] = writer.error
+                return Measured(self.snapshot(), schedule.sha256, client)
+        finally:
+            await self._transport.close()
 
     def stop(self, reason: str) -> None:
         """Send nothing more, and let what is in flight end."""
@@ -152,7 +163,7 @@ class Measurement:
             self.progress_phase,
             max(0.0, (now_ns() - recorder.start_ns) / 1e9),
             recorder.scheduled,
-            self._sent,
+            self._sent + self._never_sent - recorder.ended,
             recorder.ended,
             recorder.ok,
             recorder.counters["output_tokens"],

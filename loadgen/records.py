@@ -15,6 +15,7 @@ class RecordWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self.error: str | None = None  # why nothing more is written: a full disk does not end the run
 
     @classmethod
     @contextlib.contextmanager
@@ -31,12 +32,26 @@ class RecordWriter:
             file = open(path, "wb", buffering=1 << 16)  # noqa: SIM115 - closed below
         except OSError as error:
             raise BadInput("--records", f"{path}: {error.strerror}", "name a file that can be written") from error
-        with file:
-            yield cls(file)
+        writer = cls(file)
+        try:
+            yield writer
+        finally:
+            writer.close()
 
     def write(self, record: Record, start_ns: int, sources: list[str]) -> None:
         """Write one ended record as a line."""
-        self._file.write(orjson.dumps(to_dict(record, start_ns, sources)) + b"\n")
+        if self.error is None:
+            try:
+                self._file.write(orjson.dumps(to_dict(record, start_ns, sources)) + b"\n")
+            except OSError as error:
+                self.error = error.strerror or str(error)
+
+    def close(self) -> None:
+        """Write what is buffered, and close the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            self.error = self.error or error.strerror or str(error)
 
 
 def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]:

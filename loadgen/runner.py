@@ -83,13 +83,14 @@ async def run(
         order = Order(
             resolved, Target.from_settings(resolved, server.model), prompts_needed(resolved, schedule), folder
         )
-        await prepare_aside(order, dataset, on_progress)
+        preparing = asyncio.ensure_future(prepare_aside(order, dataset, on_progress))
+        stack.push_async_callback(_ended, preparing)
         if server.process is not None:
             resolved = resolved.replace(base_url=await asyncio.to_thread(server.process.ready))
         target = Target.from_settings(resolved, server.model)
         job = Job(resolved, target, folder, engine_pid=server.process.pid if server.process else None)
         date = time.strftime("%Y%m%d-%H%M%S")
-        measured = await crew.measure(job, on_progress)
+        measured = await crew.measure(job, preparing, on_progress)
         prompts = orjson.loads((folder / "about.json").read_bytes())
         origin = provenance.provenance(resolved, asked, schedule, prompts, server.about)
         return conclude(resolved, server, schedule, measured, crew.size, origin, date)
@@ -141,6 +142,12 @@ async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnPr
             process.kill()
         await process.wait()
     raise LoadgenError("the process that makes the prompts died; its last words stand above")
+
+
+async def _ended(task: "asyncio.Future[None]") -> None:
+    """Cancel a task, and wait until it has ended, however it does."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def conclude(

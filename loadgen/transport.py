@@ -76,6 +76,7 @@ class Transport:
         self._active: set[Connection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.TimerHandle | None = None
+        self._session: Any = None
 
     async def open(self) -> None:
         """Prepare to connect; call in the loop that will send."""
@@ -103,9 +104,13 @@ class Transport:
         self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
 
     async def warm(self, count: int) -> int:
-        """Open `count` connections ahead of the requests; returns how many could be opened."""
-        for first in range(0, count, CONNECTS_AT_ONCE):
-            batch = [self._connect() for _ in range(min(CONNECTS_AT_ONCE, count - first))]
+        """Open connections ahead of the requests until `count` are at hand; returns how many there are then."""
+        at_ns = now_ns()
+        for connection in [c for c in self._idle if not _usable(c, at_ns)]:
+            self._idle.remove(connection)
+            self._close(connection)
+        while len(self._idle) < count:
+            batch = [self._connect() for _ in range(min(CONNECTS_AT_ONCE, count - len(self._idle)))]
             opened = await asyncio.gather(*batch, return_exceptions=True)
             self._idle.extend(c for c in opened if isinstance(c, Connection))
             if any(isinstance(c, BaseException) for c in opened):
@@ -143,7 +148,8 @@ class Transport:
         for connection in self._idle:
             self._close(connection)
         self._idle.clear()
-        await self._session.close()
+        if self._session is not None:
+            await self._session.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
     # -- what Connection calls ---------------------------------------------------------------------------

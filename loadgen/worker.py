@@ -1,7 +1,8 @@
 """Worker: a process that measures one job in its own event loop and draws nothing.
 
-`python -m loadgen.worker` reads a line with a Job, then lines `stop REASON` and `abort REASON`. It answers with
-messages: Progress several times a second, and at the end a Measured, or the error that stopped it.
+`python -m loadgen.worker` reads a line with a Job, then `go` once the requests are prepared, `stop REASON` and
+`abort REASON`. It answers with messages: Progress several times a second, and at the end a Measured, or the error
+that stopped it.
 """
 
 import asyncio
@@ -18,18 +19,24 @@ PROGRESS_S = 0.25
 
 async def work(job: Job, commands: asyncio.StreamReader) -> Any:
     """Carry out a job; returns what is to be told at the end."""
-    measurement = Measurement(job)
-    async with beside(_obey(measurement, commands), _tell_progress(measurement)):
+    prepared = asyncio.get_running_loop().create_future()
+    measurement = Measurement(job, prepared)
+    async with beside(_obey(measurement, commands, prepared), _tell_progress(measurement)):
         try:
             return await measurement.run()
         except LoadgenError as error:
             return error
 
 
-async def _obey(measurement: Measurement, commands: asyncio.StreamReader) -> None:
+async def _obey(measurement: Measurement, commands: asyncio.StreamReader, prepared: asyncio.Future[None]) -> None:
     while line := await commands.readline():
-        word, _, reason = line.decode().strip().partition(" ")
-        (measurement.abort if word == "abort" else measurement.stop)(reason)
+        match line.decode().strip().partition(" "):
+            case "go", _, _:
+                prepared.set_result(None)
+            case "stop", _, reason:
+                measurement.stop(reason)
+            case "abort", _, reason:
+                measurement.abort(reason)
     measurement.abort("the process that started the run has gone")
 
 

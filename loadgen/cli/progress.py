@@ -4,10 +4,12 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from loadgen.measurement import Progress
 from loadgen.settings import RunSettings
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Progress
 
 LINE_EVERY_S = 2.0
 
@@ -17,7 +19,7 @@ class View(Protocol):
 
     measuring: bool
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: "Progress") -> None:
         """Show it."""
 
     def note(self, text: str) -> None:
@@ -29,7 +31,7 @@ class Silent:
 
     measuring = False
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: "Progress") -> None:
         """Only remember whether the measurement is under way."""
         self.measuring = progress.phase != "preparing"
 
@@ -44,7 +46,7 @@ class Lines(Silent):
     def __init__(self) -> None:
         self._next, self._phase = 0.0, ""
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: "Progress") -> None:
         """A line if the phase is new or the last one is old."""
         super().show(progress)
         if progress.phase != self._phase or time.monotonic() >= self._next:
@@ -59,7 +61,7 @@ class Bar(Silent):
         self._bars = bars
         self._task = bars.add_task("connecting", total=None)
 
-    def show(self, progress: Progress) -> None:
+    def show(self, progress: "Progress") -> None:
         """Move the bar."""
         super().show(progress)
         self._bars.update(
@@ -83,12 +85,12 @@ def progress_view(settings: RunSettings) -> Iterator[View]:
         from rich.progress import BarColumn, TaskProgressColumn, TextColumn
         from rich.progress import Progress as Bars
 
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn())
+        columns = (BarColumn(bar_width=10), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
         with Bars(*columns, console=Console(stderr=True), refresh_per_second=4, transient=True) as bars:
             yield Bar(bars)
 
 
-def describe(progress: Progress) -> str:
+def describe(progress: "Progress") -> str:
     """One line: what is being done and how far it is."""
     if progress.phase == "preparing":
         return f"preparing prompts: {progress.ended} of {progress.scheduled}"
@@ -96,7 +98,6 @@ def describe(progress: Progress) -> str:
         return progress.phase
     failed = progress.ended - progress.ok
     return (
-        f"{progress.phase} {progress.elapsed_s:.0f} s: sent {progress.sent} of {progress.scheduled}, "
-        f"in flight {progress.sent - progress.ended}, ok {progress.ok}, failed {failed}, "
-        f"{progress.output_tokens} tokens"
+        f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended} of {progress.scheduled} ended, "
+        f"{progress.in_flight} in flight, {failed} failed, {progress.output_tokens} tokens"
     )

@@ -62,7 +62,7 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     failed = [check for check in checks if check["ok"] is False]
     yield ""
     if own["simulated"]:
-        yield "SIMULATED ENGINE: these numbers describe loadgen's built-in simulator, not a real server."
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
     if own["partial"]:
         yield f"PARTIAL: {own['partial']}."
     yield f"Verdict: {own['verdict']} ({len(applied) - len(failed)} of {len(applied)} checks passed)"
@@ -145,6 +145,8 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         f"Client: loop {client['busy_share']:.0%} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
+    if client.get("records_error"):
+        yield f"The records are not complete: {client['records_error']}"
 
 
 def _one_line(text: str) -> str:

@@ -221,7 +221,7 @@ def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", st
         run = start("run", *flags, "--save-result", "--result-filename", "r.json", cwd=tmp_path)
         assert run.stderr is not None
         said = ""
-        while "running" not in said or "sent 0 " in said:
+        while "running" not in said or " 0 in flight" in said:
             said = run.stderr.readline()
             assert said, "the run ended by itself"
         for _ in range(times):

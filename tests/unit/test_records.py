@@ -90,3 +90,11 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, path):
         pass
     assert caught.value.field == "--records"
     assert str(tmp_path) in caught.value.problem
+
+
+def test_a_full_disk_is_remembered_and_ends_nothing():
+    with RecordWriter.optional("/dev/full") as writer:
+        for index in range(2000):  # more than the buffer holds
+            writer.write(answered(index), 0, [])
+        writer.close()
+        assert writer.error == "No space left on device"

@@ -1,0 +1,146 @@
+"""Clients: the commands that are compared. Each sends one Load to one server in a process of its own."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import orjson
+
+from loadgen.engines import Server
+from tests.commands.calling import LOADGEN, environment
+from tests.performance.load import PROMPT_TOKENS, Load
+
+ROOT = Path(__file__).parents[2]
+LIMIT_C = Path(__file__).with_name("limit.c")
+LONGEST_S = 600.0
+
+
+class Client(Protocol):
+    """One of the commands.
+
+    Attributes:
+        name: What tables call it.
+        rounds: In how many rounds it takes part at most; None: in all.
+    """
+
+    name: str
+    rounds: int | None
+
+    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+        """Carry the load out; returns what the command tells, as `Sample.of` takes it.
+
+        Raises:
+            RuntimeError: The command failed.
+        """
+
+
+class Loadgen:
+    """`loadgen run` as users run it: every token stamped, counted and checked; the result with all its histograms.
+
+    Args:
+        folder: For what it writes.
+        records: Also write every request, with the times of all its tokens, to a file.
+    """
+
+    def __init__(self, folder: Path, *, records: bool = False) -> None:
+        self.name = "loadgen --records" if records else "loadgen"
+        self.rounds = 1 if records else None
+        self._more = ["--records", str(folder / "records.jsonl")] if records else []
+
+    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+        """See `Client`."""
+        return told_by(orjson.loads(call([*LOADGEN, "run", *flags(server, load), *self._more])))
+
+
+class Plain:
+    """`plain_client.py`: aiohttp, uvloop and orjson."""
+
+    name = "plain aiohttp"
+    rounds = None
+
+    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+        """See `Client`."""
+        module = [sys.executable, "-m", "tests.performance.plain_client", server.base_url]
+        sizes = [load.rate, load.count, load.tokens, "--connections", load.connections, "--model", server.model]
+        found: Mapping[str, Any] = orjson.loads(call([*module, *map(str, sizes)]))
+        return found
+
+
+class Limit:
+    """`limit.c`, compiled here.
+
+    Args:
+        folder: Where the program goes.
+
+    Raises:
+        RuntimeError: There is no compiler, or it refuses.
+    """
+
+    name = "C limit"
+    rounds = None
+
+    def __init__(self, folder: Path) -> None:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            raise RuntimeError("there is no C compiler (cc)")
+        self._program = str(folder / "limit")
+        call([compiler, "-O2", "-o", self._program, str(LIMIT_C)])
+
+    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+        """See `Client`."""
+        sizes = [urlsplit(server.base_url).port, server.model, load.rate, load.count, load.tokens, load.connections]
+        found: Mapping[str, Any] = orjson.loads(call([self._program, *map(str, sizes)]))
+        return found
+
+
+def flags(server: Server, load: Load) -> list[str]:
+    """The flags that make `loadgen run` carry out a load, silently, with its result as JSON on stdout."""
+    given = {
+        "--base-url": server.base_url,
+        "--backend": "openai-chat",
+        "--tokenizer": server.tokenizer,
+        "--rate": load.rate,
+        "--burstiness": "inf",
+        "--num-prompts": load.count,
+        "--random-input-len": PROMPT_TOKENS,
+        "--random-output-len": load.tokens,
+    }
+    return [text for name, value in given.items() for text in (name, str(value))] + ["--json", "--quiet"]
+
+
+def told_by(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result of loadgen says, under the names that the other clients use."""
+    own = result["loadgen"]
+    latency, client = own["latency_ms"], own["client"]
+    checked = {check["name"]: check["value"] for check in own["checks"]}["rate as scheduled"]
+    return {
+        "tokens": result["total_output_tokens"],
+        "cpu_s": client["cpu_s"],
+        "wall_s": client["wall_s"],
+        # "1000.00 req/s, 100.00% of the schedule's", or "n/a"
+        "achieved_rps": float(checked.split()[0]) if checked[0].isdigit() else None,
+        "late_p99_ms": latency["lag"]["p99"],
+        "late_max_ms": latency["lag"]["max"],
+        "ttft_p50_ms": latency["ttft_sent"]["p50"],
+        "ttft_p99_ms": latency["ttft_sent"]["p99"],
+        "peak_mb": client["peak_memory_bytes"] / 1e6,
+        "verdict": own["verdict"],
+    }
+
+
+def call(command: Sequence[str]) -> str:
+    """Run a command to its end; returns what it wrote to stdout.
+
+    Raises:
+        RuntimeError: It failed.
+    """
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=LONGEST_S, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return done.stdout

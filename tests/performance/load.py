@@ -1,0 +1,47 @@
+"""Load: what every client sends to the same server, and how that server is set up."""
+
+from dataclasses import dataclass
+
+from loadgen.engines import Server
+from loadgen.engines.sim import engine
+
+# Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and [DONE].
+EVENTS_BESIDE_TOKENS = 4
+PROMPT_TOKENS = 128
+STEP_MS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`count` requests at a constant `rate` per second, each for an answer of `tokens` tokens."""
+
+    name: str
+    rate: int
+    count: int
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.rate:,} requests/s of {self.tokens} tokens"
+
+    @property
+    def events(self) -> int:
+        """Events on the wire of one answer."""
+        return self.tokens + EVENTS_BESIDE_TOKENS
+
+    @property
+    def connections(self) -> int:
+        """Connections open before the first request: as many as loadgen opens by itself, so that all clients do."""
+        return min(2 * self.rate, self.count, 4096)
+
+
+def serve(step_ms: float = STEP_MS) -> Server:
+    """Start a simulator of which every step takes `step_ms`, whatever its batch, so that all it lacks is a core."""
+    return engine.start(
+        step_base_ms=step_ms,
+        prefill_us_per_token=0.0,
+        decode_us_per_seq=0.0,
+        frontend_ms=0.0,
+        max_num_seqs=1 << 16,
+        max_num_batched_tokens=1 << 24,
+        num_kv_tokens=1 << 26,
+    )

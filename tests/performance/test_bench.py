@@ -1,0 +1,73 @@
+"""The bench works: it brings a figure for every client, and ratios; what they are is nobody's promise."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.performance import cost
+from tests.performance.clients import Loadgen, flags
+from tests.performance.findings import Findings
+from tests.performance.load import Load, serve
+from tests.performance.plan import QUICK
+from tests.performance.ratios import Costs
+from tests.performance.report import report
+
+
+@pytest.fixture(scope="module")
+def found() -> Findings:
+    return cost.measure(QUICK)
+
+
+def test_every_client_runs_under_every_load(found: Findings) -> None:
+    assert found.clients[:2] == ["loadgen", "plain aiohttp"]
+    assert "C limit" in found.clients or "compiler" in found.notes[0]
+    runs = [(sample.client, sample.load.name) for sample in found.samples]
+    assert sorted(runs) == sorted((client, load.name) for client in found.clients for load in QUICK.loads)
+    for sample in found.samples:
+        assert sample.cpu_s > 0
+        assert sample.busy_share > 0
+        assert sample.achieved_rps is not None
+        assert sample.achieved_rps > 0
+        assert sample.ttft_p99_ms >= sample.ttft_p50_ms > 0
+        assert sample.peak_mb > 0
+        assert sample.around.tree_cpu_s > 0
+
+
+def test_ratios_are_positive(found: Findings) -> None:
+    costs = Costs(found.samples)
+    ours, *others = found.clients
+    for cost_of in (costs.by_token("W1"), costs.by_request("W2"), costs.by_token("W3")):
+        for other in others:
+            (ratio,) = costs.ratio(cost_of, other, ours)
+            assert ratio > 0
+
+
+def test_memory_and_start_up_are_told(found: Findings) -> None:
+    assert found.memory is not None
+    assert found.memory.peak_mb > 0
+    assert all(seconds > 0 for seconds in found.startup_s.values())
+    assert found.import_ratio > 0
+
+
+def test_the_tables_have_a_column_or_a_row_for_every_client(found: Findings) -> None:
+    text = report(found)
+    for client in found.clients:
+        assert f"| {client} |" in text
+    assert "n/a" not in [cell.strip() for line in text.splitlines() if "us per" in line for cell in line.split("|")]
+
+
+def test_a_missing_compiler_is_noted_and_the_rest_still_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    notes: list[str] = []
+    clients = cost.make_clients(tmp_path, QUICK, notes)
+    assert [client.name for client in clients] == ["loadgen", "plain aiohttp"]
+    assert notes == ["The limit in C was left out: there is no C compiler (cc)."]
+
+
+def test_a_run_can_write_every_request_to_a_file(tmp_path: Path) -> None:
+    load = Load("few", rate=100, count=3, tokens=2)
+    with serve(5.0) as server:
+        assert "--json" in flags(server, load)
+        told = Loadgen(tmp_path, records=True).run(server, load)
+    assert told["tokens"] == 6
+    assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 3
