@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 CONTENT, REASONING, OTHER = 1, 2, 4
+MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,6 @@ class Delta:
     completion_tokens: int = -1
     cached_tokens: int = -1
     error: str | None = None
-
-    @property
-    def has_usage(self) -> bool:
-        """Whether the event counts tokens."""
-        return self.prompt_tokens >= 0 or self.completion_tokens >= 0
 
 
 def parse(payload: bytes) -> Delta:
@@ -99,4 +95,7 @@ def _dict(holder: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _count(holder: dict[str, Any], key: str) -> int:
-    return int(_typed(holder, key, int, -1))
+    count = int(_typed(holder, key, int, -1))
+    if key in holder and holder[key] is not None and not 0 <= count <= MOST_TOKENS:
+        raise ValueError(f"{key} is {count}")
+    return count

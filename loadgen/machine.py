@@ -1,5 +1,6 @@
 """The machine: what it is, what it allows, and how busy others kept it while we measured."""
 
+import math
 import os
 import platform
 import resource
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+SPARE_FILES = 64  # for everything that is no connection
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -81,18 +83,19 @@ def describe() -> dict[str, Any]:
     }
 
 
-def open_files_limit() -> int:
-    """How many file descriptors this process may have, raised to the hard limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return hard if hard != resource.RLIM_INFINITY else 1 << 30
+def raise_open_files_limit() -> None:
+    """Let this process open as many files as the hard limit allows; for processes of our own only."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def local_ports() -> int:
-    """How many local ports connections to one address may use."""
+def most_connections() -> int:
+    """How many connections to one address this process may have: by file descriptors, and by local ports."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = math.inf if soft == resource.RLIM_INFINITY else soft
     ports = _read("/proc/sys/net/ipv4/ip_local_port_range").split()
-    return int(ports[1]) - int(ports[0]) + 1 if len(ports) == 2 else 1 << 16
+    free_ports = int(ports[1]) - int(ports[0]) + 1 if len(ports) == 2 else 1 << 16
+    return int(max(0, min(files - SPARE_FILES, free_ports * 9 // 10)))
 
 
 def _cpu_model() -> str | None:

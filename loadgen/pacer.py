@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from loadgen.clock import Alarm, now_ns
+from loadgen.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
 from loadgen.wire import NEVER, Bell
 
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
@@ -47,18 +47,27 @@ class Pacer:
         self._stopped = False
         self.never_due = 0  # requests that `until_ns` cut off
         self.all_sent = asyncio.Event()
+        self._alarm: TimerfdAlarm | LoopAlarm | None = None
 
     def start(self) -> None:
         """Begin; call in the loop that sends."""
+        if self._stopped:
+            return
         self._alarm = Alarm(asyncio.get_running_loop(), self._wake)
         self._bell.ring = self._wake
         self._wake()
 
     def stop(self) -> int:
-        """Send nothing more; returns how many requests were never sent."""
+        """Send nothing more; returns how many requests were due or would have been. A second stop finds none."""
         self._stopped = True
+        left = len(self._due) - self._next + len(self._waiting)
+        self._next = len(self._due)
+        self._waiting.clear()
+        if self._until is not None:  # how many more would have found a slot in time, nobody knows
+            self.never_due += left
+            left = 0
         self._finish()
-        return len(self._due) - self._next + len(self._waiting)
+        return left
 
     def release(self) -> None:
         """A request has ended: its slot goes to the next one that is due."""
@@ -87,6 +96,7 @@ class Pacer:
         self._finish_if_done()
 
     def _wake_at(self, due_ns: int) -> None:
+        assert self._alarm is not None
         self._alarm.set(due_ns)  # in the past: at the loop's next turn
         self._bell.at_ns = max(due_ns, now_ns())
 
@@ -106,6 +116,7 @@ class Pacer:
 
     def _finish(self) -> None:
         if not self.all_sent.is_set():
-            self._alarm.close()
+            if self._alarm is not None:
+                self._alarm.close()
             self._bell.at_ns = NEVER
             self.all_sent.set()

@@ -32,7 +32,9 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
         from loadgen.datasets import create
 
         dataset = create(order.settings)
-    requests.write(order.folder, dataset.prompts(order.count), order.target.body, dataset.provenance, progress)
+    requests.write(
+        order.folder, dataset.prompts(order.count), order.target.body, dataset.provenance, order.count, progress
+    )
 
 
 def main() -> None:

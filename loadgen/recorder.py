@@ -42,11 +42,11 @@ class Recorder:
         self.start_ns, self.scheduled = start_ns, scheduled
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.histograms = {name: Histogram() for name in (*LATENCIES, *WAITS)}
-        self.ended = 0
+        self.ended = self.never_sent = 0
         self._limits, self._from_due, self._on_record = dict(limits or {}), from_due, on_record
         self._outcomes: Counter[str] = Counter()
         self._examples: dict[str, list[dict[str, Any]]] = {}
-        self._index, self._sent, self._closed, self._lateness = (array("q") for _ in range(4))
+        self._index, self._sent, self._closed = (array("q") for _ in range(3))
         self._bins = array("q", bytes(8 * _GROWTH))
         self._details = Details() if detailed else None
 
@@ -59,7 +59,6 @@ class Recorder:
         self._index.append(record.index)
         self._sent.append(record.sent - self.start_ns if record.sent else -1)
         self._closed.append(record.closed - self.start_ns)
-        self._lateness.append(record.sent - record.due if record.sent else 0)
         if record.sent:
             self._add_waits(record)
         if ok:
@@ -81,6 +80,7 @@ class Recorder:
         """Count requests that ended with `outcome` before they were sent."""
         if count:
             self.ended += count
+            self.never_sent += count
             self._outcomes[str(outcome)] += count
             example = {"index": self.scheduled - count, "phase": "scheduled", "detail": detail}
             self._examples.setdefault(str(outcome), [example])
@@ -97,7 +97,6 @@ class Recorder:
             index=np.array(self._index, dtype=np.int64),
             sent=np.array(self._sent, dtype=np.int64),
             closed=np.array(self._closed, dtype=np.int64),
-            lateness=np.array(self._lateness, dtype=np.int64),
             bins=np.trim_zeros(np.array(self._bins, dtype=np.int64), "b"),
             partial=partial,
             details=self._details + Details() if self._details else None,
@@ -172,9 +171,7 @@ class Recorder:
         last_bin = (last - self.start_ns) // BIN_NS
         if last_bin >= len(self._bins):
             self._bins.frombytes(bytes(8 * (last_bin - len(self._bins) + _GROWTH)))
-        counters["imputed_gaps"] += record.fold(
-            histograms["itl"], histograms["icl"], self._bins, self.start_ns, BIN_NS, tokens
-        )
+        record.fold(histograms["icl"], self._bins, self.start_ns, BIN_NS, tokens)
         if self._limits:
             counters["good"] += self._is_good(first, last, due if self._from_due else sent, tpot)
             counters["good_sent"] += self._is_good(first, last, sent, tpot)

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
+from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 
 BLOCK = 1024
@@ -24,7 +25,8 @@ def write(
     folder: Path,
     prompts: Iterable[Prompt],
     body: Callable[[Prompt], bytes],
-    about: Callable[[], dict[str, Any]],
+    origin: Callable[[], dict[str, Any]],
+    count: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Write the requests of a run into `folder`.
@@ -33,8 +35,12 @@ def write(
         folder: Where to; it exists.
         prompts: What to ask.
         body: Turns a prompt into the bytes of a request's body.
-        about: Called at the end: where the prompts come from, as JSON.
+        origin: Called at the end: where the prompts come from, as JSON.
+        count: How many prompts there are to be.
         progress: Told after each block how many are done.
+
+    Raises:
+        BadInput: There are fewer prompts, or more.
     """
     digest, ends, planned = hashlib.sha256(), [0], []
     waiting = iter(prompts)
@@ -48,11 +54,20 @@ def write(
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
             planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
             progress(len(planned))
+    if len(planned) != count:
+        problem = f"the data set gives {len(planned)} prompts where {count} were asked"
+        raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
     index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
     np.save(folder / "index.npy", index)
     (folder / "about.json").write_bytes(
-        orjson.dumps(about() | {"sha256": digest.hexdigest(), "requests": len(planned)})
+        orjson.dumps(origin() | {"sha256": digest.hexdigest(), "requests": len(planned)})
     )
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """What `write` was told of the prompts, with the sha256 of all bodies and the number of requests."""
+    found: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
+    return found
 
 
 class Requests:
@@ -62,7 +77,6 @@ class Requests:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = os.open(folder / "bodies", os.O_RDONLY)
         self._sources = folder / "sources"
         index = np.load(folder / "index.npy")
         starts = np.concatenate(([0], index[:-1, 0]))
@@ -71,7 +85,7 @@ class Requests:
         self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
         self._inputs = np.ascontiguousarray(index[:, 1]).data
         self._outputs = np.ascontiguousarray(index[:, 2]).data
-        self.about: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
+        self._file = os.open(folder / "bodies", os.O_RDONLY)
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -96,8 +110,3 @@ class Requests:
     def sources(self) -> list[str]:
         """Where each prompt comes from; read it after the run."""
         return [orjson.loads(line) for line in self._sources.read_bytes().splitlines()]
-
-    @property
-    def planned_tokens(self) -> tuple[int, int]:
-        """Input and output tokens of all requests together."""
-        return sum(self._inputs), sum(self._outputs)

@@ -1,27 +1,23 @@
 """Runner: from settings to a result, in the caller's event loop."""
 
 import asyncio
-import functools
-import sys
 import tempfile
 import time
-from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from loadgen import messages, provenance, report
+from loadgen import provenance, report, requests
 from loadgen.checks import Check, Verdict, accounting, sending
-from loadgen.crew import Crew, OwnLoop
+from loadgen.child import Child
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Progress
+from loadgen.measurer import Measurer, OwnLoop
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import Dataset
-from loadgen.schedule import Schedule
+from loadgen.schedule import DEFAULT_COUNT, Schedule
 from loadgen.server import Server, running, simulator, wants_simulator
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.snapshot import Snapshot
@@ -56,7 +52,7 @@ async def run(
     *,
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
-    crew: Crew | None = None,
+    measurer: Measurer | None = None,
 ) -> Result:
     """Carry out one run in the running event loop.
 
@@ -64,14 +60,13 @@ async def run(
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
-        crew: Who measures; the running loop itself unless told otherwise.
+        measurer: Who measures: the running loop itself, unless the command line has a process for it.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
         Unreachable: No server where the settings say.
     """
     asked = (settings or RunSettings()).checked()
-    crew = crew or OwnLoop()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-")))
         if wants_simulator(asked):
@@ -90,10 +85,10 @@ async def run(
         target = Target.from_settings(resolved, server.model)
         job = Job(resolved, target, folder, engine_pid=server.process.pid if server.process else None)
         date = time.strftime("%Y%m%d-%H%M%S")
-        measured = await crew.measure(job, preparing, on_progress)
-        prompts = orjson.loads((folder / "about.json").read_bytes())
+        measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
+        prompts = requests.about(folder)
         origin = provenance.provenance(resolved, asked, schedule, prompts, server.about)
-        return conclude(resolved, server, schedule, measured, crew.size, origin, date)
+        return conclude(resolved, server, schedule, measured, origin, date)
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
@@ -104,43 +99,23 @@ def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
 
 
 def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
-    """How many requests to prepare: all of the schedule, or, where only time bounds it, as many as are asked."""
-    if is_closed_loop(settings) and settings.duration is not None:
-        return settings.num_prompts or DEFAULT_PROMPTS
+    """How many requests to prepare: one for each that is due; where time alone bounds the run, the usual number."""
+    if is_closed_loop(settings) and settings.num_prompts is None and settings.duration is not None:
+        return min(schedule.count, DEFAULT_COUNT)
     return schedule.count
-
-
-DEFAULT_PROMPTS = 1000
 
 
 async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnProgress) -> None:
     """Make the requests outside this process, or, from a caller's own data set, outside its event loop."""
-
-    def tell(done: int) -> None:
-        on_progress(Progress("preparing", scheduled=order.count, ended=done))
-
     if dataset is not None:
         await asyncio.to_thread(prepare, order, dataset)
         return
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "loadgen.preparing", stdin=PIPE, stdout=PIPE, start_new_session=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(messages.encode(order))
-        process.stdin.close()
-        while line := await process.stdout.readline():
-            message = messages.decode(line)
-            if message is None:
+    async with Child("loadgen.preparing") as child:
+        child.send(order)
+        async for done in child.messages():
+            if done is None:
                 return
-            if isinstance(message, LoadgenError):
-                raise message
-            tell(message)
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+            on_progress(Progress("preparing", scheduled=order.count, ended=done))
     raise LoadgenError("the process that makes the prompts died; its last words stand above")
 
 
@@ -151,33 +126,13 @@ async def _ended(task: "asyncio.Future[None]") -> None:
 
 
 def conclude(
-    settings: RunSettings,
-    server: Server,
-    schedule: Schedule,
-    measured: list[Measured],
-    workers: int,
-    origin: dict[str, Any],
-    date: str,
+    settings: RunSettings, server: Server, schedule: Schedule, measured: Measured, origin: dict[str, Any], date: str
 ) -> Result:
-    """Merge what was measured, check it, and make the result."""
-    if not measured:
-        raise LoadgenError("the measuring process died; its last words stand above")
-    snapshot = functools.reduce(Snapshot.merge, (part.snapshot for part in measured))
-    strangers = sum(part.schedule_sha256 != schedule.sha256 for part in measured)
-    client = measured[0].client
-    closed_loop = is_closed_loop(settings)
+    """Check what was measured, and make the result."""
+    snapshot = measured.snapshot
     checks: list[Check] = accounting(
-        snapshot,
-        workers=workers,
-        missing_workers=workers - len(measured) + strangers,
-        engine_same=server.same_process,
-    ) + sending(
-        snapshot,
-        schedule,
-        closed_loop=closed_loop,
-        capped=settings.max_concurrency is not None,
-        disturbance=client["disturbance"],
-    )
+        snapshot, same_schedule=measured.schedule_sha256 == schedule.sha256, engine_same=server.same_process
+    ) + sending(snapshot, schedule, closed_loop=is_closed_loop(settings), disturbance=measured.client["disturbance"])
     data = report.build(
         settings,
         snapshot,
@@ -185,7 +140,7 @@ def conclude(
         model=server.model,
         date=date,
         provenance=origin,
-        client=client,
+        client=measured.client,
         simulated=server.simulated,
     )
     return Result(data, snapshot)

@@ -85,10 +85,10 @@ cdef inline bint take_null(Cursor *c) noexcept nogil:
 cdef inline bint take_integer(Cursor *c, int64_t *value) noexcept nogil:
     cdef const char *start = c.p
     value[0] = 0
-    while c.p < c.end and b"0" <= c.p[0] <= b"9" and c.p - start < 18:
+    while c.p < c.end and b"0" <= c.p[0] <= b"9" and c.p - start < 9:
         value[0] = value[0] * 10 + (c.p[0] - 48)
         c.p += 1
-    # A fraction or exponent is no count: left to the real parser.
+    # A longer number, a fraction or an exponent is left to the real parser, which refuses them.
     return c.p > start and c.p < c.end and (c.p[0] == b"," or c.p[0] == b"}" or c.p[0] == b" ")
 
 

@@ -160,7 +160,7 @@ class RunSettings:
         return dataclasses.replace(self, **changes)
 
     def checked(self) -> "RunSettings":
-        """Return these settings with what depends on others filled in.
+        """Return these settings, once every value has been found usable.
 
         Raises:
             BadInput: The first value that cannot be used; nothing has been sent or written.

@@ -10,7 +10,7 @@ from loadgen.histogram import Histogram
 
 Int64s = npt.NDArray[np.int64]
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
-LATENCIES = ("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent", "tpot", "itl", "icl", "e2el_due", "e2el_sent")
+LATENCIES = ("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent", "tpot", "icl", "e2el_due", "e2el_sent")
 WAITS = ("lag", "pool_wait", "connect", "loop_stall", "gc_pause")
 TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
@@ -29,7 +29,6 @@ TOKENS = (
     "other_events",
     "unseen_tokens",  # tokens that usage counts beyond the events that were seen
     "surplus_events",  # events beyond the tokens that usage counts
-    "imputed_gaps",  # of ITL: k tokens in one event, k being the usage count spread evenly
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
     "input_counted",  # ok requests whose prompt tokens the server counted at all
@@ -72,11 +71,11 @@ class Snapshot:
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         counters: The sums named in COUNTERS.
         histograms: The distributions named in LATENCIES and WAITS, in ns.
-        index, sent, closed: One entry per ended request; sent is -1 where it never was.
-        lateness: For the same requests, sent - due, in ns.
+        index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
+            it never was.
         bins: Output tokens per BIN_NS of the run.
         partial: Why the run ended early, or None.
-        details: One entry per ended request, or None.
+        details: One entry per request, as `index`, or None.
     """
 
     start_ns: int
@@ -88,7 +87,6 @@ class Snapshot:
     index: Int64s
     sent: Int64s
     closed: Int64s
-    lateness: Int64s
     bins: Int64s
     partial: str | None = None
     details: Details | None = None
@@ -139,7 +137,6 @@ class Snapshot:
             index=index[order],
             sent=both("sent"),
             closed=both("closed"),
-            lateness=both("lateness"),
             bins=bins,
             partial=self.partial or other.partial,
             details=details,

@@ -6,6 +6,7 @@ write in place: no task, future or coroutine per request.
 """
 
 import asyncio
+import errno
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,8 @@ REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's
 REST_NS = 5_000_000
 SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
+# Errors of connecting that are this machine's, not the server's.
+OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +60,26 @@ class Transport:
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
-        on_end: Called once with every Record that was sent, when it has its outcome.
 
     Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
         bell: Rung between reads, for whoever has to send on time.
-        opened: Connections opened so far; `late_connects` of them because a request had to wait for one.
+        opened: Connections opened so far.
         reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
-    def __init__(self, target: Target, timeouts: Timeouts, on_end: Callable[[Record], None]) -> None:
-        self.target, self.timeouts, self.on_end = target, timeouts, on_end
+    def __init__(self, target: Target, timeouts: Timeouts) -> None:
+        self.target, self.timeouts = target, timeouts
+        self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = Bell()
         self.opened = 0
-        self.late_connects = 0
         self.reuses = True
         self._head = target.head()
         self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
+        self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
+        self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._sweeper: asyncio.TimerHandle | None = None
         self._session: Any = None
 
@@ -98,9 +103,7 @@ class Transport:
         self._template = ClientRequest(
             "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
         )
-        self._connect_timeout = aiohttp.ClientTimeout(
-            total=None, connect=None, sock_connect=self.timeouts.connect / 1e9 or None
-        )
+        self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
         self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
 
     async def warm(self, count: int) -> int:
@@ -126,25 +129,24 @@ class Transport:
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self.late_connects += 1
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._late[task] = record
+            task.add_done_callback(self._late_ended)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
+        self._abandoned = (outcome, detail)
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
-        for task in list(self._tasks):
-            task.cancel(detail)
+        for task in [*self._late, *self._reading]:
+            task.cancel()
 
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
         if self._sweeper:
             self._sweeper.cancel()
         self.abandon(Outcome.CANCELLED, "the run ended")
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
         for connection in self._idle:
             self._close(connection)
         self._idle.clear()
@@ -169,7 +171,8 @@ class Transport:
         handler = connection.handle.protocol
         if handler is not None:
             handler.connection_lost(error)
-        if connection.idle_since and connection.complete and now_ns() - connection.idle_since < SOON_NS:
+        unused = connection not in self._active or (connection.record.reused and not connection.record.first_byte)
+        if connection.idle_since and unused and now_ns() - connection.idle_since < SOON_NS:
             self.reuses = False
 
     def reader(self, connection: Connection) -> None:
@@ -180,8 +183,8 @@ class Transport:
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())
         task = asyncio.get_running_loop().create_task(self._read(connection, handler))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
 
     # -- connecting --------------------------------------------------------------------------------------
 
@@ -206,14 +209,17 @@ class Transport:
         started = now_ns()
         try:
             connection = await self._connect()
-        except asyncio.CancelledError as cancelled:
-            self._fail(record, Outcome.CANCELLED, str(cancelled))
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
             self._fail(record, _connect_outcome(error), str(error) or type(error).__name__)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
             connection.send(request, record)
+
+    def _late_ended(self, task: "asyncio.Task[None]") -> None:
+        record = self._late.pop(task)
+        if task.cancelled():  # perhaps before its first step
+            self._fail(record, *self._abandoned)
 
     def _fail(self, record: Record, outcome: Outcome, detail: str) -> None:
         record.outcome, record.detail, record.closed = outcome, detail, now_ns()
@@ -234,10 +240,10 @@ class Transport:
 
     def _sweep(self) -> None:
         at_ns = now_ns()
-        for connection in [c for c in self._active if self.timeouts.passed(c.record, at_ns)]:
+        for connection in list(self._active):
             outcome = self.timeouts.passed(connection.record, at_ns)
-            assert outcome is not None
-            self._abandon(connection, outcome, f"no {'token' if outcome != Outcome.TIMEOUT else 'end'} in time")
+            if outcome is not None:
+                self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
         self._sweeper = asyncio.get_running_loop().call_later(self.timeouts.sweep_s, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
@@ -276,6 +282,8 @@ def _connect_outcome(error: BaseException) -> Outcome:
             return Outcome.TLS_ERROR
         case asyncio.TimeoutError():
             return Outcome.CONNECT_TIMEOUT
+        case OSError(errno=number) if number in OUR_LIMITS:
+            return Outcome.CLIENT_ERROR
         case aiohttp.ClientConnectionError() | OSError():
             return Outcome.REFUSED
     return Outcome.CLIENT_ERROR

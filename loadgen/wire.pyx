@@ -103,36 +103,21 @@ cdef class Record:
         self.events += 1
         return 0
 
-    def fold(
-        self,
-        Histogram token_gaps not None,
-        Histogram event_gaps not None,
-        int64_t[::1] bins,
-        int64_t start_ns,
-        int64_t bin_ns,
-        int64_t tokens,
-    ):
-        """Add the gaps between token-bearing events to the histograms, and `tokens` to `bins`.
+    def fold(self, Histogram gaps not None, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns, int64_t tokens):
+        """Add the gaps between token-bearing events to `gaps`, and `tokens` to `bins`.
 
-        `tokens` are spread evenly, in whole tokens, over the events: the best that can be said when only the
-        sum is known. A gap before an event of k tokens counts once in `event_gaps` (ICL) and as k gaps of a
-        k-th in `token_gaps` (ITL). bins: tokens per `bin_ns` since `start_ns`, reaching to the last token.
-        Returns how many of the token gaps were so imputed.
+        bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. `tokens` are spread over the events
+        evenly and in whole tokens: the best that can be said when only the sum is known.
         """
         cdef Py_ssize_t i, bin
-        cdef int64_t gap, share, due = 0, given = 0, imputed = 0
+        cdef int64_t due, given = 0
         for i in range(self.events):
             due = tokens * (i + 1) // self.events
-            share, given = due - given, due
             bin = (self.stamps_ns[i] - start_ns) // bin_ns
-            bins[max(0, min(bin, bins.shape[0] - 1))] += share
+            bins[max(0, min(bin, bins.shape[0] - 1))] += due - given
+            given = due
             if i > 0:
-                gap = self.stamps_ns[i] - self.stamps_ns[i - 1]
-                event_gaps.add(gap, 1)
-                share = max(share, 1)
-                token_gaps.add(gap // share, share)
-                imputed += share if share > 1 else 0
-        return imputed
+                gaps.add(self.stamps_ns[i] - self.stamps_ns[i - 1], 1)
 
     @property
     def stamps(self):
@@ -547,9 +532,8 @@ cdef class Bell:
 cdef class Connection(Response):
     """A connection as asyncio's protocol: stamps what arrives and tells its owner when a response has ended.
 
-    The owner has `ended(connection)`, called once per response, `reader(connection, data)`, called with the
-    bytes of a response that wants aiohttp's reader, and `dropped(connection)`, called when the peer or the
-    network has ended the connection.
+    The owner has `ended(connection)`, called once per response, `reader(connection)`, called when a response wants
+    aiohttp's reader, and `dropped(connection, error)`, called when the peer or the network has ended the connection.
     """
 
     def __init__(self, owner, handle, transport, Bell bell not None):
@@ -565,13 +549,13 @@ cdef class Connection(Response):
     def data_received(self, bytes data not None):
         cdef int64_t at_ns = now_ns()
         cdef bint was_complete = self.complete
-        if at_ns >= self.bell.at_ns:
-            self.bell.ring()
         self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
         if self.wants_reader and self.phase == READER:
             self.owner.reader(self)
         elif self.complete and not was_complete:
             self.owner.ended(self)
+        if at_ns >= self.bell.at_ns:  # last: what rings may send on this very connection
+            self.bell.ring()
 
     def connection_made(self, transport):
         self.transport = transport

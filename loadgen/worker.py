@@ -9,41 +9,35 @@ import asyncio
 import sys
 from typing import Any
 
-from loadgen import messages
+from loadgen import machine, messages
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Job, Measurement
-
-PROGRESS_S = 0.25
+from loadgen.measurement import Job
+from loadgen.measurer import OwnLoop
 
 
 async def work(job: Job, commands: asyncio.StreamReader) -> Any:
     """Carry out a job; returns what is to be told at the end."""
     prepared = asyncio.get_running_loop().create_future()
-    measurement = Measurement(job, prepared)
-    async with beside(_obey(measurement, commands, prepared), _tell_progress(measurement)):
+    own = OwnLoop()
+    async with beside(_obey(own, commands, prepared)):
         try:
-            return await measurement.run()
+            return await own.measure(job, prepared, tell)
         except LoadgenError as error:
             return error
 
 
-async def _obey(measurement: Measurement, commands: asyncio.StreamReader, prepared: asyncio.Future[None]) -> None:
+async def _obey(own: OwnLoop, commands: asyncio.StreamReader, prepared: "asyncio.Future[None]") -> None:
     while line := await commands.readline():
         match line.decode().strip().partition(" "):
             case "go", _, _:
                 prepared.set_result(None)
             case "stop", _, reason:
-                measurement.stop(reason)
+                own.stop(reason)
             case "abort", _, reason:
-                measurement.abort(reason)
-    measurement.abort("the process that started the run has gone")
-
-
-async def _tell_progress(measurement: Measurement) -> None:
-    while True:
-        await asyncio.sleep(PROGRESS_S)
-        tell(measurement.progress())
+                own.abort(reason)
+    prepared.cancel()
+    own.abort("the process that started the run has gone")
 
 
 def tell(message: Any) -> None:
@@ -57,6 +51,7 @@ async def main() -> None:
     # Imported while others still get ready: aiohttp takes a third of a second.
     import aiohttp  # noqa: F401
 
+    machine.raise_open_files_limit()
     commands = asyncio.StreamReader(limit=1 << 24)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)

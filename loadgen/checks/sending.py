@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from loadgen.checks.check import Check
+from loadgen.outcomes import Outcome
 from loadgen.schedule import Schedule
 from loadgen.snapshot import Int64s, Snapshot
 
@@ -12,28 +13,27 @@ LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
+OUR_FAULTS = (Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR)
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 
 
-def sending(
-    snapshot: Snapshot, schedule: Schedule, *, closed_loop: bool, capped: bool, disturbance: str
-) -> list[Check]:
+def sending(snapshot: Snapshot, schedule: Schedule, *, closed_loop: bool, disturbance: str) -> list[Check]:
     """Check the sending side of a run.
 
     Args:
         snapshot: The whole run.
         schedule: What was asked.
         closed_loop: Requests were due when a slot was free, so there is no schedule to be late against.
-        capped: A concurrency cap may rightly have held requests back.
         disturbance: What else was busy on the machine, for the advice; empty if nothing was.
     """
     slow = f"{_SLOW} ({disturbance})" if disturbance else _SLOW
+    held_back = closed_loop or bool(snapshot.histograms["pool_wait"].max)
     return [
         _lag(snapshot, slow),
         _early(snapshot),
-        _rate(snapshot, schedule, closed_loop or capped, slow),
-        _gaps(snapshot, schedule, closed_loop or capped, slow),
-        _dropped(snapshot),
+        _rate(snapshot, schedule, held_back, slow),
+        _gaps(snapshot, schedule, held_back, slow),
+        _unsent(snapshot),
     ]
 
 
@@ -94,7 +94,7 @@ def _gaps(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Ch
 
 
 def _why_free(free: bool) -> str:
-    return "the loop is closed or capped" if free else "all requests are due at once"
+    return "the cap held requests back" if free else "all requests are due at once"
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
@@ -113,8 +113,14 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
     return max(excess(a, b), excess(b, a), 0.0)
 
 
-def _dropped(snapshot: Snapshot) -> Check:
-    dropped = snapshot.outcomes.get("dropped", 0)
+def _unsent(snapshot: Snapshot) -> Check:
+    """Requests that we, not the server, failed to bring to an end."""
+    count = sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS)
     return Check(
-        "B", "nothing dropped", dropped == 0, f"{dropped} requests never sent", "0", "raise the limit that dropped them"
+        "B",
+        "every request sent",
+        count == 0,
+        f"{count} requests cancelled, dropped or failed by the client",
+        "0",
+        "let the run end by itself, and look at the examples below for what the client lacked",
     )

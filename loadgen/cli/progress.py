@@ -94,10 +94,11 @@ def describe(progress: "Progress") -> str:
     """One line: what is being done and how far it is."""
     if progress.phase == "preparing":
         return f"preparing prompts: {progress.ended} of {progress.scheduled}"
-    if not progress.scheduled:
+    if not progress.elapsed_s:
         return progress.phase
     failed = progress.ended - progress.ok
+    of_all = f" of {progress.scheduled}" if progress.scheduled else ""
     return (
-        f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended} of {progress.scheduled} ended, "
+        f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
         f"{progress.in_flight} in flight, {failed} failed, {progress.output_tokens} tokens"
     )

@@ -11,7 +11,7 @@ from loadgen.cli.progress import View, progress_view
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.crew import Crew
+    from loadgen.measurer import Measurer
 
 
 def main(argv: list[str]) -> int:
@@ -24,15 +24,15 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(settings: RunSettings) -> int:
-    from loadgen.crew import Workers
+    from loadgen.measurer import Worker
 
-    async with Workers() as crew:  # they import what they need while this process does the same
+    async with Worker() as worker:  # they import what they need while this process does the same
         from loadgen import report, runner
 
         report.check_writable(settings)
         with progress_view(settings) as view:
-            task = asyncio.ensure_future(runner.run(settings, crew=crew, on_progress=view.show))
-            interrupts = _obey_signals(task, crew, view)
+            task = asyncio.ensure_future(runner.run(settings, measurer=worker, on_progress=view.show))
+            interrupts = _obey_signals(task, worker, view)
             try:
                 result = await task
             except asyncio.CancelledError:
@@ -49,7 +49,7 @@ async def _run(settings: RunSettings) -> int:
     )
 
 
-def _obey_signals(task: "asyncio.Task[Any]", crew: "Crew", view: View) -> list[str]:
+def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:
     """Ctrl-C once: send nothing more and wait; twice: end now; before anything is measured: give up.
 
     Returns the list to which every interrupt is added.
@@ -60,9 +60,9 @@ def _obey_signals(task: "asyncio.Task[Any]", crew: "Crew", view: View) -> list[s
         interrupts.append("interrupted")
         if view.measuring and len(interrupts) == 1:
             view.note("interrupted: waiting for requests in flight; once more to end them now")
-            crew.stop("interrupted")
+            worker.stop("interrupted")
         elif view.measuring and len(interrupts) == 2:
-            crew.abort("interrupted")
+            worker.abort("interrupted")
         else:
             task.cancel()
 

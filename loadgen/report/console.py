@@ -12,7 +12,7 @@ HEADERS = {
     "itl": ("ITL", "Inter-token Latency"),
     "e2el": ("E2EL", "End-to-end Latency"),
 }
-TABLE = {"ttft": "TTFT", "ttfo": "TTFO", "tpot": "TPOT", "itl": "ITL", "icl": "ICL", "e2el": "E2EL"}
+TABLE = {"ttft": "TTFT", "ttfo": "TTFO", "tpot": "TPOT", "icl": "ITL (per event)", "e2el": "E2EL"}
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -102,7 +102,6 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     tokens = own["tokens"]
     repeated = {
         "ttfo": not tokens["reasoning_events"],  # the first token is the first of the answer: TTFT
-        "icl": not tokens["imputed_gaps"],  # one token an event: ITL
         "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None,
         "connect": not own["client"]["late_connections"],
     }
@@ -125,8 +124,6 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
             f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
             f"{tokens['surplus_events']} events beyond the count"
         )
-    if tokens["imputed_gaps"]:
-        yield f"  ITL is imputed for {tokens['imputed_gaps']} gaps: the counted tokens, spread evenly over the events"
     if own["tpot_token_weighted_ms"] is not None:
         yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
     if rates["steady_output_tokens_per_s"] is not None:
@@ -145,7 +142,11 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         f"Client: loop {client['busy_share']:.0%} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
-    if client.get("records_error"):
+    if not client["connections_reused"]:
+        yield "The server closes its connections soon after each response: none was used twice."
+    if own["repeated_prompts"]:
+        yield f"{own['repeated_prompts']} requests repeated an earlier prompt: a prefix cache makes them cheaper."
+    if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
 
 

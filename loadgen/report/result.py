@@ -106,6 +106,7 @@ def _own(
     def lookup(metric: str, statistic: str) -> float | None:
         if metric == "error":
             return error_rate
+        metric = "icl" if metric == "itl" else metric  # an event counts as one token
         name = f"{metric}_{settings.latency_from}" if metric in ("ttft", "ttfo", "e2el") else metric
         return _statistic(snapshot.histograms[name], statistic)
 
@@ -118,6 +119,7 @@ def _own(
         "closed_loop": is_closed_loop(settings),
         "latency_from": settings.latency_from,
         "scheduled": snapshot.scheduled,
+        "repeated_prompts": max(0, snapshot.scheduled - provenance["prompts"]["requests"]),
         "outcomes": snapshot.outcomes,
         "examples": snapshot.examples,
         "error_rate": error_rate,

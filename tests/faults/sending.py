@@ -17,7 +17,8 @@ class Sender:
 
     def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True) -> None:
         self.target = Target(url + "/v1/chat/completions", "m", chat=True, verify_tls=verify_tls)
-        self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S), self._ended)
+        self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
+        self.transport.on_end = self._ended
         self.records: list[Record] = []
         self._changed = asyncio.Event()
 

@@ -11,12 +11,26 @@ FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines", "lo
 
 # A module imports from its own layer and the ones above it in this list.
 LAYERS = [
-    {"beside", "clock", "deltas", "emit", "errors", "histogram", "machine", "messages", "outcomes", "prompts"}
+    {
+        "beside",
+        "child",
+        "clock",
+        "deltas",
+        "emit",
+        "errors",
+        "garbage",
+        "histogram",
+        "machine",
+        "messages",
+        "outcomes",
+        "prompts",
+    }
     | {"hlog", "schedule", "settings", "slo", "snapshot", "wire"},
     {"http", "pacer", "records", "requests", "target", "throughput"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
-    {"measurement", "preparing"},
-    {"crew", "server", "worker"},
+    {"load", "preparing", "rehearsal"},
+    {"measurement", "measurer"},
+    {"server", "worker"},
     {"runner"},
     {"cli"},
 ]

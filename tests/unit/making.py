@@ -25,7 +25,16 @@ S = 1000 * MS
 START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-CLIENT = {"wall_s": 1.0, "cpu_s": 0.25, "busy_share": 0.25, "engine_cpu_s": None, "disturbance": ""}
+PROMPTS = {"sha256": "0" * 64, "requests": 10**9}
+CLIENT = {
+    "wall_s": 1.0,
+    "cpu_s": 0.25,
+    "busy_share": 0.25,
+    "engine_cpu_s": None,
+    "disturbance": "",
+    "connections_reused": True,
+    "records_error": None,
+}
 
 
 def at(ms: float) -> int:
@@ -164,7 +173,9 @@ def result(
         checks,
         model=model,
         date="20250102-030405",
-        provenance=provenance(settings, settings, schedule, {"sha256": "0" * 64}, engine or {"name": "tests"}),
+        provenance=provenance(
+            settings, settings, schedule, {"sha256": "0" * 64, "requests": 10**9}, engine or {"name": "tests"}
+        ),
         client=CLIENT,
         simulated=simulated,
     )

@@ -20,9 +20,9 @@ RUN = [
 ]
 
 
-def of(snapshot, *, workers=1, missing_workers=0, engine_same=None):
+def of(snapshot, *, same_schedule=True, engine_same=None):
     """The checks by name."""
-    checks = accounting(snapshot, workers=workers, missing_workers=missing_workers, engine_same=engine_same)
+    checks = accounting(snapshot, same_schedule=same_schedule, engine_same=engine_same)
     assert all(check.group == "A" for check in checks)
     return {check.name: check for check in checks}
 
@@ -40,7 +40,7 @@ def test_a_run_without_a_success_is_green_its_books_are_in_order():
 
 
 def test_merged_stripes_are_green():
-    assert red(of(measured(RUN[:3]).merge(measured(RUN[3:])), workers=2)) == []
+    assert red(of(measured(RUN[:3]).merge(measured(RUN[3:])))) == []
 
 
 @pytest.mark.parametrize(("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")])
@@ -96,10 +96,8 @@ def test_stamps_out_of_order_are_red():
     assert checks["stamps in order"].value == "1 records out of order"
 
 
-def test_a_worker_that_never_reported_is_red():
-    checks = of(measured(RUN), workers=4, missing_workers=1)
-    assert red(checks) == ["workers present"]
-    assert checks["workers present"].value == "3 of 4"
+def test_another_schedule_than_the_reports_is_red():
+    assert red(of(measured(RUN), same_schedule=False)) == ["one schedule"]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():

@@ -9,7 +9,7 @@ from loadgen.checks import sending
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder
 from loadgen.schedule import Flat, Schedule
-from tests.unit.making import MS, START, due_at, failed, measured, steady, unsent
+from tests.unit.making import MS, START, answered, due_at, failed, measured, steady, unsent
 
 TTFT_MS = 40.0
 
@@ -23,9 +23,9 @@ def sent_at(schedule, sent_ns, *, ttft_ms=TTFT_MS):
     return recorder.snapshot()
 
 
-def of(snapshot, schedule, *, closed_loop=False, capped=False, disturbance=""):
+def of(snapshot, schedule, *, closed_loop=False, disturbance=""):
     """The checks by name."""
-    checks = sending(snapshot, schedule, closed_loop=closed_loop, capped=capped, disturbance=disturbance)
+    checks = sending(snapshot, schedule, closed_loop=closed_loop, disturbance=disturbance)
     assert all(check.group == "B" for check in checks)
     return {check.name: check for check in checks}
 
@@ -151,22 +151,34 @@ def test_a_request_sent_early_is_red():
     assert red(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
 
 
-def test_a_request_that_was_dropped_is_red():
-    checks = of(measured([steady(0), unsent(1, Outcome.DROPPED)]), due_at(0, 0))
-    assert red(checks) == ["nothing dropped"]
-    assert checks["nothing dropped"].value == "1 requests never sent"
+@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR])
+def test_a_request_that_we_failed_to_send_is_red(outcome):
+    checks = of(measured([steady(0), unsent(1, outcome)]), due_at(0, 0))
+    assert red(checks) == ["every request sent"]
+    assert checks["every request sent"].value == "1 requests cancelled, dropped or failed by the client"
+
+
+def test_a_request_that_the_server_refused_is_not_our_fault():
+    assert of(measured([steady(0), unsent(1, Outcome.REFUSED)]), due_at(0, 0))["every request sent"].ok
 
 
 # -- where the schedule is not what decides
 
 
-@pytest.mark.parametrize("options", [{"closed_loop": True, "capped": True}, {"capped": True}])
-def test_under_a_cap_rate_and_gaps_are_not_judged_and_say_why(options):
+def test_in_a_closed_loop_rate_and_gaps_are_not_judged_and_say_why():
     schedule = Schedule.constant(100, 200)
-    checks = of(sent_at(schedule, schedule.due_ns * 2), schedule, **options)
+    checks = of(sent_at(schedule, schedule.due_ns * 2), schedule, closed_loop=True)
     for name in ("rate as scheduled", "gaps as scheduled"):
         assert (checks[name].ok, checks[name].value) == (None, "n/a")
-        assert checks[name].limit == "the loop is closed or capped"
+        assert checks[name].limit == "the cap held requests back"
+
+
+def test_a_cap_is_an_excuse_only_where_it_held_something_back():
+    schedule = due_at(*(i * 10 for i in range(200)))
+    late = [answered(i, due=i * 10, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
+    held = [answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
+    assert of(measured(late), schedule)["rate as scheduled"].ok is False
+    assert of(measured(held), schedule)["rate as scheduled"].ok is None
 
 
 def test_a_burst_has_no_rate_and_says_so():

@@ -97,20 +97,17 @@ def test_replies_without_tpot_weigh_nothing_in_it():
     assert (counters["decode_ns"], counters["decode_tokens"]) == (0, 0)
 
 
-# -- ITL and ICL
+# -- gaps between events
 
 
-def test_with_a_token_per_event_itl_and_icl_are_the_same_gaps():
-    snapshot = measured([answered(tokens=[20, 30, 50])])
-    assert values(snapshot, "itl") == values(snapshot, "icl") == about(10, 20)
-    assert snapshot.counters["imputed_gaps"] == 0
+def test_the_gaps_between_events_are_kept_as_they_came():
+    assert values(measured([answered(tokens=[20, 30, 50])]), "icl") == about(10, 20)
 
 
-def test_a_gap_before_k_tokens_is_one_icl_and_k_itl_of_a_kth_marked_as_imputed():
+def test_tokens_counted_beyond_the_events_are_reported_and_stretch_no_gap():
     snapshot = measured([answered(tokens=[20, 40, 60], counts={"completion_tokens": 12})])
     assert values(snapshot, "icl") == about(20, 20)
-    assert values(snapshot, "itl") == about(*[5] * 8)
-    assert snapshot.counters["imputed_gaps"] == 8
+    assert snapshot.counters["unseen_tokens"] == 9
 
 
 def test_events_in_one_segment_are_gaps_of_zero():
@@ -120,12 +117,12 @@ def test_events_in_one_segment_are_gaps_of_zero():
 
 def test_a_single_event_has_no_gap():
     snapshot = measured([answered(tokens=[20], counts={"completion_tokens": 5})])
-    assert snapshot.histograms["itl"].count == snapshot.histograms["icl"].count == 0
+    assert snapshot.histograms["icl"].count == 0
 
 
 def test_gaps_of_reasoning_and_tool_calls_count_as_those_of_the_answer_do():
     snapshot = measured([answered(reasoning=[20, 25], tokens=[35], tools=[55])])
-    assert values(snapshot, "itl") == about(5, 10, 20)
+    assert values(snapshot, "icl") == about(5, 10, 20)
     counters = snapshot.counters
     assert [counters[f"{kind}_events"] for kind in ("token", "content", "reasoning", "other")] == [4, 1, 2, 1]
 

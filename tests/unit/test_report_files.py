@@ -149,7 +149,7 @@ def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path
     assert save(asked, a_run(asked)) == [asked.hlog]
     lines = [line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")]
     by_tag = {line.split(",")[0].removeprefix("Tag="): line.rsplit(",", 1)[1] for line in lines}
-    assert {"ttft_due", "ttft_sent", "e2el_due", "itl", "lag"} <= by_tag.keys()
+    assert {"ttft_due", "ttft_sent", "e2el_due", "icl", "lag"} <= by_tag.keys()
     assert "gc_pause" not in by_tag
     assert HdrHistogram.decode(by_tag["ttft_due"]).get_value_at_percentile(100) == pytest.approx(22 * MS, rel=1e-3)
 

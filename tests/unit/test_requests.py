@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from loadgen import requests
+from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.requests import BLOCK, Requests
 
@@ -21,7 +22,7 @@ def body(prompt):
 @pytest.fixture
 def write(tmp_path):
     def written(count, **options):
-        requests.write(tmp_path, prompts(count), body, lambda: {"name": "test"}, **options)
+        requests.write(tmp_path, prompts(count), body, lambda: {"name": "test"}, count, **options)
         return tmp_path
 
     return written
@@ -34,7 +35,6 @@ def test_what_was_written_is_read(write):
             assert read.body(i) == body(prompt)
             assert read.tokens(i) == (10 + i, 100 + i)
         assert read.sources() == [f"test/{i}" for i in range(5)]
-        assert read.planned_tokens == (10 + 11 + 12 + 13 + 14, 100 + 101 + 102 + 103 + 104)
 
 
 def test_requests_may_be_read_in_any_order(write):
@@ -54,9 +54,8 @@ def test_token_counts_are_plain_ints(write):
 
 
 def test_where_they_come_from_is_kept_with_the_hash_of_all_bodies(write):
-    with Requests(write(5)) as read:
-        whole = b"".join(body(prompt) for prompt in prompts(5))
-        assert read.about == {"name": "test", "requests": 5, "sha256": hashlib.sha256(whole).hexdigest()}
+    whole = b"".join(body(prompt) for prompt in prompts(5))
+    assert requests.about(write(5)) == {"name": "test", "requests": 5, "sha256": hashlib.sha256(whole).hexdigest()}
 
 
 def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
@@ -67,14 +66,19 @@ def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
             made.append(prompt)
             yield prompt
 
-    requests.write(tmp_path, one_by_one(), body, lambda: {"made": len(made)})
-    with Requests(tmp_path) as read:
-        assert read.about["made"] == 3
+    requests.write(tmp_path, one_by_one(), body, lambda: {"made": len(made)}, 3)
+    assert requests.about(tmp_path)["made"] == 3
+
+
+@pytest.mark.parametrize("asked", [2, 4])
+def test_a_data_set_that_gives_another_number_of_prompts_is_refused(tmp_path, asked):
+    with pytest.raises(BadInput, match=f"gives 3 prompts where {asked} were asked"):
+        requests.write(tmp_path, prompts(3), body, dict, asked)
 
 
 def test_a_source_of_any_text_is_one_line(tmp_path):
     odd = [Prompt("x", 1, 1, source) for source in ('a"b', "two\nlines", "\u2028", "é😀", "\r\n")]
-    requests.write(tmp_path, odd, body, dict)
+    requests.write(tmp_path, odd, body, dict, len(odd))
     with Requests(tmp_path) as read:
         assert read.sources() == [prompt.source for prompt in odd]
 

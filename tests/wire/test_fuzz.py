@@ -19,7 +19,7 @@ junk = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
     max_leaves=6,
 )
-counts = st.one_of(st.none(), st.integers(0, 10**12))
+counts = st.one_of(st.none(), st.integers(0, 10**9))
 delta_objects = st.fixed_dictionaries(
     {},
     optional={

@@ -1,0 +1,58 @@
+"""Child: a process of ours that speaks in messages, one a line."""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from loadgen import messages
+from loadgen.errors import LoadgenError
+
+LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
+
+
+class Child:
+    """`python -m MODULE`, running while the context lasts.
+
+    It leads a session of its own: Ctrl-C is for the process that reports, which decides what its children do.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    async def __aenter__(self) -> Self:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", self._module, stdin=PIPE, stdout=PIPE, limit=LONGEST_MESSAGE, start_new_session=True
+        )
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
+        transport.close()
+
+    def send(self, message: Any) -> None:
+        """Send a message; nothing if it has ended."""
+        self.say(messages.encode(message))
+
+    def say(self, line: bytes) -> None:
+        """Send a line as it is; nothing if it has ended."""
+        stdin = self._process.stdin
+        if self._process.returncode is None and stdin is not None and not stdin.is_closing():
+            stdin.write(line)
+
+    async def messages(self) -> AsyncIterator[Any]:
+        """What it says, until it ends.
+
+        Raises:
+            LoadgenError: One that it sent.
+        """
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            message = messages.decode(line)
+            if isinstance(message, LoadgenError):
+                raise message
+            yield message

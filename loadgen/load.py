@@ -1,0 +1,127 @@
+"""Load: the part of a run that is on the clock: sends what is due and waits until all of it has ended."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec
+
+from loadgen.beside import beside
+from loadgen.clock import now_ns
+from loadgen.outcomes import Outcome
+from loadgen.pacer import Pacer
+from loadgen.recorder import Recorder
+from loadgen.requests import Requests
+from loadgen.settings import RunSettings, is_closed_loop
+from loadgen.snapshot import Int64s
+from loadgen.transport import Transport
+from loadgen.wire import Record
+
+HEARTBEAT_S = 0.02
+P = ParamSpec("P")
+
+
+class Load:
+    """One schedule, sent over one transport into one recorder.
+
+    Args:
+        settings: For the cap, the duration and what closes the loop.
+        transport: What sends; its `on_end` is taken.
+        requests: What is sent.
+        recorder: What counts; its start is that of the clock.
+        due: When, ns from the start, sorted.
+        index: The number of each of those requests.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        transport: Transport,
+        requests: Requests,
+        recorder: Recorder,
+        due: Int64s,
+        index: Int64s,
+    ) -> None:
+        self._transport, self._requests, self._recorder = transport, requests, recorder
+        transport.on_end = self._guarded(self._ended)
+        closed_loop = is_closed_loop(settings)
+        self.bounded_by_time = closed_loop and settings.duration is not None
+        until_ns = recorder.start_ns + int((settings.duration or 0) * 1e9)
+        self._pacer = Pacer(
+            recorder.start_ns + due,
+            index,
+            self._guarded(self._send),
+            transport.bell,
+            cap=settings.max_concurrency,
+            closed_loop=closed_loop,
+            until_ns=until_ns if self.bounded_by_time else None,
+        )
+        self._started = 0  # requests handed to the transport
+        self._drained = asyncio.Event()
+        self._failure: Exception | None = None
+        self.draining = False
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent, or being sent, that have not ended."""
+        return self._started - (self._recorder.ended - self._recorder.never_sent)
+
+    async def run(self) -> None:
+        """Send everything when it is due, then wait for the last one to end.
+
+        Raises:
+            Exception: A fault of ours on the clock; what was in flight has been ended.
+        """
+        try:
+            async with beside(self._beat()):
+                self._pacer.start()
+                await self._pacer.all_sent.wait()
+                self._recorder.scheduled -= self._pacer.never_due
+                self.draining = True
+                if self.in_flight:
+                    await self._drained.wait()
+        finally:
+            self._pacer.stop()  # where the caller has cancelled us
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more; what was never sent is cancelled."""
+        self._recorder.add_never_sent(self._pacer.stop(), Outcome.CANCELLED, reason)
+
+    def abort(self, reason: str) -> None:
+        """Send nothing more, and end what is in flight as cancelled."""
+        self.stop(reason)
+        self._transport.abandon(Outcome.CANCELLED, reason)
+
+    def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
+        record = Record(index, *self._requests.tokens(index), due_ns)
+        record.ready = ready_ns
+        self._started += 1
+        self._transport.send(record, self._requests.body(index))
+
+    def _ended(self, record: Record) -> None:
+        self._recorder.add(record)
+        self._pacer.release()
+        if not self.in_flight and self._pacer.all_sent.is_set():
+            self._drained.set()
+
+    def _guarded(self, act: Callable[P, None]) -> Callable[P, None]:
+        """`act`, whose fault ends the run: raised into the event loop it would be logged and the run never end."""
+
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                act(*args, **kwargs)
+            except Exception as failure:  # noqa: BLE001 - run() raises it
+                if self._failure is None:
+                    self._failure = failure
+                    self._pacer.stop()
+                    self._drained.set()
+
+        return guarded
+
+    async def _beat(self) -> None:
+        """Measure how late the loop is to a regular appointment: what any stream may have to wait."""
+        stalls = self._recorder.histograms["loop_stall"]
+        while True:
+            wanted = now_ns() + int(HEARTBEAT_S * 1e9)
+            await asyncio.sleep(HEARTBEAT_S)
+            stalls.record(max(0, now_ns() - wanted))

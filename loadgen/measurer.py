@@ -1,0 +1,110 @@
+"""Measurer: who carries out the part of a run that is on the clock: the running event loop, or a worker process.
+
+Light to import, so that a command can start its worker first and import what it needs itself meanwhile.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, Self
+
+from loadgen.beside import beside
+from loadgen.child import Child
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Job, Measured, Measurement, Progress
+
+PROGRESS_S = 0.25
+
+
+class Measurer(Protocol):
+    """Carries out one job."""
+
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "Measured":
+        """Carry it out once its requests are prepared, and tell a few times a second how far it is."""
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more, let what is in flight end."""
+
+    def abort(self, reason: str) -> None:
+        """Send nothing more, end what is in flight."""
+
+
+class OwnLoop:
+    """Measures in the running event loop: for the library, and inside a worker."""
+
+    def __init__(self) -> None:
+        self._measurement: Measurement | None = None
+
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "Measured":
+        """Measure here."""
+        from loadgen.measurement import Measurement
+
+        self._measurement = measurement = Measurement(job, prepared)
+        async with beside(_watch(measurement, on_progress)):
+            return await measurement.run()
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more."""
+        if self._measurement:
+            self._measurement.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """End it."""
+        if self._measurement:
+            self._measurement.abort(reason)
+
+
+class Worker:
+    """Measures in a process of its own, so that drawing and reporting cost the measuring loop nothing.
+
+    As a context manager it starts the process, early, and leaves none behind.
+    """
+
+    def __init__(self) -> None:
+        self._child = Child("loadgen.worker")
+
+    async def __aenter__(self) -> Self:
+        await self._child.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._child.__aexit__(*error)
+
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "Measured":
+        """Hand the job over and take what comes back.
+
+        Raises:
+            LoadgenError: The process died.
+        """
+        from loadgen.measurement import Progress
+
+        self._child.send(job)
+        await prepared
+        self._child.say(b"go\n")
+        async for message in self._child.messages():
+            if not isinstance(message, Progress):
+                measured: Measured = message
+                return measured
+            on_progress(message)
+        raise LoadgenError("the measuring process died; its last words stand above")
+
+    def stop(self, reason: str) -> None:
+        """Tell the worker to send nothing more."""
+        self._child.say(f"stop {reason}\n".encode())
+
+    def abort(self, reason: str) -> None:
+        """Tell the worker to end."""
+        self._child.say(f"abort {reason}\n".encode())
+
+
+async def _watch(measurement: "Measurement", on_progress: "Callable[[Progress], None]") -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        on_progress(measurement.progress())
