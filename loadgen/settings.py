@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen import slo
 from loadgen.errors import BadInput
@@ -165,6 +165,11 @@ class RunSettings:
         Raises:
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
+        for name, kind in get_type_hints(RunSettings).items():
+            choices = _choices(kind)
+            if choices and getattr(self, name) not in choices:
+                known = ", ".join(str(choice) for choice in choices if choice is not None)
+                raise BadInput(flag(name), f"{getattr(self, name)!r} is no choice", f"choose from {known}")
         for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration"):
             _require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
         for name in (
@@ -304,6 +309,14 @@ def seed_of(settings: RunSettings, what: Literal["arrivals", "prompts", "order"]
     """The seed of one of the things that are drawn: its own where given, else the run's."""
     own: int | None = getattr(settings, f"seed_{what}")
     return settings.seed if own is None else own
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """The values that a field of this type may have, if they can be listed."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    members = [_choices(member) if member is not type(None) else (None,) for member in get_args(kind)]
+    return tuple(choice for choices in members for choice in choices) if all(members) else ()
 
 
 def flag(name: str) -> str:

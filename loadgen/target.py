@@ -71,8 +71,11 @@ class Target:
         asked |= {"stream": True, "stream_options": {"include_usage": True}}
         return orjson.dumps(asked | self.fields)
 
-    def head(self) -> bytes:
-        """The request head, with `%d` twice: for the request's number and for its Content-Length."""
+    def head(self, prefix: str = "loadgen-") -> bytes:
+        """The request head, with `%d` twice: for the request's number and for its Content-Length.
+
+        `prefix` stands before the number in X-Request-Id, which a server may need to be unlike any other.
+        """
         parts = urlsplit(self.url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         lines = {
@@ -85,7 +88,8 @@ class Target:
         for name, value in self.headers.items():
             _put(lines, name, value)
         text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        return text.replace("%", "%%").encode("latin-1") + b"X-Request-Id: loadgen-%d\r\nContent-Length: %d\r\n\r\n"
+        text += f"X-Request-Id: {prefix}"
+        return text.replace("%", "%%").encode("latin-1") + b"%d\r\nContent-Length: %d\r\n\r\n"
 
 
 def is_chat(settings: RunSettings) -> bool:

@@ -7,6 +7,7 @@ write in place: no task, future or coroutine per request.
 
 import asyncio
 import errno
+import secrets
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -74,7 +75,7 @@ class Transport:
         self.bell = Bell()
         self.opened = 0
         self.reuses = True
-        self._head = target.head()
+        self._head = target.head(f"loadgen-{secrets.token_hex(4)}-")
         self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own

@@ -15,7 +15,7 @@ def refused(*arguments: str, cwd: Path | None = None) -> str:
     done = loadgen(*arguments, cwd=cwd)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if "preparing" not in line]
+    lines = [line for line in done.stderr.splitlines() if "preparing" not in line and "warming up" not in line]
     assert len(lines) == 1, done.stderr
     return lines[0]
 

@@ -222,3 +222,11 @@ def test_a_user_in_a_url_is_not_shown(url, shown):
 )
 def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
     assert header_name(header) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("latency_from", "arrival"), ("backend", "openai_chat"), ("ramp_up_strategy", "cubic")]
+)
+def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
+    with pytest.raises(BadInput, match=f"{value}' is no choice; choose from "):
+        RunSettings(**{name: value}).checked()
