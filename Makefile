@@ -22,8 +22,8 @@ check: $(VENV)/.check  ## style, types and structure
 	cd $(VENV)/typed && ../bin/mypy --strict -p loadgen
 	$(BIN)/python -m pytest --quiet tests/packaging/test_structure.py
 
-bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client on the same server
-	$(BIN)/python -m tests.performance.cost
+bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
+	$(BIN)/python -m tests.performance.cost $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random bytes against the wire, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=20000 $(BIN)/python -m pytest tests/wire -k fuzz

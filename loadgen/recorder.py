@@ -115,17 +115,7 @@ class Recorder:
             counters["late_connections"] += 1
         if record.by_reader:
             counters["by_reader"] += 1
-        stamps = (
-            record.due,
-            record.ready,
-            record.sent,
-            record.first_byte,
-            record.first_token,
-            record.last_token,
-            record.closed,
-        )
-        happened = [stamp for stamp in stamps if stamp]
-        if lag >= 0 and happened != sorted(happened):
+        if lag >= 0 and not record.ordered:  # one sent early is counted as that
             counters["disordered"] += 1
 
     def _add_ok(self, record: Record) -> None:

@@ -120,6 +120,17 @@ cdef class Record:
                 gaps.add(self.stamps_ns[i] - self.stamps_ns[i - 1], 1)
 
     @property
+    def ordered(self):
+        """Whether the stamps of what happened stand in the order in which it must have happened."""
+        cdef int64_t at_ns, latest = self.due
+        for at_ns in (self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed):
+            if at_ns:
+                if at_ns < latest:
+                    return False
+                latest = at_ns
+        return True
+
+    @property
     def stamps(self):
         """The stamps of the token-bearing events, ns, in order."""
         return [self.stamps_ns[i] for i in range(self.events)]

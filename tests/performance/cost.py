@@ -73,9 +73,10 @@ def measure_startup(found: Findings) -> None:
     plan, seconds = found.plan, found.startup_s
     print("start-up", file=sys.stderr, flush=True)
     seconds["first request of `loadgen run --rate 1000`"] = startup.first_send_s("--rate", "1000")
-    seconds[f"first request of `loadgen run --rate 1000 --num-prompts {plan.many}`"] = startup.first_send_s(
-        "--rate", "1000", "--num-prompts", str(plan.many)
-    )
+    if plan.many:
+        seconds[f"first request of `loadgen run --rate 1000 --num-prompts {plan.many}`"] = startup.first_send_s(
+            "--rate", "1000", "--num-prompts", str(plan.many)
+        )
     seconds["`loadgen --help`"] = startup.help_s(plan.repeats)
     bare = seconds["`python -c pass`"] = startup.python_s("pass", plan.repeats)
     with_import = seconds["`python -c 'import loadgen'`"] = startup.python_s("import loadgen", plan.repeats)
