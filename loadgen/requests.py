@@ -43,7 +43,7 @@ def write(
         BadInput: There are fewer prompts, or more.
     """
     digest, ends, planned = hashlib.sha256(), [0], []
-    waiting = iter(prompts)
+    waiting = itertools.islice(prompts, count + 1)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
         while block := list(itertools.islice(waiting, BLOCK)):
             made = [body(prompt) for prompt in block]
@@ -55,7 +55,8 @@ def write(
             planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
             progress(len(planned))
     if len(planned) != count:
-        problem = f"the data set gives {len(planned)} prompts where {count} were asked"
+        given = len(planned) if len(planned) < count else "more"
+        problem = f"the data set gives {given} prompts where {count} were asked"
         raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
     index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
     np.save(folder / "index.npy", index)

@@ -1,6 +1,7 @@
 """Requests: written once before the clock starts, read one at a time while it runs."""
 
 import hashlib
+import itertools
 
 import orjson
 import pytest
@@ -70,10 +71,14 @@ def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
     assert requests.about(tmp_path)["made"] == 3
 
 
-@pytest.mark.parametrize("asked", [2, 4])
-def test_a_data_set_that_gives_another_number_of_prompts_is_refused(tmp_path, asked):
-    with pytest.raises(BadInput, match=f"gives 3 prompts where {asked} were asked"):
-        requests.write(tmp_path, prompts(3), body, dict, asked)
+def test_a_data_set_that_gives_too_few_prompts_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="gives 3 prompts where 4 were asked"):
+        requests.write(tmp_path, prompts(3), body, dict, 4)
+
+
+def test_a_data_set_that_never_ends_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="gives more prompts where 4 were asked"):
+        requests.write(tmp_path, itertools.cycle(prompts(3)), body, dict, 4)
 
 
 def test_a_source_of_any_text_is_one_line(tmp_path):
