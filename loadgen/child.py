@@ -13,9 +13,10 @@ LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
 
 
 class Child:
-    """`python -m MODULE`, running while the context lasts.
+    """`python -P -m MODULE`, running while the context lasts.
 
-    It leads a session of its own: Ctrl-C is for the process that reports, which decides what its children do.
+    It leads a session of its own: Ctrl-C is for the process that reports, which decides what its children do. -P keeps
+    it from importing what lies in the current folder.
     """
 
     def __init__(self, module: str) -> None:
@@ -23,7 +24,14 @@ class Child:
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", self._module, stdin=PIPE, stdout=PIPE, limit=LONGEST_MESSAGE, start_new_session=True
+            sys.executable,
+            "-P",
+            "-m",
+            self._module,
+            stdin=PIPE,
+            stdout=PIPE,
+            limit=LONGEST_MESSAGE,
+            start_new_session=True,
         )
         return self
 
@@ -43,6 +51,11 @@ class Child:
         stdin = self._process.stdin
         if self._process.returncode is None and stdin is not None and not stdin.is_closing():
             stdin.write(line)
+
+    async def end(self) -> str:
+        """Wait until it has ended; says how it did."""
+        code = await self._process.wait()
+        return f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
 
     async def messages(self) -> AsyncIterator[Any]:
         """What it says, until it ends.

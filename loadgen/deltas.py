@@ -57,8 +57,7 @@ def parse(payload: bytes) -> Delta:
 
 
 def _kinds(choice: dict[str, Any]) -> int:
-    # "message" stands where "delta" does when a server answers in one piece although a stream was asked.
-    delta = _dict(choice, "delta") or _dict(choice, "message")
+    delta = _dict(choice, "delta")
     kinds = CONTENT if _text(delta, "content") or _text(choice, "text") else 0
     if _text(delta, "reasoning") or _text(delta, "reasoning_content"):
         kinds |= REASONING

@@ -46,7 +46,14 @@ def write_hlog(path: str | Path, histograms: Mapping[str, Histogram], *, start_s
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put `text` where `path` is, by way of a file beside it, so that no reader ever sees a part of it."""
+    """Put `text` where `path` is, by way of a file beside it, so that no reader ever sees a part of it.
+
+    A link is followed, and what is no regular file (a device, a pipe) is written as it is, not replaced.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(text, encoding="utf-8")

@@ -93,7 +93,7 @@ class Worker:
                 measured: Measured = message
                 return measured
             on_progress(message)
-        raise LoadgenError("the measuring process died; its last words stand above")
+        raise LoadgenError(f"the measuring process {await self._child.end()}: nothing of the run is left")
 
     def stop(self, reason: str) -> None:
         """Tell the worker to send nothing more."""

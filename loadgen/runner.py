@@ -116,7 +116,7 @@ async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnPr
             if done is None:
                 return
             on_progress(Progress("preparing", scheduled=order.count, ended=done))
-    raise LoadgenError("the process that makes the prompts died; its last words stand above")
+        raise LoadgenError(f"the process that makes the prompts {await child.end()}")
 
 
 async def _ended(task: "asyncio.Future[None]") -> None:

@@ -185,8 +185,6 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
                 if ok and reason.n > 0:
                     out.finish = reason.p
                     out.finish_len = reason.n
-        elif same(&key, b"message", 7):
-            return False
         else:
             ok = skip_value(c)
         if not ok:

@@ -95,7 +95,8 @@ async def running(settings: RunSettings) -> Server:
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
-            raise BadInput("--model", f"the server at {base} lists no models", "name the model")
+            remedy = "leave /v1 out of --base-url" if base.endswith("/v1") else "name the model, if it is an LLM server"
+            raise BadInput("--model", f"{base}/v1/models lists none (status {reply.status})", remedy)
         asked = listed[0]
     elif listed and asked not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"

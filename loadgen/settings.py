@@ -166,6 +166,8 @@ class RunSettings:
             BadInput: The first value that cannot be used; nothing has been sent or written.
         """
         for name, kind in get_type_hints(RunSettings).items():
+            if getattr(self, name) == "":
+                raise BadInput(flag(name), "is empty", "give a value, or leave it out")
             choices = _choices(kind)
             if choices and getattr(self, name) not in choices:
                 known = ", ".join(str(choice) for choice in choices if choice is not None)
@@ -192,6 +194,8 @@ class RunSettings:
             _require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
         for name in ("random_input_len", "random_output_len", "sharegpt_output_len"):
             _require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
+        for name in ("seed", "seed_arrivals", "seed_prompts", "seed_order"):
+            _require(name, getattr(self, name), lambda v: v < 1 << 63, "less than 2**63")
         _require("random_prefix_len", self.random_prefix_len, lambda v: v >= 0, "0 tokens or more")
         _require("max_error_rate", self.max_error_rate, lambda v: 0 <= v <= 1, "a share between 0 and 1")
         _require("port", self.port, lambda v: 0 < v < 65536, "a port between 1 and 65535")

@@ -55,7 +55,7 @@ class Target:
             model=model,
             chat=chat,
             headers=headers(settings),
-            fields=fields | (settings.extra_body or {}),
+            fields=fields | _body(settings.extra_body),
             verify_tls=not settings.insecure,
         )
 
@@ -90,6 +90,14 @@ class Target:
         text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         text += f"X-Request-Id: {prefix}"
         return text.replace("%", "%%").encode("latin-1") + b"%d\r\nContent-Length: %d\r\n\r\n"
+
+
+def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
+    try:
+        orjson.dumps(extra)
+    except (TypeError, ValueError) as error:
+        raise BadInput("--extra-body", f"cannot be sent ({error})", "write plain JSON") from error
+    return extra or {}
 
 
 def is_chat(settings: RunSettings) -> bool:

@@ -43,6 +43,7 @@ cdef class Response:
     cdef int _token(self, int kinds) except -1
     cdef int _fail(self, object outcome, object detail) except -1
     cdef int _end(self) except -1
+    cdef int _whole(self, bytes body) except -1
     cdef int _finish(self) except -1
 
 

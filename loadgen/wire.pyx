@@ -507,8 +507,8 @@ cdef class Response:
             record.outcome, record.detail = Outcome.STATUS, sample
             return self._finish()
         if not self.streamed and self.body.size:
-            self._event_slowly(self.body.data[:self.body.size])
-        elif self.line.size or self.has_data:  # a last event that no blank line ends
+            return self._whole(self.body.data[:self.body.size])
+        if self.line.size or self.has_data:  # a last event that no blank line ends
             if self.line.size:
                 self._line(self.line.data, self.line.size)
             self._line(NULL, 0)
@@ -521,6 +521,16 @@ cdef class Response:
         else:
             record.outcome = Outcome.OK
         return self._finish()
+
+    cdef int _whole(self, bytes body) except -1:
+        """A body of JSON where a stream was asked: an error, or an answer whose tokens have no times."""
+        try:
+            error = deltas.parse(body).error
+        except ValueError:
+            error = None
+        if error is not None:
+            return self._fail(Outcome.STREAM_ERROR, error[:max_sample])
+        return self._fail(Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked")
 
     cdef int _finish(self) except -1:
         self.phase = ENDED

@@ -79,7 +79,7 @@ def _by_kind(kind: Any) -> dict[str, Any]:
     if typing.get_origin(kind) is typing.Literal:
         return {"choices": list(typing.get_args(kind))}
     if typing.get_origin(kind) is tuple:
-        return {"nargs": "*"}
+        return {"nargs": "*", "action": "extend"}
     if typing.get_origin(kind) is dict:
         return {"type": _json}
     names: dict[Any, Callable[[str], Any]] = {int: _integer, float: _number, str: str}

@@ -23,11 +23,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read us has gone. Python would try to write once more as it exits, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.DONE
+    except OSError as error:
+        print(f"loadgen: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.INTERNAL
     sys.exit(code)
 
 

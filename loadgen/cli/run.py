@@ -37,12 +37,14 @@ async def _run(settings: RunSettings) -> int:
                 result = await task
             except asyncio.CancelledError:
                 raise KeyboardInterrupt from None
-    _print(settings, result.data)
+    saved, failure = [], None
     try:
-        for path in report.save(settings, result):
-            print(f"Saved: {path}", file=_human(settings))
+        saved = report.save(settings, result)  # first: whoever reads us may be gone
     except OSError as error:
-        print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
+        failure = error
+    _print(settings, result.data, saved)
+    if failure is not None:
+        print(f"loadgen run: the result could not be saved: {failure}", file=sys.stderr)
         return exits.INTERNAL
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
@@ -50,31 +52,33 @@ async def _run(settings: RunSettings) -> int:
 
 
 def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:
-    """Ctrl-C once: send nothing more and wait; twice: end now; before anything is measured: give up.
+    """Ctrl-C once: send nothing more and wait; twice, or SIGTERM: end now; before anything is measured: give up.
 
     Returns the list to which every interrupt is added.
     """
     interrupts: list[str] = []
 
-    def interrupt() -> None:
+    def interrupt(patient: bool) -> None:
         interrupts.append("interrupted")
-        if view.measuring and len(interrupts) == 1:
+        if not view.measuring:
+            task.cancel()
+        elif patient and len(interrupts) == 1:
             view.note("interrupted: waiting for requests in flight; once more to end them now")
             worker.stop("interrupted")
-        elif view.measuring and len(interrupts) == 2:
-            worker.abort("interrupted")
         else:
-            task.cancel()
+            worker.abort("interrupted")
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, interrupt)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupt, True)
+    loop.add_signal_handler(signal.SIGTERM, interrupt, False)
     return interrupts
 
 
-def _print(settings: RunSettings, data: dict[str, Any]) -> None:
+def _print(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
     from loadgen import report
 
-    print(report.render(data), end="", file=_human(settings), flush=True)
+    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
+    print(text, end="", file=_human(settings), flush=True)
     if settings.json:
         print(report.to_json(data), flush=True)
 

@@ -13,6 +13,8 @@ from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog, write_whole
 from loadgen.settings import RunSettings, flag
 
+OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+
 
 def save(settings: RunSettings, result: Any) -> list[str]:
     """Write the files the settings ask for; returns their paths.
@@ -53,12 +55,8 @@ def load(path: str) -> list[dict[str, Any]]:
             "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
         ) from error
     try:
-        results = (
-            [orjson.loads(text)]
-            if b"\n" not in text.strip()
-            else [orjson.loads(line) for line in text.splitlines() if line]
-        )
-        known = all(result["loadgen"]["schema"] == 1 for result in results)
+        results = _objects(text)
+        known = bool(results) and all(result["loadgen"]["schema"] == 1 for result in results)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         known = False
     if not known:
@@ -66,6 +64,14 @@ def load(path: str) -> list[dict[str, Any]]:
             "FILE", f"{path} is no result of loadgen", "name a result that `loadgen run --save-result` wrote"
         )
     return results
+
+
+def _objects(text: bytes) -> list[Any]:
+    """One JSON object, however it is laid out, or one in each line."""
+    try:
+        return [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        return [orjson.loads(line) for line in text.splitlines() if line]
 
 
 def to_json(data: dict[str, Any]) -> str:
@@ -92,10 +98,13 @@ def check_writable(settings: RunSettings) -> None:
     Raises:
         BadInput: Naming the flag.
     """
+    saves = settings.save_result or settings.append_result or settings.save_detailed
     for name in ("result_dir", "records", "hlog"):
-        given = getattr(settings, name)
+        given = getattr(settings, name) or ("." if name == "result_dir" and saves else None)
         if given is None:
             continue
+        if given in OWN_STREAMS or given.startswith("/dev/fd/"):
+            raise BadInput(flag(name), f"{given} belongs to the process that measures", "name a file")
         folder = Path(given) if name == "result_dir" else Path(given).parent
         try:
             if name == "result_dir":

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-LOADGEN = [sys.executable, "-m", "loadgen.cli"]
+LOADGEN = [sys.executable, "-m", "loadgen"]
 SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
 
 

@@ -58,7 +58,7 @@ def test_the_wheel_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(tmp_path / "site"))
-    run = ["-m", "loadgen.cli", "run", "--num-prompts", "5", "--max-concurrency", "2", "--random-input-len", "8"]
+    run = ["-m", "loadgen", "run", "--num-prompts", "5", "--max-concurrency", "2", "--random-input-len", "8"]
     done = subprocess.run(
         [sys.executable, *run], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
     )

@@ -32,7 +32,7 @@ LAYERS = [
     {"measurement", "measurer"},
     {"server", "worker"},
     {"runner"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 # Outside its own package an engine sees only these.
 SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}

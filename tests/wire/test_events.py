@@ -168,12 +168,13 @@ def test_a_line_of_a_megabyte_and_a_hundred_thousand_events_are_read() -> None:
     assert (record.outcome, record.events) == (Outcome.OK, 100_000)
 
 
-def test_an_answer_in_one_piece_although_a_stream_was_asked_counts_as_one_event() -> None:
+def test_an_answer_in_one_piece_although_a_stream_was_asked_is_no_measurement() -> None:
     choices = b'[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]'
     body = b'{"choices":%s,"usage":{"completion_tokens":2}}' % choices
     wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     _, record = read(slices(wire, 50))
-    assert (record.outcome, record.events, record.completion_tokens) == (Outcome.OK, 1, 2)
+    assert (record.outcome, record.events) == (Outcome.PROTOCOL_ERROR, 0)
+    assert "in one piece" in (record.detail or "")
 
 
 def test_an_error_as_json_with_status_200_is_no_success() -> None:

@@ -1,5 +1,0 @@
-"""`python -m loadgen.cli`, the same as the command `loadgen`."""
-
-from loadgen.cli.main import main
-
-main()
