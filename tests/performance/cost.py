@@ -74,8 +74,8 @@ def measure_startup(found: Findings) -> None:
     print("start-up", file=sys.stderr, flush=True)
     seconds["first request of `loadgen run --rate 1000`"] = startup.first_send_s("--rate", "1000")
     if plan.many:
-        seconds[f"first request of `loadgen run --rate 1000 --num-prompts {plan.many}`"] = startup.first_send_s(
-            "--rate", "1000", "--num-prompts", str(plan.many)
+        seconds[f"first request of the same with {plan.many:,} prompts of 128 tokens"] = startup.first_send_s(
+            "--rate", "1000", "--num-prompts", str(plan.many), "--random-input-len", "128"
         )
     seconds["`loadgen --help`"] = startup.help_s(plan.repeats)
     bare = seconds["`python -c pass`"] = startup.python_s("pass", plan.repeats)
