@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from tests.commands.calling import SHORT, loadgen, served, start
+from tests.commands.calling import SHORT, environment, loadgen, served, start
 
 VLLM_KEYS = [
     "date",
@@ -256,3 +257,53 @@ def test_an_interrupt_before_anything_is_measured_says_so() -> None:
     assert run.returncode == 130
     assert "interrupted before anything was measured" in err
     assert "Traceback" not in err
+
+
+def test_sigterm_ends_the_run_at_once_with_a_partial_report(tmp_path: Path) -> None:
+    with served("--step-base-ms", "60000") as (url, _):
+        tokenizer = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
+        run = start("run", "--base-url", url, "--tokenizer", tokenizer, "--rate", "50", "--duration", "60", *SHORT)
+        assert run.stderr is not None
+        said = ""
+        while "running" not in said or " 0 in flight" in said:
+            said = run.stderr.readline()
+            assert said, "the run ended by itself"
+        run.terminate()
+        out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, err
+    assert "PARTIAL: interrupted" in out
+
+
+def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -> None:
+    run = start("run", "--num-prompts", "3", "--max-concurrency", "1", "--save-result", "--result-filename", "r.json",
+                *SHORT, cwd=tmp_path)  # fmt: skip
+    assert run.stdout is not None
+    run.stdout.close()
+    assert run.stderr is not None
+    with run.stderr:
+        err = run.stderr.read()
+    run.wait(timeout=30)
+    assert "Traceback" not in err
+    assert json.loads((tmp_path / "r.json").read_text())["completed"] == 3
+
+
+def test_what_lies_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "orjson.py").write_text("raise RuntimeError('imported from the current folder')\n")
+    (tmp_path / "loadgen").mkdir()
+    (tmp_path / "loadgen" / "__init__.py").write_text("raise RuntimeError('imported from the current folder')\n")
+    installed = Path(sys.executable).with_name("loadgen")
+    done = subprocess.run(
+        [installed, "run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_more_requests_at_once_than_files_may_be_open_are_refused_with_the_numbers() -> None:
+    command = f"ulimit -n 100; exec {sys.executable} -m loadgen run --num-prompts 500"
+    done = subprocess.run(
+        ["bash", "-c", command], env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert "500 requests at once" in done.stderr
+    assert "ulimit -n" in done.stderr
