@@ -31,7 +31,7 @@ LAYERS = [
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
     {"server", "worker"},
-    {"runner"},
+    {"runner", "testing"},
     {"cli", "__main__"},
 ]
 # Outside its own package an engine sees only these.
@@ -45,7 +45,7 @@ HOMES = {
     "rich": {"cli.progress"},
     "tokenizers": {"datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
-    "uvloop": {"engines.sim.server", "runner", "worker"},
+    "uvloop": {"engines.sim.server", "runner", "testing.listening", "worker"},
     "yaml": {"cli.config", "profiles"},
 }
 MOST_LINES = 400
