@@ -16,12 +16,14 @@ class Delta:
     Attributes:
         kinds: Which kinds of token the event bears (CONTENT | REASONING | OTHER); 0 for role-only, empty,
             finish-only and usage-only events.
+        tokens: How many tokens it bears by its token ids, else by its logprobs; -1 where neither is told.
         finish_reason: The server's word for why the answer ended, if this event says so.
         prompt_tokens, completion_tokens, cached_tokens: The server's own counts; -1 where not told.
         error: An error object inside the stream, as JSON text.
     """
 
     kinds: int = 0
+    tokens: int = -1
     finish_reason: str | None = None
     prompt_tokens: int = -1
     completion_tokens: int = -1
@@ -40,15 +42,18 @@ def parse(payload: bytes) -> Delta:
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=orjson.dumps(event.get("error") or event).decode())
-    kinds, finish_reason = 0, None
+    kinds, tokens, finish_reason = 0, -1, None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
         kinds |= _kinds(choice)
+        told = _tokens(choice)
+        tokens = tokens if told is None else max(tokens, 0) + told
         finish_reason = _text(choice, "finish_reason") or finish_reason
     usage = _dict(event, "usage")
     return Delta(
         kinds,
+        tokens,
         finish_reason,
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
@@ -64,6 +69,17 @@ def _kinds(choice: dict[str, Any]) -> int:
     if _text(delta, "refusal") or any(_arguments(call) for call in _list(delta, "tool_calls")):
         kinds |= OTHER
     return kinds
+
+
+def _tokens(choice: dict[str, Any]) -> int | None:
+    """How many tokens a choice says it holds. A help where it is there: one of another shape says nothing."""
+    logprobs = choice.get("logprobs")
+    logprobs = logprobs if isinstance(logprobs, dict) else {}
+    # The logprobs of chat, and those of completions.
+    for items in (choice.get("token_ids"), logprobs.get("content"), logprobs.get("tokens")):
+        if isinstance(items, list):
+            return len(items)
+    return None
 
 
 def _arguments(call: Any) -> str:

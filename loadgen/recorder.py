@@ -10,10 +10,12 @@ import numpy as np
 
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
-from loadgen.snapshot import BIN_NS, COUNTERS, LATENCIES, WAITS, Details, Snapshot
-from loadgen.wire import Record
+from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, Snapshot
+from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record
 
 EARLY_NS = 50_000
+GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
+MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
 _GROWTH = 1_000  # bins added at a time: ten seconds
 
 
@@ -41,10 +43,11 @@ class Recorder:
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.histograms = {name: Histogram() for name in (*LATENCIES, *WAITS)}
+        self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
         self.ended = self.never_sent = 0
         self._limits, self._from_due, self._on_record = dict(limits or {}), from_due, on_record
         self._outcomes: Counter[str] = Counter()
+        self._finishes: Counter[str] = Counter()
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._index, self._sent, self._closed = (array("q") for _ in range(3))
         self._bins = array("q", bytes(8 * _GROWTH))
@@ -66,6 +69,8 @@ class Recorder:
         else:
             self.counters["lost_token_events"] += record.events
             self._add_example(name, record)
+            if record.sent and record.outcome in GIVEN_UP:
+                self.histograms[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
             self._add_details(self._details, record, ok)
         if self._on_record is not None:
@@ -92,6 +97,7 @@ class Recorder:
             scheduled=self.scheduled,
             outcomes=dict(sorted(self._outcomes.items())),
             examples={name: list(examples) for name, examples in self._examples.items()},
+            finishes=dict(sorted(self._finishes.items())),
             counters=dict(self.counters),
             histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
             index=np.array(self._index, dtype=np.int64),
@@ -109,6 +115,7 @@ class Recorder:
         histograms["lag"].record(max(lag, 0))
         histograms["pool_wait"].record(record.ready - record.due)
         histograms["connect"].record(record.connect_ns)
+        counters["sojourn_ns"] += record.closed - record.sent
         if lag < -EARLY_NS:
             counters["early"] += 1
         if record.connect_ns:
@@ -121,14 +128,18 @@ class Recorder:
     def _add_ok(self, record: Record) -> None:
         histograms, counters = self.histograms, self.counters
         due, sent, events = record.due, record.sent, record.events
-        tokens = record.completion_tokens
-        if tokens >= 0:
+        tokens = output_tokens(record)
+        if record.completion_tokens >= 0:
             counters["usage_requests"] += 1
-            counters["unseen_tokens"] += max(tokens - events, 0)
-            counters["surplus_events"] += max(events - tokens, 0)
+            counters["unseen_tokens"] += max(tokens - record.counted, 0)
+            counters["surplus_events"] += max(record.counted - tokens, 0)
         else:
-            counters["event_requests"] += 1
-            tokens = events
+            counters["event_requests" if record.counted_by == BY_EVENTS else "id_requests"] += 1
+        counters["usage_per_event"] += record.counted_by == BY_USAGE
+        counters["ids_per_event"] += record.counted_by == BY_IDS
+        counters["output_as_planned"] += tokens == record.output_tokens
+        finish = record.finish_reason or ""
+        self._finishes[finish if finish in self._finishes or len(self._finishes) < MOST_FINISHES else "other"] += 1
         counters["planned_input_tokens"] += record.input_tokens
         counters["planned_output_tokens"] += record.output_tokens
         if record.prompt_tokens >= 0:
@@ -140,6 +151,7 @@ class Recorder:
             counters["cached_counted"] += 1
             counters["cached_tokens"] += record.cached_tokens
         counters["token_events"] += events
+        counters["token_reads"] += record.reads
         counters["content_events"] += record.content_events
         counters["reasoning_events"] += record.reasoning_events
         counters["other_events"] += record.other_events
@@ -151,17 +163,23 @@ class Recorder:
         if record.first_answer:
             histograms["ttfo_due"].record(record.first_answer - due)
             histograms["ttfo_sent"].record(record.first_answer - sent)
+        counters["stream_ns"] += last - first
         # TPOT needs two events at least: a stream that comes in one piece shows no pace.
-        tpot = None
-        if tokens > 1 and events > 1:
-            tpot = (last - first) // (tokens - 1)
+        tpot, after_first = None, tokens - record.first_tokens
+        if after_first > 0 and events > 1:
+            tpot = (last - first) // after_first
             histograms["tpot"].record(tpot)
             counters["decode_ns"] += last - first
-            counters["decode_tokens"] += tokens - 1
+            counters["decode_tokens"] += after_first
+            if tokens > 1:
+                histograms["tpot_n1"].record((last - first) // (tokens - 1))
+            counters["unequal"] += not 0 <= (last - sent) - (first - sent) - tpot * after_first < after_first
         last_bin = (last - self.start_ns) // BIN_NS
         if last_bin >= len(self._bins):
             self._bins.frombytes(bytes(8 * (last_bin - len(self._bins) + _GROWTH)))
-        record.fold(histograms["icl"], self._bins, self.start_ns, BIN_NS, tokens)
+        counters["imputed_gaps"] += record.fold(
+            histograms["icl"], histograms["itl"], self._bins, self.start_ns, BIN_NS, tokens
+        )
         if self._limits:
             counters["good"] += self._is_good(first, last, due if self._from_due else sent, tpot)
             counters["good_sent"] += self._is_good(first, last, sent, tpot)
@@ -182,13 +200,17 @@ class Recorder:
     @staticmethod
     def _add_details(details: Details, record: Record, ok: bool) -> None:
         stamps = record.stamps if ok else []
-        tokens = record.completion_tokens if record.completion_tokens >= 0 else record.events
         details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens)
-        details.output_lens.append(tokens if ok else 0)
+        details.output_lens.append(output_tokens(record) if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
         details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
         details.start_times.append(record.sent / 1e9)
         details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
+
+
+def output_tokens(record: Record) -> int:
+    """The tokens of an answer: by its usage, else by what its events say they bear, else one for each event."""
+    return record.completion_tokens if record.completion_tokens >= 0 else record.counted
 
 
 def phase(record: Record) -> str:

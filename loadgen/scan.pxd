@@ -15,9 +15,9 @@ cdef enum Kind:
 
 cdef struct Delta:
     int kinds               # which kinds of token the event bears, a set of Kind; 0: none
+    int64_t tokens          # how many, by its token ids or logprobs; -1: not told
     const char *finish      # the finish reason, or NULL
     Py_ssize_t finish_len
-    bint has_usage
     int64_t prompt_tokens   # -1: not told
     int64_t completion_tokens
     int64_t cached_tokens
@@ -163,10 +163,58 @@ cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
         return take(c, b"}")
 
 
+cdef inline bint count_items(Cursor *c, int64_t *count) noexcept nogil:
+    """Step over any value; `count` is how many items it has, unchanged where it is no array."""
+    if c.p < c.end and c.p[0] != b"[":
+        return skip_value(c)
+    if not take(c, b"["):
+        return False
+    count[0] = 0
+    if take(c, b"]"):
+        return True
+    while skip_value(c):
+        count[0] += 1
+        skip_space(c)
+        if take(c, b","):
+            continue
+        return take(c, b"]")
+    return False
+
+
+cdef inline bint scan_logprobs(Cursor *c, int64_t *count) noexcept nogil:
+    """Logprobs of chat (`content`, an item per token) or of completions (`tokens`)."""
+    cdef Text key
+    cdef bint ok
+    cdef int64_t tokens = -1
+    if c.p < c.end and c.p[0] != b"{":
+        return skip_value(c)
+    if not take(c, b"{"):
+        return False
+    if take(c, b"}"):
+        return True
+    while True:
+        if not take_key(c, &key):
+            return False
+        if same(&key, b"content", 7):
+            ok = count_items(c, count)
+        elif same(&key, b"tokens", 6):
+            ok = count_items(c, &tokens)
+        else:
+            ok = skip_value(c)
+        if not ok:
+            return False
+        if take(c, b","):
+            continue
+        if count[0] < 0:
+            count[0] = tokens
+        return take(c, b"}")
+
+
 cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
     cdef Text key
     cdef Text reason
     cdef bint ok
+    cdef int64_t ids = -1, logprobs = -1
     if not take(c, b"{"):
         return False
     if take(c, b"}"):
@@ -176,6 +224,10 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
             return False
         if same(&key, b"delta", 5):
             ok = scan_delta(c, out)
+        elif same(&key, b"token_ids", 9):
+            ok = count_items(c, &ids)
+        elif same(&key, b"logprobs", 8):
+            ok = scan_logprobs(c, &logprobs)
         elif same(&key, b"text", 4):
             ok = scan_text(c, out, CONTENT)
         elif same(&key, b"finish_reason", 13):
@@ -191,6 +243,10 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
             return False
         if take(c, b","):
             continue
+        if ids < 0:
+            ids = logprobs
+        if ids >= 0:
+            out.tokens = max(out.tokens, 0) + ids
         return take(c, b"}")
 
 
@@ -237,8 +293,6 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, bint details) noexcept nogil:
             return False
         if take(c, b","):
             continue
-        if not details:
-            out.has_usage = True
         return take(c, b"}")
 
 
@@ -253,7 +307,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.kinds = 0
     out.finish = NULL
     out.finish_len = 0
-    out.has_usage = False
+    out.tokens = -1
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = -1
     if not take(&c, b"{"):
         return False

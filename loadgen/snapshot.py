@@ -10,8 +10,15 @@ from loadgen.histogram import Histogram
 
 Int64s = npt.NDArray[np.int64]
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
-LATENCIES = ("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent", "tpot", "icl", "e2el_due", "e2el_sent")
+LATENCIES = (
+    *("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent"),
+    *("tpot", "tpot_n1"),  # after the tokens of the first event; after the first token, as vLLM divides
+    *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
+    *("e2el_due", "e2el_sent"),
+)
 WAITS = ("lag", "pool_wait", "connect", "loop_stall", "gc_pause")
+UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
+DISTRIBUTIONS = (*LATENCIES, *WAITS, UNFINISHED)
 TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
     "planned_output_tokens",
@@ -19,11 +26,17 @@ TOKENS = (
     "output_tokens",  # of ok requests: usage where the server sent it, else token-bearing events
     "cached_tokens",
     "cached_counted",  # ok requests for which the server counted cached tokens
-    "decode_ns",  # first to last token of ok requests that have a TPOT
-    "decode_tokens",  # output tokens after the first of the same requests
+    "stream_ns",  # first to last token of ok requests
+    "decode_ns",  # the same of those that have a TPOT
+    "decode_tokens",  # their output tokens after the first event
     "usage_requests",  # ok requests whose output tokens come from usage
+    "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
     "event_requests",  # ok requests whose output tokens are counted events
+    "usage_per_event",  # ok requests in which usage told how many tokens each event bore
+    "ids_per_event",  # ok requests in which token ids or logprobs did
+    "imputed_gaps",  # gaps of `itl` that are equal parts of the gap between two events
     "token_events",  # token-bearing events of ok requests
+    "token_reads",  # reads of the socket that brought any of them
     "content_events",
     "reasoning_events",
     "other_events",
@@ -32,12 +45,15 @@ TOKENS = (
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
     "input_counted",  # ok requests whose prompt tokens the server counted at all
+    "output_as_planned",  # ok requests that brought exactly the tokens asked
 )
 SENDING = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
+    "unequal",  # ok requests of which TTFT + TPOT * tokens after the first event is not the E2EL
+    "sojourn_ns",  # sent to closed, of all requests that were sent
     "warm_connections",
     "late_connections",  # opened while the clock ran
     "by_reader",  # responses read by aiohttp's reader
@@ -69,8 +85,9 @@ class Snapshot:
         scheduled: Requests that were to be sent.
         outcomes: Requests by their class, "status(404)" spelled out.
         examples: For each class that is not ok, the first few requests: index, phase, detail.
+        finishes: Finish reasons of ok requests, and how many had each.
         counters: The sums named in COUNTERS.
-        histograms: The distributions named in LATENCIES and WAITS, in ns.
+        histograms: The DISTRIBUTIONS, in ns.
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
         bins: Output tokens per BIN_NS of the run.
@@ -82,6 +99,7 @@ class Snapshot:
     scheduled: int
     outcomes: dict[str, int]
     examples: dict[str, list[dict[str, Any]]]
+    finishes: dict[str, int]
     counters: dict[str, int]
     histograms: dict[str, Histogram]
     index: Int64s
@@ -107,7 +125,6 @@ class Snapshot:
         """Return the whole of two parts; associative and commutative."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
-        classes = sorted(self.outcomes.keys() | other.outcomes.keys())
         bins = np.zeros(max(len(self.bins), len(other.bins)), dtype=np.int64)
         bins[: len(self.bins)] += self.bins
         bins[: len(other.bins)] += other.bins
@@ -125,7 +142,8 @@ class Snapshot:
         return replace(
             self,
             scheduled=self.scheduled + other.scheduled,
-            outcomes={c: self.outcomes.get(c, 0) + other.outcomes.get(c, 0) for c in classes},
+            outcomes=_added(self.outcomes, other.outcomes),
+            finishes=_added(self.finishes, other.finishes),
             examples={
                 c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[
                     : self.EXAMPLES
@@ -133,7 +151,7 @@ class Snapshot:
                 for c in sorted(self.examples.keys() | other.examples.keys())
             },
             counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
-            histograms={name: self.histograms[name] + other.histograms[name] for name in (*LATENCIES, *WAITS)},
+            histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
             index=index[order],
             sent=both("sent"),
             closed=both("closed"),
@@ -141,3 +159,7 @@ class Snapshot:
             partial=self.partial or other.partial,
             details=details,
         )
+
+
+def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}

@@ -13,12 +13,14 @@ cdef class Record:
     cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
     cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
     cdef public int64_t content_events, reasoning_events, other_events
-    cdef public int status
+    cdef public int64_t reads, counted
+    cdef public int status, counted_by
     cdef public bint reused, done_seen, by_reader
     cdef int64_t *stamps_ns
+    cdef int64_t *tokens  # of each event; NULL while each has borne one
     cdef readonly Py_ssize_t events
-    cdef Py_ssize_t stamps_room
-    cdef int stamp(self, int64_t at_ns) except -1
+    cdef Py_ssize_t room
+    cdef int mark(self, int64_t at_ns, int64_t tokens) except -1
 
 
 cdef class Response:
@@ -40,7 +42,8 @@ cdef class Response:
     cdef int _line(self, const char *p, Py_ssize_t n) except -1
     cdef int _event(self, const char *p, Py_ssize_t n) except -1
     cdef int _event_slowly(self, bytes payload) except -1
-    cdef int _token(self, int kinds) except -1
+    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1
+    cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1
     cdef int _fail(self, object outcome, object detail) except -1
     cdef int _end(self) except -1
     cdef int _whole(self, bytes body) except -1

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from loadgen.histogram import Histogram
@@ -8,6 +8,9 @@ MAX_HEAD: int
 MAX_LINE: int
 MAX_SAMPLE: int
 NEVER: int
+BY_EVENTS: int
+BY_IDS: int
+BY_USAGE: int
 
 class Record:
     index: int
@@ -32,6 +35,9 @@ class Record:
     content_events: int
     reasoning_events: int
     other_events: int
+    reads: int
+    counted: int
+    counted_by: int
     reused: bool
     done_seen: bool
     by_reader: bool
@@ -41,8 +47,13 @@ class Record:
     def ordered(self) -> bool: ...
     @property
     def stamps(self) -> list[int]: ...
+    @property
+    def token_counts(self) -> list[int] | None: ...
+    @property
+    def first_tokens(self) -> int: ...
     def __init__(self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0) -> None: ...
-    def fold(self, gaps: Histogram, bins: Any, start_ns: int, bin_ns: int, tokens: int) -> None: ...
+    def fold(self, icl: Histogram, itl: Histogram, bins: Any, start_ns: int, bin_ns: int, tokens: int) -> int: ...
+    def restore(self, stamps: Sequence[int], tokens: Sequence[int] | None = None) -> None: ...
 
 class Response:
     record: Record

@@ -68,75 +68,7 @@ cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssiz
     return False
 
 
-cdef class Record:
-    """Everything known about one scheduled request. Stamps are CLOCK_MONOTONIC ns, 0 where it did not happen.
-
-    due: when the schedule wanted it sent. ready: when a slot under the concurrency cap was free for it.
-    sent: when its bytes were handed to the transport. connect_ns: how long opening a connection took, 0 when
-    one was at hand. first_byte, first_token, first_answer (content, not reasoning), last_token, closed (the
-    end of the response). events: token-bearing events. Token counts are the server's, -1 where not told;
-    input_tokens and output_tokens are what was planned.
-    """
-
-    def __cinit__(self):
-        self.stamps_ns = NULL
-
-    def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
-        self.index = index
-        self.input_tokens, self.output_tokens = input_tokens, output_tokens
-        self.due = due
-        self.prompt_tokens = self.completion_tokens = self.cached_tokens = -1
-
-    def __dealloc__(self):
-        free(self.stamps_ns)
-
-    cdef int stamp(self, int64_t at_ns) except -1:
-        cdef int64_t *grown
-        cdef Py_ssize_t room
-        if self.events == self.stamps_room:
-            room = max(2 * self.stamps_room, min(max(self.output_tokens, 8), 512))
-            grown = <int64_t *>realloc(self.stamps_ns, room * sizeof(int64_t))
-            if grown == NULL:
-                raise MemoryError()
-            self.stamps_ns, self.stamps_room = grown, room
-        self.stamps_ns[self.events] = at_ns
-        self.events += 1
-        return 0
-
-    def fold(self, Histogram gaps not None, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns, int64_t tokens):
-        """Add the gaps between token-bearing events to `gaps`, and `tokens` to `bins`.
-
-        bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. `tokens` are spread over the events
-        evenly and in whole tokens: the best that can be said when only the sum is known.
-        """
-        cdef Py_ssize_t i, bin
-        cdef int64_t due, given = 0
-        for i in range(self.events):
-            due = tokens * (i + 1) // self.events
-            bin = (self.stamps_ns[i] - start_ns) // bin_ns
-            bins[max(0, min(bin, bins.shape[0] - 1))] += due - given
-            given = due
-            if i > 0:
-                gaps.add(self.stamps_ns[i] - self.stamps_ns[i - 1], 1)
-
-    @property
-    def ordered(self):
-        """Whether the stamps of what happened stand in the order in which it must have happened."""
-        cdef int64_t at_ns, latest = self.due
-        for at_ns in (self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed):
-            if at_ns:
-                if at_ns < latest:
-                    return False
-                latest = at_ns
-        return True
-
-    @property
-    def stamps(self):
-        """The stamps of the token-bearing events, ns, in order."""
-        return [self.stamps_ns[i] for i in range(self.events)]
-
-    def __repr__(self):
-        return f"<Record {self.index} {self.outcome or 'open'} status={self.status} events={self.events}>"
+include "record.pxi"
 
 
 cdef class Response:
@@ -447,17 +379,10 @@ cdef class Response:
         if not scan_event(p, n, &delta):
             return self._event_slowly(p[:n])
         if delta.kinds:
-            self._token(delta.kinds)
+            self._token(delta.kinds, delta.tokens, delta.completion_tokens)
         if delta.finish != NULL:
             record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
-        if delta.has_usage:
-            if delta.prompt_tokens >= 0:
-                record.prompt_tokens = delta.prompt_tokens
-            if delta.completion_tokens >= 0:
-                record.completion_tokens = delta.completion_tokens
-            if delta.cached_tokens >= 0:
-                record.cached_tokens = delta.cached_tokens
-        return 0
+        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
 
     cdef int _event_slowly(self, bytes payload) except -1:
         cdef Record record = self.record
@@ -469,18 +394,32 @@ cdef class Response:
         if delta.error is not None:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
         if delta.kinds:
-            self._token(delta.kinds)
+            self._token(delta.kinds, delta.tokens, delta.completion_tokens)
         record.finish_reason = delta.finish_reason or record.finish_reason
-        if delta.prompt_tokens >= 0:
-            record.prompt_tokens = delta.prompt_tokens
-        if delta.completion_tokens >= 0:
-            record.completion_tokens = delta.completion_tokens
-        if delta.cached_tokens >= 0:
-            record.cached_tokens = delta.cached_tokens
+        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
+
+    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1:
+        if prompt >= 0:
+            self.record.prompt_tokens = prompt
+        if completion >= 0:
+            self.record.completion_tokens = completion
+        if cached >= 0:
+            self.record.cached_tokens = cached
         return 0
 
-    cdef int _token(self, int kinds) except -1:
+    cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1:
+        """An event bears tokens: `tokens` of them by its ids, `completion` in all so far by its usage; -1: not told."""
         cdef Record record = self.record
+        # Usage that comes with the last event alone sums up what came before: it says nothing of that event.
+        if completion >= 0 and (record.events == 0 or record.completion_tokens >= 0):
+            tokens = max(0, completion - record.counted)
+            record.counted_by = BY_USAGE
+        elif tokens >= 0:
+            record.counted_by = BY_IDS
+        else:
+            tokens = 1
+        if record.last_token != self.at_ns:
+            record.reads += 1
         if record.first_token == 0:
             record.first_token = self.at_ns
         record.last_token = self.at_ns
@@ -492,7 +431,7 @@ cdef class Response:
             record.reasoning_events += 1
         else:
             record.other_events += 1
-        return record.stamp(self.at_ns)
+        return record.mark(self.at_ns, tokens)
 
     cdef int _fail(self, object outcome, object detail) except -1:
         self.record.outcome, self.record.detail = outcome, detail

@@ -12,7 +12,14 @@ HEADERS = {
     "itl": ("ITL", "Inter-token Latency"),
     "e2el": ("E2EL", "End-to-end Latency"),
 }
-TABLE = {"ttft": "TTFT", "ttfo": "TTFO", "tpot": "TPOT", "icl": "ITL (per event)", "e2el": "E2EL"}
+TABLE = {
+    "ttft": "TTFT",
+    "ttfo": "TTFO",
+    "tpot": "TPOT",
+    "itl": "ITL (per token)",
+    "icl": "ITL (per event)",
+    "e2el": "E2EL",
+}
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -101,6 +108,7 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     """The rows that would only repeat another one, or say nothing but zero."""
     tokens = own["tokens"]
     repeated = {
+        "itl": not tokens["imputed_gaps"],  # each event brought one token, as far as anybody told
         "ttfo": not tokens["reasoning_events"],  # the first token is the first of the answer: TTFT
         "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None,
         "connect": not own["client"]["late_connections"],
@@ -123,6 +131,11 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         yield (
             f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
             f"{tokens['surplus_events']} events beyond the count"
+        )
+    if tokens["imputed_gaps"]:
+        yield (
+            f"  {tokens['imputed_gaps']} gaps of ITL are imputed: equal parts of the gap before an event "
+            f"of several tokens, counted by {tokens['itl_counted_by']}"
         )
     if own["tpot_token_weighted_ms"] is not None:
         yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"

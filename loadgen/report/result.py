@@ -11,8 +11,9 @@ from loadgen.settings import METRICS, RunSettings, is_closed_loop
 from loadgen.snapshot import TOKENS, Snapshot
 
 SCHEMA = 1
-# vLLM's names -> what they mean there: from sent, per event, but from the first token instead of the first chunk
-VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot", "itl": "icl", "e2el": "e2el_sent"}
+# vLLM's names -> what they mean there: from sent, a gap per event, and TPOT as if the first event were one token; but
+# TTFT ends with the first token instead of the first chunk
+VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
 
 
 def build(
@@ -122,6 +123,7 @@ def _own(
         "repeated_prompts": max(0, snapshot.scheduled - provenance["prompts"]["requests"]),
         "outcomes": snapshot.outcomes,
         "examples": snapshot.examples,
+        "finish_reasons": snapshot.finishes,
         "error_rate": error_rate,
         "latency_ms": {
             name: _summary(histogram, {50, 90, 99, *percentiles}) for name, histogram in snapshot.histograms.items()
@@ -129,7 +131,12 @@ def _own(
         "tpot_token_weighted_ms": _ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
         ),
-        "tokens": {name: counters[name] for name in TOKENS} | {"output_counted_by": _count_sources(counters)},
+        "tokens": {name: counters[name] for name in TOKENS}
+        | {
+            "output_counted_by": _sources(counters, usage="usage_requests", ids="id_requests", events="event_requests")
+            or "n/a",
+            "itl_counted_by": _sources(counters, usage="usage_per_event", ids="ids_per_event") or "events",
+        },
         "rates": {
             "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),
             "uncached_input_tokens_per_s": per_second(counters["input_tokens"] - counters["cached_tokens"])
@@ -182,10 +189,10 @@ def _summary(histogram: Histogram, percentiles: set[float]) -> dict[str, float |
     return summary | {f"p{p_word(p)}": _ms(histogram.percentile(p)) for p in sorted(percentiles)}
 
 
-def _count_sources(counters: dict[str, int]) -> str:
-    if counters["usage_requests"] and counters["event_requests"]:
-        return "usage and events"
-    return "usage" if counters["usage_requests"] else "events" if counters["event_requests"] else "n/a"
+def _sources(counters: dict[str, int], **names: str) -> str:
+    """Which of the counters are not 0: what tokens were counted by, best first."""
+    words = {"usage": "usage", "ids": "token ids", "events": "events"}
+    return " and ".join(words[source] for source, name in names.items() if counters[name])
 
 
 def _details(snapshot: Snapshot) -> dict[str, Any]:

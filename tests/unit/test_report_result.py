@@ -10,7 +10,7 @@ from loadgen.outcomes import Outcome
 from loadgen.report import to_json
 from loadgen.report.result import p_word, parse_percentiles
 from loadgen.settings import RunSettings
-from loadgen.snapshot import LATENCIES, WAITS
+from loadgen.snapshot import DISTRIBUTIONS
 from tests.unit.making import answered, failed, measured, result, steady, unsent
 
 # The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values.
@@ -147,7 +147,7 @@ def test_what_was_not_measured_is_null_and_never_zero():
     assert own["error_rate"] is own["tpot_token_weighted_ms"] is None
     assert set(own["rates"].values()) == {None}
     assert own["tokens"]["output_counted_by"] == "n/a"
-    for name in (*LATENCIES, *WAITS):
+    for name in DISTRIBUTIONS:
         summary = own["latency_ms"][name]
         assert summary.pop("count") == 0
         assert set(summary.values()) == {None}, name

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.outcomes import Outcome
-from loadgen.snapshot import COUNTERS, LATENCIES, WAITS, Snapshot
+from loadgen.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
 from tests.unit.making import MS, START, failed, measured, steady, unsent
 
 
@@ -125,7 +125,7 @@ def test_parts_of_different_runs_do_not_merge():
 def test_a_snapshot_names_every_counter_and_histogram():
     empty = measured([])
     assert set(empty.counters) == set(COUNTERS)
-    assert set(empty.histograms) == {*LATENCIES, *WAITS}
+    assert set(empty.histograms) == set(DISTRIBUTIONS)
 
 
 def test_ended_counts_every_outcome_and_ok_one():

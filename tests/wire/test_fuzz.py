@@ -38,6 +38,8 @@ delta_objects = st.fixed_dictionaries(
         "extra": junk,
     },
 )
+items = st.one_of(junk, st.lists(junk, max_size=3))
+logprobs = st.one_of(junk, st.fixed_dictionaries({}, optional={"content": items, "tokens": items, "extra": junk}))
 choices = st.fixed_dictionaries(
     {},
     optional={
@@ -45,7 +47,8 @@ choices = st.fixed_dictionaries(
         "delta": delta_objects,
         "text": texts,
         "finish_reason": texts,
-        "logprobs": junk,
+        "logprobs": logprobs,
+        "token_ids": items,
     },
 )
 chunks = st.fixed_dictionaries(

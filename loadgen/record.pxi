@@ -1,0 +1,121 @@
+# cython: language_level=3
+"""Record: everything known about one scheduled request. Part of `loadgen.wire`, which fills it."""
+BY_EVENTS, BY_IDS, BY_USAGE = range(3)
+
+
+cdef int64_t *resized(int64_t *array, Py_ssize_t room) except NULL:
+    cdef int64_t *grown = <int64_t *>realloc(array, room * sizeof(int64_t))
+    if grown == NULL:
+        raise MemoryError()
+    return grown
+
+
+cdef class Record:
+    """Everything known about one scheduled request. Stamps are CLOCK_MONOTONIC ns, 0 where it did not happen.
+
+    due: when the schedule wanted it sent. ready: when a slot under the concurrency cap was free for it.
+    sent: when its bytes were handed to the transport. connect_ns: how long opening a connection took, 0 when
+    one was at hand. first_byte, first_token, first_answer (content, not reasoning), last_token, closed (the
+    end of the response). events: token-bearing events; reads: reads of the socket that brought any. Token counts are
+    the server's, -1 where not told; input_tokens and output_tokens are what was planned.
+
+    counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
+    each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event).
+    """
+
+    def __cinit__(self):
+        self.stamps_ns = NULL
+        self.tokens = NULL
+
+    def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
+        self.index = index
+        self.input_tokens, self.output_tokens = input_tokens, output_tokens
+        self.due = due
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = -1
+
+    def __dealloc__(self):
+        free(self.stamps_ns)
+        free(self.tokens)
+
+    cdef int mark(self, int64_t at_ns, int64_t tokens) except -1:
+        """A token-bearing event: when it came, and how many tokens it bears."""
+        cdef Py_ssize_t room = self.room
+        if self.events == room:
+            room = max(2 * room, min(max(self.output_tokens, 8), 512))
+            self.stamps_ns = <int64_t *>resized(self.stamps_ns, room)
+            if self.tokens != NULL:
+                self.tokens = <int64_t *>resized(self.tokens, room)
+            self.room = room
+        if tokens != 1 and self.tokens == NULL:  # until now each has borne one, and none was written down
+            self.tokens = <int64_t *>resized(NULL, room)
+            for i in range(self.events):
+                self.tokens[i] = 1
+        self.stamps_ns[self.events] = at_ns
+        if self.tokens != NULL:
+            self.tokens[self.events] = tokens
+        self.counted += tokens
+        self.events += 1
+        return 0
+
+    def fold(self, Histogram icl not None, Histogram itl not None, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns,
+             int64_t tokens):
+        """Add the gaps between token-bearing events to `icl`, those between tokens to `itl`, and `tokens` to `bins`.
+
+        Where an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of
+        it. bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. `tokens`, the sum that the server
+        confirms, are spread over the events by how many each bears, in whole tokens. Returns how many gaps of `itl`
+        were imputed in this way.
+        """
+        cdef Py_ssize_t i, bin
+        cdef int64_t due, k = 1, so_far = 0, given = 0, imputed = 0, since_ns = self.stamps_ns[0] if self.events else 0
+        for i in range(self.events):
+            if self.tokens != NULL:
+                k = self.tokens[i]
+            so_far += k
+            due = tokens * so_far // max(self.counted, 1)
+            bin = (self.stamps_ns[i] - start_ns) // bin_ns
+            bins[max(0, min(bin, bins.shape[0] - 1))] += due - given
+            given = due
+            if i > 0:
+                icl.add(self.stamps_ns[i] - self.stamps_ns[i - 1], 1)
+            if i > 0 and k > 0:
+                itl.add((self.stamps_ns[i] - since_ns) // k, k)
+                if k > 1:
+                    imputed += k
+            if k > 0:
+                since_ns = self.stamps_ns[i]
+        return imputed
+
+    def restore(self, stamps, tokens=None):
+        """Mark token-bearing events again, as a file remembers them: their stamps, and how many tokens each bears."""
+        for at_ns, k in zip(stamps, tokens or [1] * len(stamps), strict=True):
+            self.mark(at_ns, k)
+
+    @property
+    def first_tokens(self):
+        """How many tokens the first token-bearing event brought; 0 where there is none."""
+        return (1 if self.tokens == NULL else self.tokens[0]) if self.events else 0
+
+    @property
+    def ordered(self):
+        """Whether the stamps of what happened stand in the order in which it must have happened."""
+        cdef int64_t at_ns, latest = self.due
+        for at_ns in (self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed):
+            if at_ns:
+                if at_ns < latest:
+                    return False
+                latest = at_ns
+        return True
+
+    @property
+    def stamps(self):
+        """The stamps of the token-bearing events, ns, in order."""
+        return [self.stamps_ns[i] for i in range(self.events)]
+
+    @property
+    def token_counts(self):
+        """How many tokens each token-bearing event brought; None where each counts as one."""
+        return None if self.tokens == NULL else [self.tokens[i] for i in range(self.events)]
+
+    def __repr__(self):
+        return f"<Record {self.index} {self.outcome or 'open'} status={self.status} events={self.events}>"
