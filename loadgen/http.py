@@ -32,12 +32,29 @@ async def get(
     Raises:
         Unreachable: No answer, or none in time.
     """
+    return await _ask("GET", url, None, headers, verify_tls, timeout_s)
+
+
+async def post(
+    url: str, body: bytes, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 60.0
+) -> Reply:
+    """Send `body`, which is JSON, and take the whole answer, whatever the status.
+
+    Raises:
+        Unreachable: No answer, or none in time.
+    """
+    return await _ask("POST", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s)
+
+
+async def _ask(
+    method: str, url: str, body: bytes | None, headers: dict[str, str] | None, verify_tls: bool, timeout_s: float
+) -> Reply:
     import aiohttp
 
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
-            session.get(url, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
+            session.request(method, url, data=body, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
         ):
             return Reply(response.status, await response.read(), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 from loadgen import http, target
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 
 SIMULATED_DURATION_S = 10.0
@@ -108,7 +109,18 @@ async def running(settings: RunSettings) -> Server:
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
     resolved = settings.replace(model=model, tokenizer=settings.tokenizer or model, backend=backend)
     about = {"base_url": base, "server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
+        resolved = resolved.replace(continuous_usage=False)
+        about["continuous_usage"] = "refused"
     return Server(resolved, asked, about)
+
+
+async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
+    """Ask for one token: a server that does not know the option must not refuse the whole run for it."""
+    probed = target.Target.from_settings(settings, model)
+    body = probed.body(Prompt("Hello", 1, 1, "probe"))
+    reply = await http.post(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
+    return reply.status not in (400, 422)
 
 
 def _models(reply: http.Reply) -> list[str]:

@@ -68,6 +68,10 @@ class RunSettings:
         None, TARGET, "JSON object merged into every request body", metavar="JSON"
     )
 
+    continuous_usage: bool = option(
+        False, TARGET, "ask for usage with every event, to know how many tokens each bears; dropped where refused"
+    )
+
     temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
     top_p: float | None = option(None, SAMPLING, "nucleus sampling")
     top_k: int | None = option(None, SAMPLING, "top-k sampling")

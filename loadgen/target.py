@@ -32,6 +32,7 @@ class Target:
         model: The model's name in requests.
         headers: Extra request headers, credentials among them; never logged.
         fields: What every request body holds beside model, prompt and length.
+        continuous_usage: Whether usage is asked with every event, not with the last alone.
         chat: Whether the endpoint takes messages (else a prompt).
         verify_tls: Whether certificates are checked.
     """
@@ -42,6 +43,7 @@ class Target:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     fields: dict[str, Any] = field(default_factory=dict)
     verify_tls: bool = True
+    continuous_usage: bool = False
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
@@ -57,6 +59,7 @@ class Target:
             headers=headers(settings),
             fields=fields | _body(settings.extra_body),
             verify_tls=not settings.insecure,
+            continuous_usage=settings.continuous_usage,
         )
 
     def body(self, prompt: Prompt) -> bytes:
@@ -68,7 +71,10 @@ class Target:
         else:
             asked["prompt"] = prompt.text
             asked["max_tokens"] = prompt.output_tokens
-        asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        options = {"include_usage": True}
+        if self.continuous_usage:
+            options["continuous_usage_stats"] = True
+        asked |= {"stream": True, "stream_options": options}
         return orjson.dumps(asked | self.fields)
 
     def head(self, prefix: str = "loadgen-") -> bytes:

@@ -7,8 +7,23 @@ from hypothesis import strategies as st
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder, phase
 from loadgen.snapshot import LATENCIES, WAITS
-from loadgen.wire import Record
-from tests.unit.making import MS, START, answered, at, failed, measured, planned, read, steady, unsent
+from loadgen.wire import Record, Response
+from tests.unit.making import (
+    CHUNKED,
+    LAST_CHUNK,
+    MS,
+    START,
+    answered,
+    at,
+    chunk,
+    failed,
+    measured,
+    planned,
+    read,
+    steady,
+    unsent,
+)
+from tests.wire.bytes_of import delta, event, usage
 
 
 def values(snapshot, name):
@@ -410,3 +425,64 @@ def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
     assert (before.ended, before.ok, before.counters["output_tokens"]) == (1, 0, 0)
     assert before.histograms["ttft_due"].count == 0
     assert len(before.examples["stream_error"]) == len(before.details.errors) == len(before.index) == 1
+
+
+# -- events of several tokens
+
+
+def per_event(*events, total=None):
+    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the end."""
+    record = planned(tokens=(10, events[-1][1]))
+    response = Response()
+    response.begin(record)
+    response.feed(CHUNKED, at(events[0][0]))
+    for ms, so_far in events:
+        body = event(choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far})
+        response.feed(chunk(body), at(ms))
+    end = delta("stop") + usage(completion_tokens=events[-1][1] if total is None else total)
+    response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0]))
+    return record
+
+
+def test_tpot_leaves_out_all_tokens_of_the_first_event():
+    snapshot = measured([per_event((20, 3), (40, 4), (60, 5))])
+    assert only(snapshot, "tpot") == 20  # 40 ms for the 2 tokens after the first event
+    assert only(snapshot, "tpot_n1") == 10  # for the 4 after the first token
+    assert snapshot.counters["decode_tokens"] == 2
+    assert snapshot.counters["unequal"] == 0
+
+
+def test_itl_is_per_token_and_icl_per_event():
+    snapshot = measured([per_event((20, 1), (40, 5), (50, 6))])
+    assert values(snapshot, "icl") == about(10, 20)
+    assert values(snapshot, "itl") == about(5, 5, 5, 5, 10)
+    assert snapshot.counters["imputed_gaps"] == 4
+
+
+def test_what_said_how_many_tokens_each_event_bore_is_counted():
+    snapshot = measured([per_event((20, 2), (40, 3)), answered(1)])
+    assert (snapshot.counters["usage_per_event"], snapshot.counters["ids_per_event"]) == (1, 0)
+
+
+def test_an_answer_counted_by_token_ids_has_their_sum_of_tokens():
+    body = b"".join(
+        event(choices=[{"index": 0, "delta": {"content": "x"}, "token_ids": ids, "finish_reason": finish}])
+        for ids, finish in (([1, 2], None), ([3], "stop"))
+    )
+    snapshot = measured([read(planned(tokens=(10, 3)), CHUNKED + chunk(body) + LAST_CHUNK)])
+    counters = snapshot.counters
+    assert (counters["id_requests"], counters["event_requests"], counters["output_tokens"]) == (1, 0, 3)
+    assert counters["output_as_planned"] == 1
+
+
+def test_finish_reasons_are_counted_and_too_many_of_them_together():
+    assert measured([answered(0), answered(1)]).finishes == {"stop": 2}
+    many = [read(planned(n), CHUNKED + chunk(delta(f"reason {n}", content="x")) + LAST_CHUNK) for n in range(25)]
+    finishes = measured(many).finishes
+    assert (finishes["other"], len(finishes), sum(finishes.values())) == (5, 21, 25)
+
+
+def test_a_request_that_was_given_up_bounds_its_latency_from_below():
+    given_up = failed(0, Outcome.STALLED, due=0)
+    assert only(measured([given_up]), "unfinished") == 30
+    assert measured([failed(0, Outcome.TRUNCATED)]).histograms["unfinished"].count == 0
