@@ -28,3 +28,7 @@ class Unreachable(LoadgenError):
 
 class EngineError(LoadgenError):
     """An inference engine that did not start, or did not stop."""
+
+
+class WorkerDied(LoadgenError):
+    """The process that measured has gone without a word; what it had written of its run is left."""

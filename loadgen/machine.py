@@ -37,8 +37,19 @@ class Busy:
 
 def process_cpu_s(pid: int | None) -> float:
     """Processor time of a process so far, in seconds; 0 if it is gone or unknown."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
+    fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    fields = _stat(pid)
+    return bool(fields) and fields[0] not in ("Z", "X")
+
+
+def _stat(pid: int | None) -> list[str]:
+    """The fields of /proc/PID/stat after the command's name, the state first; none if it is gone."""
+    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
 
 
 def peak_memory_bytes() -> int:

@@ -1,17 +1,21 @@
 """Measurement: the part of a run that happens on the clock, inside one event loop."""
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from loadgen import garbage, machine, slo
+from loadgen import garbage, machine, requests
+from loadgen.beside import beside
 from loadgen.clock import now_ns
 from loadgen.errors import BadInput
+from loadgen.heading import Heading
 from loadgen.load import Load
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder
@@ -20,13 +24,23 @@ from loadgen.rehearsal import Rehearsal
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, seed_of
-from loadgen.snapshot import Snapshot
+from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.target import Target
 from loadgen.transport import Timeouts, Transport
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
 GUESSED_LATENCY_S = 2.0  # for the size of the pool, when nothing says how long requests take
 MOST_WARM = 4096
+# What the measuring cost and met, where nobody has told.
+UNKNOWN_CLIENT: dict[str, Any] = {
+    **dict.fromkeys(
+        ("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "engine_cpu_s", "engine_runs", "records_error")
+    ),
+    "connections_reused": True,
+    "disturbance": "",
+}
+FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
+JOURNAL_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -34,16 +48,23 @@ class Job:
     """What one measuring process has to do.
 
     Attributes:
-        settings: The run's settings, checked and resolved.
+        heading: What the run is: its settings, checked and resolved, and where all else comes from but the prompts.
         target: Where to ask.
         folder: Where the requests were written.
         engine_pid: The process of an engine that was started for the run.
+        journal: Where records are written when the settings name no file, so that a run that dies leaves them.
     """
 
-    settings: RunSettings
+    heading: Heading
     target: Target
     folder: Path
     engine_pid: int | None = None
+    journal: Path | None = None
+
+    @property
+    def settings(self) -> RunSettings:
+        """The run's settings."""
+        return self.heading.settings
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,8 @@ class Measured:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
         client: What the measuring cost and met, as JSON: wall_s, cpu_s (the process), busy_share (its loop's thread),
-            peak_memory_bytes, engine_cpu_s, connections_reused, disturbance, records_error.
+            peak_memory_bytes, engine_cpu_s, engine_runs (whether the engine started for the run still does),
+            connections_reused, disturbance, records_error.
     """
 
     snapshot: Snapshot
@@ -105,15 +127,14 @@ class Measurement:
             wanted = warm_count(settings, schedule.count)
             await self._transport.warm(wanted)  # while the requests are being prepared
             await self._prepared
-            with Requests(self.job.folder) as requests, RecordWriter.optional(settings.records) as writer:
+            with Requests(self.job.folder) as asked, self._writer() as writer:
                 self._phase = "warming up"
-                rehearsal = Rehearsal(self._transport, requests, lambda: self._stopped is not None)
+                rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
                 await rehearsal.check_ready(settings.ready_check_timeout_sec)
                 await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
                 warm = await self._transport.warm(wanted)  # again: a server may have closed what lay idle
-                client = await self._on_the_clock(schedule, requests, writer)
+                client = await self._on_the_clock(schedule, asked, writer, warm)
                 assert self._recorder is not None
-                self._recorder.counters["warm_connections"] = warm
                 return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client)
         finally:
             await self._transport.close()
@@ -144,43 +165,64 @@ class Measurement:
             self._recorder.counters["output_tokens"],
         )
 
+    def _writer(self) -> AbstractContextManager[RecordWriter | None]:
+        if self.job.settings.records or self.job.journal is None:
+            return RecordWriter.optional(self.job.settings.records)
+        return RecordWriter.optional(self.job.journal, JOURNAL_BYTES)
+
     async def _on_the_clock(
-        self, schedule: Schedule, requests: Requests, writer: RecordWriter | None
+        self, schedule: Schedule, asked: Requests, writer: RecordWriter | None, warm: int
     ) -> dict[str, Any]:
-        """Carry out the schedule; returns what the measuring cost."""
+        """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
         settings, pid = self.job.settings, self.job.engine_pid
-        sources = requests.sources() if writer else []
         with garbage.frozen():  # first: it takes its time, and the clock must not
             start_ns = now_ns() + LEAD_NS
-            self._recorder = recorder = Recorder(
-                start_ns,
-                schedule.count,
-                limits=slo.parse_goodput(settings.goodput),
-                from_due=settings.latency_from == "due",
-                detailed=settings.save_detailed,
-                on_record=(lambda record: writer.write(record, start_ns, sources)) if writer else None,
+            self._recorder = recorder = Recorder.from_settings(
+                settings, start_ns, schedule.count, on_record=writer.write if writer else None
             )
-            self._load = Load(settings, self._transport, requests, recorder, schedule.due_ns, np.arange(schedule.count))
+            recorder.counters["warm_connections"] = warm
+            if writer:
+                heading = self.job.heading.with_prompts(requests.about(self.job.folder))
+                writer.begin(heading, start_ns, schedule.count, asked.sources() if settings.records else [])
+            self._load = Load(settings, self._transport, asked, recorder, schedule.due_ns, np.arange(schedule.count))
             if self._stopped is not None:
                 self._load.stop(self._stopped)
             before, engine_before, thread_before = machine.Busy.now(), machine.process_cpu_s(pid), time.thread_time()
             with garbage.pauses(recorder.histograms["gc_pause"].record):
-                await self._load.run()
+                async with beside(*([_flush(writer)] if writer else [])):
+                    await self._load.run()
             after, thread_s = machine.Busy.now(), time.thread_time() - thread_before
         engine_s = machine.process_cpu_s(pid) - engine_before
-        if writer:
-            writer.close()
         wall_s = after.at_s - before.at_s
-        return {
+        client = {
             "wall_s": wall_s,
             "cpu_s": after.own_s - before.own_s,
             "busy_share": thread_s / wall_s if wall_s else 0.0,
             "peak_memory_bytes": machine.peak_memory_bytes(),
             "engine_cpu_s": engine_s if pid else None,
+            "engine_runs": machine.runs(pid) if pid else None,
             "connections_reused": self._transport.reuses,
             "disturbance": machine.disturbance(before, after, engine_s),
-            "records_error": writer.error if writer else None,
         }
+        if writer:
+            writer.end(
+                {
+                    "scheduled": recorder.scheduled,
+                    "never_sent": recorder.never_sent,
+                    "warm_connections": warm,
+                    "partial": self._stopped,
+                    "client": client,
+                    "histograms": {name: recorder.histograms[name].to_dict() for name in LOOP_WAITS},
+                }
+            )
+            writer.close()
+        return client | {"records_error": writer.error if writer else None}
+
+
+async def _flush(writer: RecordWriter) -> None:
+    while True:
+        await asyncio.sleep(FLUSH_S)
+        writer.flush()
 
 
 def timeouts(settings: RunSettings) -> Timeouts:

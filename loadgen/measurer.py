@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from loadgen.beside import beside
 from loadgen.child import Child
-from loadgen.errors import LoadgenError
+from loadgen.errors import WorkerDied
 
 if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Measurement, Progress
@@ -81,7 +81,7 @@ class Worker:
         """Hand the job over and take what comes back.
 
         Raises:
-            LoadgenError: The process died.
+            WorkerDied: The process died.
         """
         from loadgen.measurement import Progress
 
@@ -93,7 +93,7 @@ class Worker:
                 measured: Measured = message
                 return measured
             on_progress(message)
-        raise LoadgenError(f"the measuring process {await self._child.end()}: nothing of the run is left")
+        raise WorkerDied(f"the measuring process {await self._child.end()}")
 
     def stop(self, reason: str) -> None:
         """Tell the worker to send nothing more."""

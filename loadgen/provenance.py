@@ -11,16 +11,13 @@ SEEDS: tuple[Literal["arrivals", "prompts", "order"], ...] = ("arrivals", "promp
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
-def provenance(
-    settings: RunSettings, asked: RunSettings, schedule: Schedule, prompts: dict[str, Any], engine: dict[str, Any]
-) -> dict[str, Any]:
-    """Gather it, as JSON.
+def provenance(settings: RunSettings, asked: RunSettings, schedule: Schedule, engine: dict[str, Any]) -> dict[str, Any]:
+    """Gather it, as JSON, all but where the prompts come from.
 
     Args:
         settings: As resolved.
         asked: As the user gave them.
         schedule: The due times.
-        prompts: Where the prompts came from.
         engine: What is known of the server.
     """
     return {
@@ -28,7 +25,6 @@ def provenance(
         "asked": {name: value for name, value in public(asked).items() if value != public(RunSettings())[name]},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},
         "schedule": {"sha256": schedule.sha256, "requests": schedule.count, "duration_s": schedule.duration_ns / 1e9},
-        "prompts": prompts,
         "versions": {name: _version(name) for name in PACKAGES},
         "machine": machine.describe(),
         "engine": engine,

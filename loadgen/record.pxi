@@ -113,6 +113,11 @@ cdef class Record:
         return [self.stamps_ns[i] for i in range(self.events)]
 
     @property
+    def marks(self):
+        """`stamps` as the bytes of an array of int64."""
+        return (<char *>self.stamps_ns)[:self.events * sizeof(int64_t)] if self.events else b""
+
+    @property
     def token_counts(self):
         """How many tokens each token-bearing event brought; None where each counts as one."""
         return None if self.tokens == NULL else [self.tokens[i] for i in range(self.events)]

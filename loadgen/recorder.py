@@ -4,12 +4,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from loadgen import slo
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
+from loadgen.settings import RunSettings
 from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, Snapshot
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record
 
@@ -52,6 +54,24 @@ class Recorder:
         self._index, self._sent, self._closed = (array("q") for _ in range(3))
         self._bins = array("q", bytes(8 * _GROWTH))
         self._details = Details() if detailed else None
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: RunSettings,
+        start_ns: int,
+        scheduled: int,
+        on_record: Callable[[Record], None] | None = None,
+    ) -> Self:
+        """A recorder that keeps and judges what the settings ask."""
+        return cls(
+            start_ns,
+            scheduled,
+            limits=slo.parse_goodput(settings.goodput),
+            from_due=settings.latency_from == "due",
+            detailed=settings.save_detailed,
+            on_record=on_record,
+        )
 
     def add(self, record: Record) -> None:
         """Count a record that has its outcome."""

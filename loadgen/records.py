@@ -1,25 +1,41 @@
-"""Records on disk: one JSON line per request, written as it ends."""
+"""Records on disk: a line of JSON that says what the run is, then one per request, written as it ends."""
 
 import contextlib
+import math
+import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, Self
 
+import numpy as np
 import orjson
 
 from loadgen.errors import BadInput
+from loadgen.heading import Heading
+from loadgen.outcomes import Outcome
 from loadgen.wire import Record
+
+SCHEMA = 1
+_BUFFER = 1 << 16
 
 
 class RecordWriter:
-    """Appends records to a file. Times are ns; `due` counts from the run's start, all others from due."""
+    """Appends records to a file, which never grows beyond `limit` bytes.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.error: str | None = None  # why nothing more is written: a full disk does not end the run
+    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due.
+
+    Attributes:
+        error: Why nothing more is written, or None: a full disk does not end the run.
+    """
+
+    def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
+        self._file, self._left = file, limit
+        self._start_ns, self._sources = 0, list[str]()
+        self.error: str | None = None
 
     @classmethod
     @contextlib.contextmanager
-    def optional(cls, path: str | None) -> Iterator["RecordWriter | None"]:
+    def optional(cls, path: str | Path | None, limit: float = math.inf) -> Iterator[Self | None]:
         """A writer for `path`, closed at the end; None where there is no path.
 
         Raises:
@@ -29,29 +45,60 @@ class RecordWriter:
             yield None
             return
         try:
-            file = open(path, "wb", buffering=1 << 16)  # noqa: SIM115 - closed below
+            file = open(path, "wb", buffering=_BUFFER, opener=_private)  # noqa: SIM115 - closed below
         except OSError as error:
             raise BadInput("--records", f"{path}: {error.strerror}", "name a file that can be written") from error
-        writer = cls(file)
+        writer = cls(file, limit)
         try:
             yield writer
         finally:
             writer.close()
 
-    def write(self, record: Record, start_ns: int, sources: list[str]) -> None:
-        """Write one ended record as a line."""
+    def begin(self, heading: Heading, start_ns: int, scheduled: int, sources: list[str]) -> None:
+        """Write what the run is. sources: where each prompt comes from, or nothing."""
+        self._start_ns, self._sources = start_ns, sources
+        told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
+        self._line(orjson.dumps(told))
+
+    def write(self, record: Record) -> None:
+        """Write one ended record."""
         if self.error is None:
-            try:
-                self._file.write(orjson.dumps(to_dict(record, start_ns, sources)) + b"\n")
-            except OSError as error:
-                self.error = error.strerror or str(error)
+            told = to_dict(record, self._start_ns, self._sources)
+            self._line(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
+
+    def end(self, facts: dict[str, Any]) -> None:
+        """Write what is known once all have ended: without this line a run has come to no end of its own."""
+        if self.error is None:
+            self._line(orjson.dumps({"end": facts}))
+
+    def flush(self) -> None:
+        """Hand what is buffered to the system: from then on it outlives this process."""
+        with self._telling():
+            self._file.flush()
 
     def close(self) -> None:
         """Write what is buffered, and close the file."""
-        try:
+        with self._telling():
             self._file.close()
+
+    def _line(self, line: bytes) -> None:
+        self._left -= len(line) + 1
+        if self._left < 0:
+            self.error = "the file has reached its limit"
+            return
+        with self._telling():
+            self._file.write(line + b"\n")
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             self.error = self.error or error.strerror or str(error)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]:
@@ -84,9 +131,91 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "closed": since_due(record.closed),
         "reused": record.reused,
         "by_reader": record.by_reader,
-        "token_events": [stamp - due for stamp in record.stamps],
+        "reads": record.reads,
+        "content_events": record.content_events,
+        "reasoning_events": record.reasoning_events,
+        "other_events": record.other_events,
+        "counted_by": record.counted_by,
+        "event_tokens": record.token_counts,
+        "token_events": np.frombuffer(record.marks, dtype=np.int64) - due,
     }
+
+
+def from_dict(told: dict[str, Any], start_ns: int) -> Record:
+    """The record of which `to_dict` made `told`.
+
+    Raises:
+        KeyError, TypeError, ValueError: It made something else.
+    """
+    due = start_ns + told["due"]
+    record = Record(told["index"], told["planned_input_tokens"], told["planned_output_tokens"], due)
+    for stamp in ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed"):
+        setattr(record, stamp, 0 if told[stamp] is None else due + told[stamp])
+    for count in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        setattr(record, count, -1 if told[count] is None else told[count])
+    for name in ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader"):
+        setattr(record, name, told[name])
+    record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0
+    record.detail, record.finish_reason = told["detail"], told["finish_reason"]
+    record.connect_ns = told["connect"]
+    record.restore([due + since for since in told["token_events"]], told["event_tokens"])
+    return record
 
 
 def _told(count: int) -> int | None:
     return count if count >= 0 else None
+
+
+class RecordFile:
+    """A file that a `RecordWriter` wrote, whether or not it came to its end.
+
+    Attributes:
+        heading: What the run was.
+        start_ns: When its clock started, CLOCK_MONOTONIC ns.
+        scheduled: How many requests were to be sent.
+        end: What the writer's `end` was told, once the file has been read through; None if it never was.
+
+    Raises:
+        BadInput: It cannot be read, or is something else.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.end: dict[str, Any] | None = None
+        try:
+            with open(path, "rb") as file:
+                first = orjson.loads(file.readline())
+            if first["loadgen_records"] != SCHEMA:
+                raise ValueError
+            self.heading = Heading.from_dict(first["heading"])
+            self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
+        except OSError as error:
+            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._refusal(1) from error
+
+    def __iter__(self) -> Iterator[Record]:
+        """Every record in the file; a last line that was cut off is left out.
+
+        Raises:
+            BadInput: A line is no record.
+        """
+        with open(self.path, "rb") as file:
+            next(file)
+            for number, line in enumerate(file, 2):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    told = orjson.loads(line)
+                    if "end" in told:
+                        self.end = told["end"]
+                        return
+                    record = from_dict(told, self.start_ns)
+                except (KeyError, TypeError, ValueError) as error:
+                    raise self._refusal(number) from error
+                yield record
+
+    def _refusal(self, line: int) -> BadInput:
+        return BadInput(
+            "FILE", f"{self.path}: line {line} is none of a file of records", "name one that `loadgen run` wrote"
+        )

@@ -12,13 +12,18 @@ from typing import Any
 from loadgen import provenance, report, requests
 from loadgen.checks import Check, Verdict, accounting, sending
 from loadgen.child import Child
-from loadgen.errors import LoadgenError
-from loadgen.measurement import Job, Measured, Progress
+from loadgen.errors import BadInput, LoadgenError, WorkerDied
+from loadgen.heading import Heading
+from loadgen.histogram import Histogram
+from loadgen.measurement import UNKNOWN_CLIENT, Job, Measured, Progress
 from loadgen.measurer import Measurer, OwnLoop
+from loadgen.outcomes import Outcome
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import Dataset
+from loadgen.recorder import Recorder
+from loadgen.records import RecordFile
 from loadgen.schedule import DEFAULT_COUNT, Schedule
-from loadgen.server import Server, running, simulator, wants_simulator
+from loadgen.server import running, simulator, wants_simulator
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.snapshot import Snapshot
 from loadgen.target import Target
@@ -53,6 +58,7 @@ async def run(
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
     measurer: Measurer | None = None,
+    journal: Path | None = None,
 ) -> Result:
     """Carry out one run in the running event loop.
 
@@ -61,6 +67,8 @@ async def run(
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
         measurer: Who measures: the running loop itself, unless the command line has a process for it.
+        journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
+            measuring process dies.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
@@ -82,13 +90,22 @@ async def run(
         stack.push_async_callback(_ended, preparing)
         if server.process is not None:
             resolved = resolved.replace(base_url=await asyncio.to_thread(server.process.ready))
+        heading = Heading(
+            resolved,
+            server.model,
+            time.strftime("%Y%m%d-%H%M%S"),
+            server.simulated,
+            provenance.provenance(resolved, asked, schedule, server.about),
+        )
+        pid = server.process.pid if server.process else None
         target = Target.from_settings(resolved, server.model)
-        job = Job(resolved, target, folder, engine_pid=server.process.pid if server.process else None)
-        date = time.strftime("%Y%m%d-%H%M%S")
-        measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
-        prompts = requests.about(folder)
-        origin = provenance.provenance(resolved, asked, schedule, prompts, server.about)
-        return conclude(resolved, server, schedule, measured, origin, date)
+        job = Job(heading, target, folder, engine_pid=pid, journal=journal)
+        try:
+            measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
+        except WorkerDied as died:
+            return _left(resolved.records or journal, died)
+        about = requests.about(folder)
+        return conclude(heading.with_prompts(about), schedule, measured)
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
@@ -125,22 +142,65 @@ async def _ended(task: "asyncio.Future[None]") -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def conclude(
-    settings: RunSettings, server: Server, schedule: Schedule, measured: Measured, origin: dict[str, Any], date: str
-) -> Result:
+def from_records(path: str | Path, partial: str | None = None) -> Result:
+    """The result of a run from the records it has left, complete or not; what only the process knew is n/a.
+
+    Args:
+        path: A file that --records or a run that ended early has written.
+        partial: Why there is no more of it, if that is known.
+
+    Raises:
+        BadInput: It is no such file.
+    """
+    file = RecordFile(path)
+    settings = file.heading.settings
+    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+    recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
+    for record in file:
+        recorder.add(record)
+    client = UNKNOWN_CLIENT
+    if file.end is not None:
+        partial, client, recorder.scheduled = file.end["partial"], client | file.end["client"], file.end["scheduled"]
+        recorder.counters["warm_connections"] = file.end["warm_connections"]
+        recorder.add_never_sent(file.end["never_sent"], Outcome.CANCELLED, partial or "")
+        for name, counts in file.end["histograms"].items():
+            recorder.histograms[name].merge(Histogram.from_dict(counts))
+    elif partial is None:
+        partial = f"{recorder.ended} of {file.scheduled} requests had ended when the records did"
+    measured = Measured(recorder.snapshot(partial), file.heading.provenance["schedule"]["sha256"], client)
+    return conclude(file.heading, schedule, measured)
+
+
+def _left(records: str | Path | None, died: WorkerDied) -> Result:
+    """What a dead process has left of its run.
+
+    Raises:
+        WorkerDied: Nothing.
+    """
+    try:
+        if records is not None:
+            return from_records(records, str(died))
+    except BadInput:
+        pass
+    raise WorkerDied(f"{died}: nothing of the run is left") from died
+
+
+def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result:
     """Check what was measured, and make the result."""
-    snapshot = measured.snapshot
+    snapshot, settings = measured.snapshot, heading.settings
     checks: list[Check] = accounting(
-        snapshot, same_schedule=measured.schedule_sha256 == schedule.sha256, engine_same=server.same_process
+        snapshot,
+        same_schedule=measured.schedule_sha256 == schedule.sha256,
+        engine_same=measured.client["engine_runs"],
     ) + sending(snapshot, schedule, closed_loop=is_closed_loop(settings), disturbance=measured.client["disturbance"])
     data = report.build(
         settings,
         snapshot,
         checks,
-        model=server.model,
-        date=date,
-        provenance=origin,
+        model=heading.model,
+        date=heading.date,
+        provenance=heading.provenance,
         client=measured.client,
-        simulated=server.simulated,
+        simulated=heading.simulated,
     )
     return Result(data, snapshot)

@@ -25,7 +25,7 @@ class Server:
         model: The model's name in requests.
         about: What is known of it, for the result.
         simulated: Whether it is loadgen's simulator.
-        process: The engine started for the run (`pid`, `alive()`), or None.
+        process: The engine started for the run (`pid`), or None.
     """
 
     settings: RunSettings
@@ -33,11 +33,6 @@ class Server:
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
     process: Any = None
-
-    @property
-    def same_process(self) -> bool | None:
-        """Whether the engine started for the run is still the one that runs; None: none was started."""
-        return None if self.process is None else self.process.alive()
 
 
 def wants_simulator(settings: RunSettings) -> bool:

@@ -16,7 +16,8 @@ LATENCIES = (
     *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
     *("e2el_due", "e2el_sent"),
 )
-WAITS = ("lag", "pool_wait", "connect", "loop_stall", "gc_pause")
+LOOP_WAITS = ("loop_stall", "gc_pause")  # of the loop, and of no request
+WAITS = ("lag", "pool_wait", "connect", *LOOP_WAITS)
 UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
 DISTRIBUTIONS = (*LATENCIES, *WAITS, UNFINISHED)
 TOKENS = (

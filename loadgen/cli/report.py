@@ -1,18 +1,58 @@
-"""`loadgen report FILE`: print the report of a saved result again, as it was printed when the run ended."""
+"""`loadgen report FILE`: print the report of a saved result again, or make that of the records a run has left."""
 
 import sys
+from typing import Any
+
+import orjson
 
 from loadgen.cli.flags import OneLineParser
-from loadgen.report import load, render
+from loadgen.cli.journal import folder, journals
+from loadgen.errors import BadInput
 
 
 def main(argv: list[str]) -> int:
     """Carry out the command."""
     parser = OneLineParser(
-        prog="loadgen report", description="Print the report of a saved result again.", allow_abbrev=False
+        prog="loadgen report",
+        description="Print the report of a saved result again, or of the records that a run has left.",
+        allow_abbrev=False,
     )
-    parser.add_argument("file", metavar="FILE", help="a result saved by `loadgen run --save-result` or --json")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="a result saved by `loadgen run --save-result` or --json, or a file of --records; "
+        "by default the records of the last run that ended early",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
     arguments = parser.parse_args(argv)
-    for result in load(arguments.file):
-        sys.stdout.write(render(result))
+    from loadgen.report import render, to_json
+
+    for result in _results(arguments.file or _latest()):
+        sys.stdout.write(to_json(result) + "\n" if arguments.json else render(result))
     return 0
+
+
+def _latest() -> str:
+    found = journals()
+    if not found:
+        raise BadInput("FILE", f"no run that ended early has left records in {folder()}", "name a file")
+    return str(found[-1])
+
+
+def _results(path: str) -> list[dict[str, Any]]:
+    if _holds_records(path):
+        from loadgen.runner import from_records
+
+        return [from_records(path).data]
+    from loadgen.report import load
+
+    return load(path)
+
+
+def _holds_records(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return "loadgen_records" in orjson.loads(file.readline())
+    except (OSError, TypeError, ValueError):
+        return False

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen.cli import config, exits, flags
+from loadgen.cli.journal import journal
 from loadgen.cli.progress import View, progress_view
 from loadgen.settings import RunSettings
 
@@ -30,22 +31,23 @@ async def _run(settings: RunSettings) -> int:
         from loadgen import report, runner
 
         report.check_writable(settings)
-        with progress_view(settings) as view:
-            task = asyncio.ensure_future(runner.run(settings, measurer=worker, on_progress=view.show))
-            interrupts = _obey_signals(task, worker, view)
+        with journal() as kept:
+            with progress_view(settings) as view:
+                work = runner.run(settings, measurer=worker, on_progress=view.show, journal=kept.path)
+                task = asyncio.ensure_future(work)
+                interrupts = _obey_signals(task, worker, view)
+                try:
+                    result = await task
+                except asyncio.CancelledError:
+                    raise KeyboardInterrupt from None
             try:
-                result = await task
-            except asyncio.CancelledError:
-                raise KeyboardInterrupt from None
-    saved, failure = [], None
-    try:
-        saved = report.save(settings, result)  # first: whoever reads us may be gone
-    except OSError as error:
-        failure = error
-    _print(settings, result.data, saved)
-    if failure is not None:
-        print(f"loadgen run: the result could not be saved: {failure}", file=sys.stderr)
-        return exits.INTERNAL
+                saved = report.save(settings, result)  # first: whoever reads us may be gone
+            except OSError as error:
+                _print(settings, result.data, [])
+                print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
+                return exits.INTERNAL
+            _print(settings, result.data, saved)
+            kept.needed = result.snapshot.partial is not None and not settings.records
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
     )

@@ -151,8 +151,9 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         yield f"SLO {row['limit']}: {'met' if row['met'] else 'MISSED'} ({value})"
     if own["closed_loop"]:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
+    busy = "n/a" if client["busy_share"] is None else f"{client['busy_share']:.0%}"
     yield (
-        f"Client: loop {client['busy_share']:.0%} busy, "
+        f"Client: loop {busy} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
     if not client["connections_reused"]:

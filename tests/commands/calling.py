@@ -2,12 +2,14 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LOADGEN = [sys.executable, "-m", "loadgen"]
+TOKENIZER = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")  # the simulator's
 SHORT = ["--random-input-len", "16", "--random-output-len", "4"]
 
 
@@ -29,6 +31,27 @@ def start(*arguments: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [*LOADGEN, *arguments], cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+
+
+def hear(process: "subprocess.Popen[str]", wanted: Callable[[str], bool]) -> str:
+    """Read what it says on stderr up to the first line that is wanted; returns that."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if wanted(line):
+            return line
+    raise AssertionError("it ended without saying so")
+
+
+def ended(line: str) -> int:
+    """How many requests have ended, by a line of progress; 0 in any other line."""
+    found = re.search(r"(\d+) (?:of \d+ )?ended", line)
+    return int(found.group(1)) if found else 0
+
+
+def in_flight(line: str) -> int:
+    """How many requests are in flight, by a line of progress; 0 in any other line."""
+    found = re.search(r"(\d+) in flight", line)
+    return int(found.group(1)) if found else 0
 
 
 def environment() -> dict[str, str]:

@@ -1,17 +1,15 @@
 """`loadgen run` and `loadgen report`, from the command to the exit code."""
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from tests.commands.calling import SHORT, environment, loadgen, served, start
+from tests.commands.calling import SHORT, TOKENIZER, ended, environment, hear, loadgen, served, start
 
 VLLM_KEYS = [
     "date",
@@ -87,7 +85,8 @@ def test_what_is_saved_is_rendered_again_identically(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "r.json").read_text())
     for column in ("input_lens", "output_lens", "ttfts", "itls", "start_times", "errors"):
         assert len(result[column]) == 50, column
-    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    _, *records, end = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert end["end"]["scheduled"] == 50
     assert sorted(record["index"] for record in records) == list(range(50))
     assert all(len(record["token_events"]) == 4 for record in records)
     assert {record["outcome"] for record in records} == {"ok"}
@@ -155,7 +154,6 @@ def test_settings_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
 
 def test_a_server_that_runs_already_is_measured_with_either_api() -> None:
     with served("--served-model-name", "m") as (url, _):
-        tokenizer = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
         for backend in ("openai", "openai-chat"):
             flags = [
                 "--base-url",
@@ -163,7 +161,7 @@ def test_a_server_that_runs_already_is_measured_with_either_api() -> None:
                 "--backend",
                 backend,
                 "--tokenizer",
-                tokenizer,
+                TOKENIZER,
                 "--num-prompts",
                 "20",
                 "--rate",
@@ -189,12 +187,9 @@ def test_slo_and_goodput_are_judged() -> None:
 
 def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
     with served() as (url, process):
-        flags = ["--base-url", url, "--tokenizer", "sim", "--rate", "100", "--duration", "4", "--random-input-len", "8"]
-        flags[3] = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
+        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--rate", "100", "--duration", "4", *SHORT]
         run = start("run", *flags, "--records", "r.jsonl", "--save-result", "--result-filename", "r.json", cwd=tmp_path)
-        while not (tmp_path / "r.jsonl").exists() or not (tmp_path / "r.jsonl").stat().st_size:
-            assert run.poll() is None
-            time.sleep(0.05)
+        hear(run, lambda line: ended(line) > 0)
         process.kill()
         out, err = run.communicate(timeout=30)
     assert run.returncode == 0, err  # errors are reported; --max-error-rate decides whether they fail
@@ -212,79 +207,6 @@ def test_no_success_at_all_is_exit_5() -> None:
     assert result["completed"] == 0
     assert result["mean_ttft_ms"] is None
     assert "n/a" in done.stderr
-
-
-def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", str, str]:
-    """A run against a slow simulator that is interrupted once or twice after its first request has been sent."""
-    with served("--step-base-ms", "200") as (url, _):
-        tokenizer = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
-        flags = ["--base-url", url, "--tokenizer", tokenizer, "--rate", "20", "--duration", "30", *SHORT]
-        run = start("run", *flags, "--save-result", "--result-filename", "r.json", cwd=tmp_path)
-        assert run.stderr is not None
-        said = ""
-        while "running" not in said or " 0 in flight" in said:
-            said = run.stderr.readline()
-            assert said, "the run ended by itself"
-        for _ in range(times):
-            run.send_signal(signal.SIGINT)
-            while times == 2 and "interrupted" not in said:
-                said = run.stderr.readline()
-        out, err = run.communicate(timeout=30)
-    return run, out, err
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_ends_the_run_early_with_a_partial_report(tmp_path: Path, times: int) -> None:
-    run, out, err = interrupted(tmp_path, times)
-    assert run.returncode == 130, err
-    assert "PARTIAL: interrupted" in out
-    assert "Traceback" not in err
-    result = json.loads((tmp_path / "r.json").read_text())
-    own = result["loadgen"]
-    assert own["partial"] == "interrupted"
-    assert own["outcomes"]["cancelled"] > 0
-    assert sum(own["outcomes"].values()) == result["num_prompts"] == own["scheduled"]
-    if times == 1:
-        assert own["outcomes"].get("ok", 0) > 0  # what was in flight was allowed to end
-
-
-def test_an_interrupt_before_anything_is_measured_says_so() -> None:
-    run = start("run", "--rate", "10", "--random-input-len", "100000", "--num-prompts", "3000")
-    assert run.stderr is not None
-    assert "preparing" in run.stderr.readline()
-    run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=30)
-    assert run.returncode == 130
-    assert "interrupted before anything was measured" in err
-    assert "Traceback" not in err
-
-
-def test_sigterm_ends_the_run_at_once_with_a_partial_report(tmp_path: Path) -> None:
-    with served("--step-base-ms", "60000") as (url, _):
-        tokenizer = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
-        run = start("run", "--base-url", url, "--tokenizer", tokenizer, "--rate", "50", "--duration", "60", *SHORT)
-        assert run.stderr is not None
-        said = ""
-        while "running" not in said or " 0 in flight" in said:
-            said = run.stderr.readline()
-            assert said, "the run ended by itself"
-        run.terminate()
-        out, err = run.communicate(timeout=30)
-    assert run.returncode == 130, err
-    assert "PARTIAL: interrupted" in out
-
-
-def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -> None:
-    run = start("run", "--num-prompts", "3", "--max-concurrency", "1", "--save-result", "--result-filename", "r.json",
-                *SHORT, cwd=tmp_path)  # fmt: skip
-    assert run.stdout is not None
-    run.stdout.close()
-    assert run.stderr is not None
-    with run.stderr:
-        err = run.stderr.read()
-    run.wait(timeout=30)
-    assert "Traceback" not in err
-    assert json.loads((tmp_path / "r.json").read_text())["completed"] == 3
 
 
 def test_what_lies_in_the_current_folder_is_not_imported(tmp_path: Path) -> None:

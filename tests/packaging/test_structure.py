@@ -19,6 +19,7 @@ LAYERS = [
         "emit",
         "errors",
         "garbage",
+        "heading",
         "histogram",
         "machine",
         "messages",

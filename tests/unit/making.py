@@ -31,6 +31,7 @@ CLIENT = {
     "cpu_s": 0.25,
     "busy_share": 0.25,
     "engine_cpu_s": None,
+    "engine_runs": None,
     "disturbance": "",
     "connections_reused": True,
     "records_error": None,
@@ -173,9 +174,7 @@ def result(
         checks,
         model=model,
         date="20250102-030405",
-        provenance=provenance(
-            settings, settings, schedule, {"sha256": "0" * 64, "requests": 10**9}, engine or {"name": "tests"}
-        ),
+        provenance=provenance(settings, settings, schedule, engine or {"name": "tests"}) | {"prompts": PROMPTS},
         client=CLIENT,
         simulated=simulated,
     )

@@ -1,6 +1,8 @@
 """Provenance: all that is needed to make the same run again, and no secret."""
 
 import hashlib
+import os
+import subprocess
 
 import numpy as np
 import orjson
@@ -18,7 +20,7 @@ SCHEDULE = Schedule.constant(10, 20)
 
 
 def of(settings, asked=None, schedule=SCHEDULE):
-    return provenance(settings, asked or settings, schedule, {"name": "random"}, {"name": "vllm", "version": "1"})
+    return provenance(settings, asked or settings, schedule, {"name": "vllm", "version": "1"})
 
 
 def test_it_is_json():
@@ -47,9 +49,8 @@ def test_the_schedule_is_named_by_the_hash_of_its_due_times():
     }
 
 
-def test_prompts_and_engine_are_kept_as_told():
-    made = of(RunSettings())
-    assert (made["prompts"], made["engine"]) == ({"name": "random"}, {"name": "vllm", "version": "1"})
+def test_the_engine_is_kept_as_told():
+    assert of(RunSettings())["engine"] == {"name": "vllm", "version": "1"}
 
 
 def test_versions_of_what_takes_part_are_named_and_null_where_it_is_not_installed(monkeypatch):
@@ -113,6 +114,15 @@ def test_readings_grow():
 def test_a_process_that_is_not_there_has_used_nothing():
     assert machine.process_cpu_s(None) == 0
     assert machine.process_cpu_s(2**22 + 1) == 0
+
+
+def test_a_process_that_has_ended_but_was_not_waited_for_does_not_run():
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        assert machine.runs(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; its entry is still there
+        assert not machine.runs(process.pid)
+    assert not machine.runs(2**22 + 1)
 
 
 # -- what processes tell each other

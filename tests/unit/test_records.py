@@ -1,22 +1,42 @@
 """Records on disk: one JSON line per request; what did not happen is null, and what was not told too."""
 
 import contextlib
+import dataclasses
+import math
 
 import orjson
 import pytest
 
 from loadgen.errors import BadInput
+from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
-from loadgen.records import RecordWriter, to_dict
-from tests.unit.making import MS, START, answered, failed, unsent
+from loadgen.records import RecordFile, RecordWriter, from_dict, to_dict
+from loadgen.settings import RunSettings
+from loadgen.wire import BY_EVENTS
+from tests.unit.making import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
+from tests.wire.bytes_of import delta
+
+HEADING = Heading(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
+
+
+def told(record, start_ns, sources=()):
+    """The JSON form of a record, read again."""
+    return orjson.loads(orjson.dumps(to_dict(record, start_ns, list(sources)), option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+@contextlib.contextmanager
+def writing(path, sources=(), **options):
+    with RecordWriter.optional(path, **options) as writer:
+        writer.begin(HEADING, START, 7, list(sources))
+        yield writer
 
 
 def test_times_count_from_due_and_due_from_the_start():
-    told = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    counts = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
     record = answered(
-        4, due=100, ready=110, connect=5, sent=116, reasoning=[130], tokens=[150], closed=160, counts=told
+        4, due=100, ready=110, connect=5, sent=116, reasoning=[130], tokens=[150], closed=160, counts=counts
     )
-    assert to_dict(record, START, ["a", "b", "c"]) == {
+    assert told(record, START, ["a", "b", "c"]) == {
         "index": 4,
         "source": "b",
         "outcome": "ok",
@@ -39,12 +59,18 @@ def test_times_count_from_due_and_due_from_the_start():
         "closed": 60 * MS,
         "reused": False,
         "by_reader": False,
+        "reads": 2,
+        "content_events": 1,
+        "reasoning_events": 1,
+        "other_events": 0,
+        "counted_by": BY_EVENTS,
+        "event_tokens": None,
         "token_events": [30 * MS, 50 * MS],
     }
 
 
 def test_what_did_not_happen_is_null_and_never_zero():
-    line = to_dict(unsent(due=100, detail="no such host"), START, [])
+    line = told(unsent(due=100, detail="no such host"), START, [])
     assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
     absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
     assert {name: line[name] for name in absent} == dict.fromkeys(absent)
@@ -52,31 +78,122 @@ def test_what_did_not_happen_is_null_and_never_zero():
 
 
 def test_what_the_server_did_not_count_is_null():
-    line = to_dict(answered(), START, [])
+    line = told(answered(), START, [])
     assert [line[name] for name in ("prompt_tokens", "completion_tokens", "cached_tokens")] == [None, None, None]
 
 
 def test_a_failure_keeps_the_tokens_that_came():
-    line = to_dict(failed(0, Outcome.TRUNCATED, detail="reset"), START, [])
+    line = told(failed(0, Outcome.TRUNCATED, detail="reset"), START, [])
     assert (line["outcome"], len(line["token_events"])) == ("truncated", 2)
 
 
-def test_each_record_is_a_line(tmp_path):
+def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path):
     path = tmp_path / "records.jsonl"
-    with RecordWriter.optional(str(path)) as writer:
-        writer.write(answered(0), START, ["x"])
-        writer.write(failed(1, Outcome.STATUS, detail="two\nlines"), START, ["x"])
-    lines = path.read_bytes().splitlines()
-    assert [orjson.loads(line)["index"] for line in lines] == [0, 1]
-    assert orjson.loads(lines[1])["detail"] == "two\nlines"
+    with writing(path, ["x"]) as writer:
+        writer.write(answered(0))
+        writer.write(failed(1, Outcome.STATUS, detail="two\nlines"))
+    first, *lines = map(orjson.loads, path.read_bytes().splitlines())
+    assert (first["start_ns"], first["scheduled"], first["heading"]["model"]) == (START, 7, "m")
+    assert [line["index"] for line in lines] == [0, 1]
+    assert (lines[0]["source"], lines[1]["detail"]) == ("x", "two\nlines")
+
+
+def test_secrets_are_not_in_the_file(tmp_path):
+    path = tmp_path / "records.jsonl"
+    heading = dataclasses.replace(HEADING, settings=RunSettings(api_key="hunter2", header=("X-Key=hunter2",)))
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading, START, 1, [])
+    assert b"hunter2" not in path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+RECORDS = [
+    answered(0, tokens=[20, 30], reasoning=[10]),
+    answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
+    read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),
+    unsent(3),
+    *(failed(4 + n, outcome) for n, outcome in enumerate(o for o in Outcome if o is not Outcome.OK)),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record.outcome))
+def test_a_record_read_again_is_the_same(record):
+    again = from_dict(told(record, START), START)
+    assert told(again, START) == told(record, START)
+    assert (again.counted, again.first_tokens, again.events) == (record.counted, record.first_tokens, record.events)
+
+
+def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        for index in range(3):
+            writer.write(answered(index))
+    whole = path.read_bytes()
+    for cut in (1, 50):
+        path.write_bytes(whole[:-cut])
+        file = RecordFile(path)
+        assert (file.heading, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
+        assert [record.index for record in file] == [0, 1]
+        assert file.end is None
+
+
+def shown(heading):
+    """A heading as a file can hold it: without secrets, and with lists where JSON has no tuples."""
+    return dataclasses.replace(heading, settings=heading.settings.replace(header=("A=(given)",)))
+
+
+def test_a_file_tells_what_the_run_ended_with(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+        writer.end({"scheduled": 1})
+    file = RecordFile(path)
+    assert len(list(file)) == 1
+    assert file.end == {"scheduled": 1}
+
+
+def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+        writer.flush()
+        assert len(list(RecordFile(path))) == 1
+
+
+def test_a_file_never_grows_beyond_its_limit(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path, limit=4000) as writer:
+        for index in range(100):
+            writer.write(answered(index))
+    assert writer.error == "the file has reached its limit"
+    assert path.stat().st_size <= 4000
+    assert len(list(RecordFile(path))) > 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 2}', '{"loadgen_records": 1}'])
+def test_a_file_of_something_else_is_refused(tmp_path, text):
+    path = tmp_path / "other"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="line 1"):
+        RecordFile(path)
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+    with path.open("ab") as file:
+        file.write(b'{"index": 1}\n')
+    with pytest.raises(BadInput, match="line 3"):
+        list(RecordFile(path))
 
 
 def test_the_file_is_whole_also_after_an_error(tmp_path):
     path = tmp_path / "records.jsonl"
-    with contextlib.suppress(RuntimeError), RecordWriter.optional(str(path)) as writer:
-        writer.write(answered(0), START, [])
+    with contextlib.suppress(RuntimeError), writing(path) as writer:
+        writer.write(answered(0))
         raise RuntimeError
-    assert len(path.read_bytes().splitlines()) == 1
+    assert len(list(RecordFile(path))) == 1
 
 
 def test_without_a_path_there_is_no_writer():
@@ -95,6 +212,6 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, path):
 def test_a_full_disk_is_remembered_and_ends_nothing():
     with RecordWriter.optional("/dev/full") as writer:
         for index in range(2000):  # more than the buffer holds
-            writer.write(answered(index), 0, [])
+            writer.write(answered(index))
         writer.close()
         assert writer.error == "No space left on device"

@@ -1,0 +1,70 @@
+"""Journal: the records that every run leaves on disk while it goes on, so that none is lost however it ends."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST_KEPT = 10
+PATTERN = "*.jsonl"
+
+
+class Journal:
+    """The journal of one run.
+
+    Attributes:
+        path: The file; None where the user's state folder cannot be written.
+        needed: Whether it is to be kept; set it to False once nothing of the run can be lost any more.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.needed = path, True
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether any request stands in it."""
+        try:
+            with open(self.path or os.devnull, "rb") as file:
+                return sum(1 for _ in zip(file, range(2), strict=False)) == 2
+        except OSError:
+            return False
+
+
+@contextlib.contextmanager
+def journal() -> Iterator[Journal]:
+    """A journal for one run; where it is needed afterwards, its path is printed, else it is removed."""
+    kept = Journal(_new())
+    try:
+        yield kept
+    finally:
+        if kept.path is not None:
+            if kept.needed and kept.holds_records:
+                print(f"loadgen: what was measured is kept; print it with: loadgen report {kept.path}", file=sys.stderr)
+            else:
+                kept.path.unlink(missing_ok=True)
+
+
+def folder() -> Path:
+    """Where journals are, by the XDG base directory specification."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"
+
+
+def journals() -> list[Path]:
+    """The journals that are there, the latest last."""
+    return sorted(folder().glob(PATTERN), key=lambda path: path.stat().st_mtime)
+
+
+def _new() -> Path | None:
+    import time
+
+    path = folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in journals()[: 1 - MOST_KEPT]:
+            old.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+    except OSError:
+        return None
+    return path

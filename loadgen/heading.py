@@ -1,0 +1,58 @@
+"""Heading: what stands above every number of a run: who was asked what, when, and what it takes to do it again."""
+
+import dataclasses
+import typing
+from dataclasses import dataclass
+from typing import Any, Self
+
+from loadgen.settings import RunSettings, public
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Known before the clock starts, so that records which outlive their run can be reported too.
+
+    Attributes:
+        settings: As resolved.
+        model: The model's name in requests.
+        date: Local start time, YYYYmmdd-HHMMSS.
+        simulated: Whether the engine is loadgen's own simulator.
+        provenance: What is needed to know what was run, by whom and on what; JSON.
+    """
+
+    settings: RunSettings
+    model: str
+    date: str
+    simulated: bool
+    provenance: dict[str, Any]
+
+    def with_prompts(self, about: dict[str, Any]) -> "Heading":
+        """The same once it is known where the prompts come from."""
+        return dataclasses.replace(self, provenance=self.provenance | {"prompts": about})
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, without secrets."""
+        return vars(self) | {"settings": public(self.settings)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The heading of which `to_dict` made `data`; secrets are not in it.
+
+        Raises:
+            KeyError, TypeError, ValueError: It made something else.
+        """
+        return cls(
+            **{field.name: data[field.name] for field in dataclasses.fields(cls)}
+            | {"settings": _settings(data["settings"])}
+        )
+
+
+def _settings(shown: dict[str, Any]) -> RunSettings:
+    kinds = typing.get_type_hints(RunSettings)
+
+    def restored(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(value)
+        return float(value) if kinds[name] is float else value  # JSON has no infinity: "inf"
+
+    return RunSettings(**{name: restored(name, value) for name, value in shown.items()})

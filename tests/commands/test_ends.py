@@ -1,0 +1,220 @@
+"""However a run ends, what it had measured is there: in a report, and in records that can be reported later."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.commands.calling import (
+    LOADGEN,
+    SHORT,
+    TOKENIZER,
+    ended,
+    environment,
+    hear,
+    in_flight,
+    loadgen,
+    served,
+    start,
+)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's state folder; what loadgen leaves is in a folder of its own there."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "loadgen"
+
+
+@contextlib.contextmanager
+def running(url: str, *flags: str, cwd: Path | None = None) -> Iterator["subprocess.Popen[str]"]:
+    """A run of 30 s that is long enough for anything to happen to it."""
+    run = start("run", "--base-url", url, "--tokenizer", TOKENIZER, "--duration", "30", *SHORT, *flags, cwd=cwd)
+    try:
+        yield run
+    finally:
+        run.kill()
+        run.communicate()
+
+
+def journals(state: Path) -> list[Path]:
+    return list(state.glob("*")) if state.exists() else []
+
+
+# -- interrupted
+
+
+def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", str, str]:
+    """A run against a slow simulator that is interrupted once or twice after its first request has been sent."""
+    flags = ["--rate", "20", "--save-result", "--result-filename", "r.json"]
+    with served("--step-base-ms", "200") as (url, _), running(url, *flags, cwd=tmp_path) as run:
+        hear(run, in_flight)
+        for time in range(times):
+            run.send_signal(signal.SIGINT)
+            if time + 1 < times:
+                hear(run, lambda line: "interrupted" in line)
+        out, err = run.communicate(timeout=30)
+    return run, out, err
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_ends_the_run_early_with_a_partial_report(tmp_path: Path, times: int) -> None:
+    run, out, err = interrupted(tmp_path, times)
+    assert run.returncode == 130, err
+    assert "PARTIAL: interrupted" in out
+    assert "Traceback" not in err
+    result = json.loads((tmp_path / "r.json").read_text())
+    own = result["loadgen"]
+    assert own["partial"] == "interrupted"
+    assert own["outcomes"]["cancelled"] > 0
+    assert sum(own["outcomes"].values()) == result["num_prompts"] == own["scheduled"]
+    if times == 1:
+        assert own["outcomes"].get("ok", 0) > 0  # what was in flight was allowed to end
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_the_records_of_an_interrupted_run_are_kept_and_make_the_same_report(
+    tmp_path: Path, state: Path, times: int
+) -> None:
+    _, out, err = interrupted(tmp_path, times)
+    (journal,) = journals(state)
+    assert f"loadgen report {journal}" in err
+    again = loadgen("report").stdout
+    assert again == out.partition("Saved:")[0]
+
+
+def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
+    run = start("run", "--rate", "10", "--random-input-len", "100000", "--num-prompts", "3000")
+    hear(run, lambda line: "preparing" in line)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=30)
+    assert run.returncode == 130
+    assert "interrupted before anything was measured" in err
+    assert "Traceback" not in err
+    assert not journals(state)
+
+
+def test_sigterm_ends_the_run_at_once_with_a_partial_report() -> None:
+    with served("--step-base-ms", "60000") as (url, _), running(url, "--rate", "50") as run:
+        hear(run, in_flight)
+        run.terminate()
+        out, err = run.communicate(timeout=30)
+    assert run.returncode == 130, err
+    assert "PARTIAL: interrupted" in out
+
+
+# -- killed
+
+
+def measuring_process(run: "subprocess.Popen[str]") -> psutil.Process:
+    return next(child for child in psutil.Process(run.pid).children() if "loadgen.worker" in child.cmdline())
+
+
+def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(tmp_path: Path, state: Path) -> None:
+    flags = ["--rate", "100", "--save-result", "--result-filename", "r.json"]
+    with served() as (url, _), running(url, *flags, cwd=tmp_path) as run:
+        hear(run, lambda line: ended(line) > 100)
+        measuring_process(run).kill()
+        out, err = run.communicate(timeout=30)
+    assert run.returncode == 3, err
+    assert "PARTIAL: the measuring process was killed by signal 9." in out
+    assert "Verdict: INVALID" in out
+    assert json.loads((tmp_path / "r.json").read_text())["completed"] > 0
+    assert f"loadgen report {journals(state)[0]}" in err
+
+
+def test_a_killed_command_leaves_records_from_which_a_partial_report_is_made(state: Path) -> None:
+    with served() as (url, _), running(url, "--rate", "100") as run:
+        hear(run, lambda line: ended(line) > 100)
+        worker = measuring_process(run)
+        run.kill()
+        worker.wait(timeout=30)  # it notices that it is alone
+    done = loadgen("report")
+    assert done.returncode == 0, done.stderr
+    assert "PARTIAL:" in done.stdout
+    assert json.loads(loadgen("report", "--json", str(journals(state)[0])).stdout)["completed"] > 0
+
+
+def test_everything_killed_at_once_leaves_what_was_written(state: Path) -> None:
+    with served() as (url, _), running(url, "--rate", "100") as run:
+        hear(run, lambda line: ended(line) > 300)  # in the fourth second: what ended a second ago has been written
+        worker = measuring_process(run)
+        worker.suspend()
+        run.kill()
+        worker.kill()
+    done = loadgen("report")
+    assert "requests had ended when the records did" in done.stdout
+    assert "Verdict: INVALID" in done.stdout
+    assert json.loads(loadgen("report", "--json").stdout)["completed"] > 100
+
+
+# -- what is left when, and where
+
+
+def test_a_run_that_ended_by_itself_leaves_nothing_behind(state: Path) -> None:
+    assert loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT).returncode == 0
+    assert not journals(state)
+
+
+def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Path) -> None:
+    flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
+    done = loadgen("run", *flags, *SHORT, cwd=tmp_path)
+    assert not journals(state)
+    assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == done.stdout.partition("Saved:")[0]
+
+
+def test_the_latest_journals_are_kept(state: Path) -> None:
+    state.mkdir(parents=True)
+    for age in range(20):
+        (state / f"{age:02}.jsonl").touch()
+        os.utime(state / f"{age:02}.jsonl", (1000 - age, 1000 - age))
+    loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
+    assert sorted(path.stem for path in journals(state)) == [f"{age:02}" for age in range(9)]
+
+
+def test_a_state_folder_that_cannot_be_written_stops_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
+    done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:
+    done = loadgen("report")
+    assert done.returncode == 2
+    assert f"no run that ended early has left records in {state}" in done.stderr
+
+
+# -- nobody reads, nowhere to write
+
+
+def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -> None:
+    run = start("run", "--num-prompts", "3", "--max-concurrency", "1", "--save-result", "--result-filename", "r.json",
+                *SHORT, cwd=tmp_path)  # fmt: skip
+    assert run.stdout is not None
+    run.stdout.close()
+    assert run.stderr is not None
+    with run.stderr:
+        err = run.stderr.read()
+    run.wait(timeout=30)
+    assert "Traceback" not in err
+    assert json.loads((tmp_path / "r.json").read_text())["completed"] == 3
+
+
+def test_a_result_that_cannot_be_saved_is_printed_and_its_records_are_kept(tmp_path: Path, state: Path) -> None:
+    flags = ["--num-prompts", "3", "--max-concurrency", "1", "--append-result", "--result-filename", "r.json"]
+    (tmp_path / "r.json").symlink_to("/dev/full")
+    command = [*LOADGEN, "run", *flags, *SHORT]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "Serving Benchmark Result" in done.stdout
+    assert "could not be saved" in done.stderr
+    assert "No space left on device" in done.stderr
+    assert len(journals(state)) == 1

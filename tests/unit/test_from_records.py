@@ -1,0 +1,97 @@
+"""A result is a function of the records: those that a run has left make the result that it would have made."""
+
+import pytest
+
+from loadgen.checks import Verdict
+from loadgen.errors import BadInput
+from loadgen.heading import Heading
+from loadgen.measurement import Measured
+from loadgen.outcomes import Outcome
+from loadgen.provenance import provenance
+from loadgen.recorder import Recorder
+from loadgen.records import RecordWriter
+from loadgen.runner import conclude, from_records
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings, seed_of
+from tests.unit.making import CLIENT, MS, PROMPTS, START, failed, steady, unsent
+
+SETTINGS = RunSettings(
+    request_rate=100.0, num_prompts=40, slo="ttft_p99<1s", goodput=("ttft:25",), header=("X-Key=hunter2",)
+).checked()
+SCHEDULE = Schedule.from_settings(SETTINGS, seed_of(SETTINGS, "arrivals"))
+HEADING = Heading(
+    SETTINGS, "m", "20250102-030405", False, provenance(SETTINGS, SETTINGS, SCHEDULE, {}) | {"prompts": PROMPTS}
+)
+
+
+def due_ms(index):
+    return int(SCHEDULE.due_ns[index]) / MS
+
+
+def records():
+    for index in range(36):
+        yield steady(index, due=due_ms(index), ttft=20 + index % 9, n=1 + index % 5)
+    yield unsent(36, due=due_ms(36))
+    for index, outcome in enumerate((Outcome.STATUS, Outcome.TRUNCATED, Outcome.STALLED), 37):
+        yield failed(index, outcome, due=due_ms(index))
+
+
+def run(path, ended=40, *, partial=None, to_its_end=True):
+    """A run of which so many requests ended; returns its result and leaves its records in `path`."""
+    with RecordWriter.optional(path) as writer:
+        recorder = Recorder.from_settings(SETTINGS, START, 40, writer.write)
+        writer.begin(HEADING, START, 40, [])
+        for record, _ in zip(records(), range(ended), strict=False):
+            recorder.add(record)
+        recorder.histograms["loop_stall"].record(MS)
+        recorder.add_never_sent(40 - ended, Outcome.CANCELLED, partial or "")
+        if to_its_end:
+            waits = {name: recorder.histograms[name].to_dict() for name in ("loop_stall", "gc_pause")}
+            writer.end(
+                {
+                    "scheduled": 40,
+                    "never_sent": 40 - ended,
+                    "warm_connections": 0,
+                    "partial": partial,
+                    "client": CLIENT,
+                    "histograms": waits,
+                }
+            )
+    measured = Measured(recorder.snapshot(partial), SCHEDULE.sha256, CLIENT)
+    return conclude(HEADING, SCHEDULE, measured)
+
+
+def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):
+    result = run(tmp_path / "records.jsonl")
+    assert str(from_records(tmp_path / "records.jsonl")) == str(result)
+
+
+def test_the_records_of_an_interrupted_run_make_its_result_again(tmp_path):
+    result = run(tmp_path / "records.jsonl", ended=30, partial="interrupted")
+    again = from_records(tmp_path / "records.jsonl")
+    assert str(again) == str(result)
+    assert again.data["loadgen"]["outcomes"]["cancelled"] == 10
+
+
+def test_records_without_an_end_make_a_partial_report_that_is_invalid(tmp_path):
+    whole = run(tmp_path / "records.jsonl", to_its_end=False)
+    again = from_records(tmp_path / "records.jsonl")
+    assert again.data["completed"] == whole.data["completed"]
+    for name in ("ttft_due", "e2el_sent", "tpot", "itl", "icl", "lag"):
+        assert again.snapshot.histograms[name] == whole.snapshot.histograms[name]
+    assert "had ended when the records did" in again.data["loadgen"]["partial"]
+
+
+def test_what_is_missing_of_a_partial_run_makes_it_invalid(tmp_path):
+    run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
+    again = from_records(tmp_path / "records.jsonl", "the measuring process was killed by signal 9")
+    assert again.verdict is Verdict.INVALID
+    assert "PARTIAL: the measuring process was killed by signal 9." in str(again)
+    assert "30 outcomes of 40 scheduled" in str(again)
+    assert "loop n/a busy" in str(again)
+
+
+def test_a_result_is_no_file_of_records(tmp_path):
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(BadInput, match="file of records"):
+        from_records(tmp_path / "result.json")
