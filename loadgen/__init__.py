@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from loadgen.histogram import Histogram
     from loadgen.measurement import Progress
     from loadgen.prompts import Dataset, Prompt
-    from loadgen.runner import Result, run, run_sync
+    from loadgen.runner import Result, from_records, run, run_sync
     from loadgen.schedule import Schedule
     from loadgen.settings import RunSettings
     from loadgen.snapshot import Snapshot
@@ -32,6 +32,7 @@ _HOMES = {
     "Snapshot": "snapshot",
     "Unreachable": "errors",
     "Verdict": "checks",
+    "from_records": "runner",
     "run": "runner",
     "run_sync": "runner",
 }
@@ -51,6 +52,7 @@ __all__ = [
     "Snapshot",
     "Unreachable",
     "Verdict",
+    "from_records",
     "run",
     "run_sync",
 ]

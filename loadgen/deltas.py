@@ -1,5 +1,6 @@
 """What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ class Delta:
         kinds: Which kinds of token the event bears (CONTENT | REASONING | OTHER); 0 for role-only, empty,
             finish-only and usage-only events.
         tokens: How many tokens it bears by its token ids, else by its logprobs; -1 where neither is told.
+        text: What these tokens say.
         finish_reason: The server's word for why the answer ended, if this event says so.
         prompt_tokens, completion_tokens, cached_tokens: The server's own counts; -1 where not told.
         error: An error object inside the stream, as JSON text.
@@ -24,6 +26,7 @@ class Delta:
 
     kinds: int = 0
     tokens: int = -1
+    text: str = ""
     finish_reason: str | None = None
     prompt_tokens: int = -1
     completion_tokens: int = -1
@@ -42,11 +45,13 @@ def parse(payload: bytes) -> Delta:
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=orjson.dumps(event.get("error") or event).decode())
-    kinds, tokens, finish_reason = 0, -1, None
+    kinds, tokens, texts, finish_reason = 0, -1, list[str](), None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
-        kinds |= _kinds(choice)
+        for kind, text in _texts(choice):
+            kinds |= kind
+            texts.append(text)
         told = _tokens(choice)
         tokens = tokens if told is None else max(tokens, 0) + told
         finish_reason = _text(choice, "finish_reason") or finish_reason
@@ -54,6 +59,7 @@ def parse(payload: bytes) -> Delta:
     return Delta(
         kinds,
         tokens,
+        "".join(texts),
         finish_reason,
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
@@ -61,14 +67,13 @@ def parse(payload: bytes) -> Delta:
     )
 
 
-def _kinds(choice: dict[str, Any]) -> int:
+def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """The texts that bear tokens, and the kind of each."""
     delta = _dict(choice, "delta")
-    kinds = CONTENT if _text(delta, "content") or _text(choice, "text") else 0
-    if _text(delta, "reasoning") or _text(delta, "reasoning_content"):
-        kinds |= REASONING
-    if _text(delta, "refusal") or any(_arguments(call) for call in _list(delta, "tool_calls")):
-        kinds |= OTHER
-    return kinds
+    found = [(REASONING, _text(delta, key)) for key in ("reasoning", "reasoning_content")]
+    found += [(CONTENT, _text(delta, "content")), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
+    found += [(OTHER, _arguments(call)) for call in _list(delta, "tool_calls")]
+    return ((kind, text) for kind, text in found if text)
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:

@@ -13,7 +13,7 @@ from loadgen.requests import Requests
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Int64s
 from loadgen.transport import Transport
-from loadgen.wire import Record
+from loadgen.wire import BY_EVENTS, Record
 
 HEARTBEAT_S = 0.02
 P = ParamSpec("P")
@@ -29,6 +29,13 @@ class Load:
         recorder: What counts; its start is that of the clock.
         due: When, ns from the start, sorted.
         index: The number of each of those requests.
+        on_record: Called with every record as it ends, e.g. to write it out.
+        count_tokens: Counts the tokens of texts, for answers of which the server counts none; it takes its time, and
+            may be unable to (None).
+
+    Attributes:
+        ended: Requests that have ended.
+        tokenized: What `count_tokens` has counted: request number to tokens.
     """
 
     def __init__(
@@ -39,6 +46,9 @@ class Load:
         recorder: Recorder,
         due: Int64s,
         index: Int64s,
+        *,
+        on_record: Callable[[Record], None] | None = None,
+        count_tokens: Callable[[list[str]], list[int] | None] | None = None,
     ) -> None:
         self._transport, self._requests, self._recorder = transport, requests, recorder
         transport.on_end = self._guarded(self._ended)
@@ -54,7 +64,11 @@ class Load:
             closed_loop=closed_loop,
             until_ns=until_ns if self.bounded_by_time else None,
         )
-        self._started = 0  # requests handed to the transport
+        self._on_record, self._count_tokens = on_record, count_tokens
+        self._keeps_text = count_tokens is not None  # until the server has shown that it counts
+        self._uncounted: list[Record] = []
+        self.tokenized: dict[int, int] = {}
+        self._started = self.ended = 0  # requests handed to the transport, and come back
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
         self.draining = False
@@ -62,7 +76,7 @@ class Load:
     @property
     def in_flight(self) -> int:
         """Requests sent, or being sent, that have not ended."""
-        return self._started - (self._recorder.ended - self._recorder.never_sent)
+        return self._started - self.ended
 
     async def run(self) -> None:
         """Send everything when it is due, then wait for the last one to end.
@@ -83,6 +97,17 @@ class Load:
         if self._failure is not None:
             raise self._failure
 
+    async def count(self) -> None:
+        """Once all have ended: count the tokens of answers whose server has not; then they are recorded too."""
+        if self._uncounted and self._count_tokens is not None:
+            counts = await asyncio.to_thread(self._count_tokens, [record.text for record in self._uncounted])
+            if counts is not None:
+                self.tokenized = dict(zip([record.index for record in self._uncounted], counts, strict=True))
+        for record in self._uncounted:
+            record.tokenized = self.tokenized.get(record.index, -1)
+            self._recorder.add(record)
+        self._uncounted.clear()
+
     def stop(self, reason: str) -> None:
         """Send nothing more; what was never sent is cancelled."""
         self._recorder.add_never_sent(self._pacer.stop(), Outcome.CANCELLED, reason)
@@ -94,12 +119,20 @@ class Load:
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
-        record.ready = ready_ns
+        record.ready, record.keeps_text = ready_ns, self._keeps_text
         self._started += 1
         self._transport.send(record, self._requests.body(index))
 
     def _ended(self, record: Record) -> None:
-        self._recorder.add(record)
+        self.ended += 1
+        counted = record.completion_tokens >= 0 or record.counted_by != BY_EVENTS
+        if record.outcome is Outcome.OK and record.keeps_text and not counted:
+            self._uncounted.append(record)
+        else:
+            self._keeps_text = self._keeps_text and not counted
+            self._recorder.add(record)
+        if self._on_record is not None:
+            self._on_record(record)
         self._pacer.release()
         if not self.in_flight and self._pacer.all_sent.is_set():
             self._drained.set()

@@ -160,10 +160,19 @@ class Measurement:
             max(0.0, (now_ns() - self._recorder.start_ns) / 1e9),
             0 if self._load.bounded_by_time else self._recorder.scheduled,
             self._load.in_flight,
-            self._recorder.ended,
-            self._recorder.ok,
+            self._load.ended,
+            self._load.ended - self._recorder.failed,
             self._recorder.counters["output_tokens"],
         )
+
+    def _count_tokens(self, texts: list[str]) -> list[int] | None:
+        """The tokens of texts by the run's tokenizer; None where it cannot be had."""
+        from loadgen.datasets import tokenizer
+
+        try:
+            return tokenizer.of_settings(self.job.settings).count(texts)
+        except BadInput:
+            return None
 
     def _writer(self) -> AbstractContextManager[RecordWriter | None]:
         if self.job.settings.records or self.job.journal is None:
@@ -177,21 +186,29 @@ class Measurement:
         settings, pid = self.job.settings, self.job.engine_pid
         with garbage.frozen():  # first: it takes its time, and the clock must not
             start_ns = now_ns() + LEAD_NS
-            self._recorder = recorder = Recorder.from_settings(
-                settings, start_ns, schedule.count, on_record=writer.write if writer else None
-            )
+            self._recorder = recorder = Recorder.from_settings(settings, start_ns, schedule.count)
             recorder.counters["warm_connections"] = warm
             if writer:
                 heading = self.job.heading.with_prompts(requests.about(self.job.folder))
                 writer.begin(heading, start_ns, schedule.count, asked.sources() if settings.records else [])
-            self._load = Load(settings, self._transport, asked, recorder, schedule.due_ns, np.arange(schedule.count))
+            self._load = load = Load(
+                settings,
+                self._transport,
+                asked,
+                recorder,
+                schedule.due_ns,
+                np.arange(schedule.count),
+                on_record=writer.write if writer else None,
+                count_tokens=self._count_tokens,
+            )
             if self._stopped is not None:
-                self._load.stop(self._stopped)
+                load.stop(self._stopped)
             before, engine_before, thread_before = machine.Busy.now(), machine.process_cpu_s(pid), time.thread_time()
             with garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
-                    await self._load.run()
+                    await load.run()
             after, thread_s = machine.Busy.now(), time.thread_time() - thread_before
+        await load.count()
         engine_s = machine.process_cpu_s(pid) - engine_before
         wall_s = after.at_s - before.at_s
         client = {
@@ -210,6 +227,7 @@ class Measurement:
                     "scheduled": recorder.scheduled,
                     "never_sent": recorder.never_sent,
                     "warm_connections": warm,
+                    "tokenized": sorted(load.tokenized.items()),
                     "partial": self._stopped,
                     "client": client,
                     "histograms": {name: recorder.histograms[name].to_dict() for name in LOOP_WAITS},

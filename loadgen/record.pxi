@@ -20,7 +20,8 @@ cdef class Record:
     the server's, -1 where not told; input_tokens and output_tokens are what was planned.
 
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
-    each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event).
+    each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
+    the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
     """
 
     def __cinit__(self):
@@ -31,11 +32,12 @@ cdef class Record:
         self.index = index
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.due = due
-        self.prompt_tokens = self.completion_tokens = self.cached_tokens = -1
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = -1
 
     def __dealloc__(self):
         free(self.stamps_ns)
         free(self.tokens)
+        free(self.escaped.data)
 
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1:
         """A token-bearing event: when it came, and how many tokens it bears."""
@@ -90,6 +92,14 @@ cdef class Record:
         """Mark token-bearing events again, as a file remembers them: their stamps, and how many tokens each bears."""
         for at_ns, k in zip(stamps, tokens or [1] * len(stamps), strict=True):
             self.mark(at_ns, k)
+
+    @property
+    def text(self):
+        """All text of the answer, reasoning and arguments of tools included; empty where it was not kept."""
+        # Half a surrogate pair is no UTF-8, but may well be what the server sent.
+        if self.escaped.size == 0:
+            return ""
+        return json.loads(f'"{self.escaped.data[:self.escaped.size].decode("utf-8", "replace")}"', strict=False)
 
     @property
     def first_tokens(self):

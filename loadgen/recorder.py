@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Self
 
@@ -30,7 +30,6 @@ class Recorder:
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
         from_due: Whether those limits count from due (else from sent).
         detailed: Keep every request's lengths and latencies.
-        on_record: Called with every record after it is counted, e.g. to write it out.
     """
 
     def __init__(
@@ -41,13 +40,12 @@ class Recorder:
         limits: Mapping[str, int] | None = None,
         from_due: bool = True,
         detailed: bool = False,
-        on_record: Callable[[Record], None] | None = None,
     ) -> None:
         self.start_ns, self.scheduled = start_ns, scheduled
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
         self.ended = self.never_sent = 0
-        self._limits, self._from_due, self._on_record = dict(limits or {}), from_due, on_record
+        self._limits, self._from_due = dict(limits or {}), from_due
         self._outcomes: Counter[str] = Counter()
         self._finishes: Counter[str] = Counter()
         self._examples: dict[str, list[dict[str, Any]]] = {}
@@ -56,13 +54,7 @@ class Recorder:
         self._details = Details() if detailed else None
 
     @classmethod
-    def from_settings(
-        cls,
-        settings: RunSettings,
-        start_ns: int,
-        scheduled: int,
-        on_record: Callable[[Record], None] | None = None,
-    ) -> Self:
+    def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
         """A recorder that keeps and judges what the settings ask."""
         return cls(
             start_ns,
@@ -70,7 +62,6 @@ class Recorder:
             limits=slo.parse_goodput(settings.goodput),
             from_due=settings.latency_from == "due",
             detailed=settings.save_detailed,
-            on_record=on_record,
         )
 
     def add(self, record: Record) -> None:
@@ -93,13 +84,11 @@ class Recorder:
                 self.histograms[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
             self._add_details(self._details, record, ok)
-        if self._on_record is not None:
-            self._on_record(record)
 
     @property
-    def ok(self) -> int:
-        """Requests that ended well so far."""
-        return self._outcomes["ok"]
+    def failed(self) -> int:
+        """Requests that were given to a transport and did not end well."""
+        return self.ended - self.never_sent - self._outcomes["ok"]
 
     def add_never_sent(self, count: int, outcome: Outcome, detail: str) -> None:
         """Count requests that ended with `outcome` before they were sent."""
@@ -153,6 +142,8 @@ class Recorder:
             counters["usage_requests"] += 1
             counters["unseen_tokens"] += max(tokens - record.counted, 0)
             counters["surplus_events"] += max(record.counted - tokens, 0)
+        elif record.tokenized >= 0:
+            counters["tokenizer_requests"] += 1
         else:
             counters["event_requests" if record.counted_by == BY_EVENTS else "id_requests"] += 1
         counters["usage_per_event"] += record.counted_by == BY_USAGE
@@ -229,8 +220,10 @@ class Recorder:
 
 
 def output_tokens(record: Record) -> int:
-    """The tokens of an answer: by its usage, else by what its events say they bear, else one for each event."""
-    return record.completion_tokens if record.completion_tokens >= 0 else record.counted
+    """The tokens of an answer: by its usage, else by ids, else by a tokenizer, else one for each event."""
+    if record.completion_tokens >= 0:
+        return record.completion_tokens
+    return record.tokenized if record.tokenized >= 0 else record.counted
 
 
 def phase(record: Record) -> str:

@@ -173,7 +173,7 @@ class RecordFile:
         heading: What the run was.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        end: What the writer's `end` was told, once the file has been read through; None if it never was.
+        end: What the writer's `end` was told; None if it never was.
 
     Raises:
         BadInput: It cannot be read, or is something else.
@@ -181,10 +181,10 @@ class RecordFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.end: dict[str, Any] | None = None
         try:
             with open(path, "rb") as file:
                 first = orjson.loads(file.readline())
+                self.end: dict[str, Any] | None = _end(_last_line(file))
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.heading = Heading.from_dict(first["heading"])
@@ -200,6 +200,7 @@ class RecordFile:
         Raises:
             BadInput: A line is no record.
         """
+        tokenized = dict(self.end["tokenized"]) if self.end else {}
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -208,14 +209,33 @@ class RecordFile:
                 try:
                     told = orjson.loads(line)
                     if "end" in told:
-                        self.end = told["end"]
                         return
                     record = from_dict(told, self.start_ns)
                 except (KeyError, TypeError, ValueError) as error:
                     raise self._refusal(number) from error
+                record.tokenized = tokenized.get(record.index, -1)
                 yield record
 
     def _refusal(self, line: int) -> BadInput:
         return BadInput(
             "FILE", f"{self.path}: line {line} is none of a file of records", "name one that `loadgen run` wrote"
         )
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """The last line, if it is whole."""
+    size, back = file.seek(0, os.SEEK_END), _BUFFER
+    while True:
+        file.seek(max(0, size - back))
+        lines = file.read().split(b"\n")
+        if len(lines) > 2 or back >= size:
+            return lines[-2] if len(lines) > 1 and not lines[-1] else b""
+        back *= 2
+
+
+def _end(line: bytes) -> dict[str, Any] | None:
+    try:
+        end: dict[str, Any] | None = orjson.loads(line).get("end")
+    except (AttributeError, ValueError):
+        return None
+    return end

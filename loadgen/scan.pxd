@@ -16,6 +16,8 @@ cdef enum Kind:
 cdef struct Delta:
     int kinds               # which kinds of token the event bears, a set of Kind; 0: none
     int64_t tokens          # how many, by its token ids or logprobs; -1: not told
+    const char *text        # what the tokens say, escaped as it came; NULL: nothing
+    Py_ssize_t text_len
     const char *finish      # the finish reason, or NULL
     Py_ssize_t finish_len
     int64_t prompt_tokens   # -1: not told
@@ -132,7 +134,11 @@ cdef inline bint scan_text(Cursor *c, Delta *out, int kind) noexcept nogil:
     if not take_string(c, &text):
         return False
     if text.n > 0:
+        if out.text != NULL:  # two texts in one event: somebody else joins them
+            return False
         out.kinds |= kind
+        out.text = text.p
+        out.text_len = text.n
     return True
 
 
@@ -308,6 +314,8 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.finish = NULL
     out.finish_len = 0
     out.tokens = -1
+    out.text = NULL
+    out.text_len = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = -1
     if not take(&c, b"{"):
         return False

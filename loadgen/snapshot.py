@@ -32,6 +32,7 @@ TOKENS = (
     "decode_tokens",  # their output tokens after the first event
     "usage_requests",  # ok requests whose output tokens come from usage
     "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
+    "tokenizer_requests",  # ok requests whose output tokens a tokenizer has counted, after the run
     "event_requests",  # ok requests whose output tokens are counted events
     "usage_per_event",  # ok requests in which usage told how many tokens each event bore
     "ids_per_event",  # ok requests in which token ids or logprobs did

@@ -13,9 +13,10 @@ cdef class Record:
     cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
     cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
     cdef public int64_t content_events, reasoning_events, other_events
-    cdef public int64_t reads, counted
+    cdef public int64_t reads, counted, tokenized
     cdef public int status, counted_by
-    cdef public bint reused, done_seen, by_reader
+    cdef public bint reused, done_seen, by_reader, keeps_text
+    cdef Bytes escaped  # the text, as inside a JSON string
     cdef int64_t *stamps_ns
     cdef int64_t *tokens  # of each event; NULL while each has borne one
     cdef readonly Py_ssize_t events

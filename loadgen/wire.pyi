@@ -38,6 +38,8 @@ class Record:
     reads: int
     counted: int
     counted_by: int
+    tokenized: int
+    keeps_text: bool
     reused: bool
     done_seen: bool
     by_reader: bool
@@ -51,6 +53,8 @@ class Record:
     def marks(self) -> bytes: ...
     @property
     def token_counts(self) -> list[int] | None: ...
+    @property
+    def text(self) -> str: ...
     @property
     def first_tokens(self) -> int: ...
     def __init__(self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0) -> None: ...

@@ -13,6 +13,8 @@ from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
 from loadgen.scan cimport CONTENT, REASONING, Delta, scan_event
 
+import json
+
 from loadgen import deltas
 from loadgen.outcomes import Outcome
 
@@ -380,6 +382,8 @@ cdef class Response:
             return self._event_slowly(p[:n])
         if delta.kinds:
             self._token(delta.kinds, delta.tokens, delta.completion_tokens)
+            if record.keeps_text:
+                append(&record.escaped, delta.text, delta.text_len)
         if delta.finish != NULL:
             record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
         return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
@@ -395,6 +399,9 @@ cdef class Response:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
         if delta.kinds:
             self._token(delta.kinds, delta.tokens, delta.completion_tokens)
+            if record.keeps_text:
+                text = json.dumps(delta.text).encode()
+                append(&record.escaped, PyBytes_AS_STRING(text) + 1, len(text) - 2)
         record.finish_reason = delta.finish_reason or record.finish_reason
         return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
 

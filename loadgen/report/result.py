@@ -15,6 +15,14 @@ SCHEMA = 1
 # TTFT ends with the first token instead of the first chunk
 VLLM_MEANING = {"ttft": "ttft_sent", "tpot": "tpot_n1", "itl": "icl", "e2el": "e2el_sent"}
 
+COUNTED_BY = {
+    "usage": "usage_requests",
+    "token ids": "id_requests",
+    "tokenizer": "tokenizer_requests",
+    "events": "event_requests",
+}
+COUNTED_PER_EVENT_BY = {"usage": "usage_per_event", "token ids": "ids_per_event"}
+
 
 def build(
     settings: RunSettings,
@@ -133,9 +141,9 @@ def _own(
         ),
         "tokens": {name: counters[name] for name in TOKENS}
         | {
-            "output_counted_by": _sources(counters, usage="usage_requests", ids="id_requests", events="event_requests")
-            or "n/a",
-            "itl_counted_by": _sources(counters, usage="usage_per_event", ids="ids_per_event") or "events",
+            "output_counted_by": _sources(counters, COUNTED_BY) or "n/a",
+            "itl_counted_by": _sources(counters, {"usage": "usage_per_event", "token ids": "ids_per_event"})
+            or "events",
         },
         "rates": {
             "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),
@@ -189,10 +197,9 @@ def _summary(histogram: Histogram, percentiles: set[float]) -> dict[str, float |
     return summary | {f"p{p_word(p)}": _ms(histogram.percentile(p)) for p in sorted(percentiles)}
 
 
-def _sources(counters: dict[str, int], **names: str) -> str:
-    """Which of the counters are not 0: what tokens were counted by, best first."""
-    words = {"usage": "usage", "ids": "token ids", "events": "events"}
-    return " and ".join(words[source] for source, name in names.items() if counters[name])
+def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
+    """What tokens were counted by: the sources whose counters are not 0, best first."""
+    return " and ".join(source for source, name in names.items() if counters[name])
 
 
 def _details(snapshot: Snapshot) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen import requests
+from loadgen.heading import Heading
 from loadgen.measurement import Job, Measured, Measurement
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
@@ -27,7 +28,7 @@ def job(url: str, folder: Path, count: int, **settings: Any) -> Job:
     target = Target(url + "/v1/chat/completions", "m", chat=True)
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
     requests.write(folder, prompts, target.body, dict, count)
-    return Job(RunSettings(num_prompts=count, **settings), target, folder)
+    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), target, folder)
 
 
 async def carried_out(measurement: Measurement) -> Measured:

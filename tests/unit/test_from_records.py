@@ -39,10 +39,11 @@ def records():
 def run(path, ended=40, *, partial=None, to_its_end=True):
     """A run of which so many requests ended; returns its result and leaves its records in `path`."""
     with RecordWriter.optional(path) as writer:
-        recorder = Recorder.from_settings(SETTINGS, START, 40, writer.write)
+        recorder = Recorder.from_settings(SETTINGS, START, 40)
         writer.begin(HEADING, START, 40, [])
         for record, _ in zip(records(), range(ended), strict=False):
             recorder.add(record)
+            writer.write(record)
         recorder.histograms["loop_stall"].record(MS)
         recorder.add_never_sent(40 - ended, Outcome.CANCELLED, partial or "")
         if to_its_end:
@@ -52,6 +53,7 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
                     "scheduled": 40,
                     "never_sent": 40 - ended,
                     "warm_connections": 0,
+                    "tokenized": [],
                     "partial": partial,
                     "client": CLIENT,
                     "histograms": waits,

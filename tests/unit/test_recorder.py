@@ -408,14 +408,6 @@ def test_details_are_kept_only_when_asked():
     assert measured([answered()]).details is None
 
 
-def test_every_record_is_handed_on_once_it_is_counted():
-    seen = []
-    recorder = Recorder(START, 2, on_record=lambda record: seen.append((record.index, recorder.ended)))
-    recorder.add(answered(0))
-    recorder.add(failed(1))
-    assert seen == [(0, 1), (1, 2)]
-
-
 def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
     recorder = Recorder(START, 2, detailed=True)
     recorder.add(failed(0))
@@ -473,6 +465,16 @@ def test_an_answer_counted_by_token_ids_has_their_sum_of_tokens():
     counters = snapshot.counters
     assert (counters["id_requests"], counters["event_requests"], counters["output_tokens"]) == (1, 0, 3)
     assert counters["output_as_planned"] == 1
+
+
+def test_a_tokenizer_counts_where_the_server_does_not():
+    record = answered(0, tokens=[20, 40, 60])
+    record.tokenized = 9
+    snapshot = measured([record])
+    counters = snapshot.counters
+    assert (counters["tokenizer_requests"], counters["event_requests"], counters["output_tokens"]) == (1, 0, 9)
+    assert only(snapshot, "tpot") == 5  # 40 ms for 8 tokens
+    assert snapshot.bins.sum() == 9
 
 
 def test_finish_reasons_are_counted_and_too_many_of_them_together():

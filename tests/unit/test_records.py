@@ -146,10 +146,11 @@ def test_a_file_tells_what_the_run_ended_with(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered(0))
-        writer.end({"scheduled": 1})
+        writer.write(answered(1))
+        writer.end({"scheduled": 2, "tokenized": [[1, 8]]})
     file = RecordFile(path)
-    assert len(list(file)) == 1
-    assert file.end == {"scheduled": 1}
+    assert file.end == {"scheduled": 2, "tokenized": [[1, 8]]}
+    assert [record.tokenized for record in file] == [-1, 8]
 
 
 def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):

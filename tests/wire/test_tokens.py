@@ -5,8 +5,8 @@ import pytest
 
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
-from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record
-from tests.wire.bytes_of import DONE, chunked, delta, event, read, usage
+from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record, Response
+from tests.wire.bytes_of import DONE, chunked, delta, event, read, slices, usage
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 MS = 1_000_000
@@ -126,3 +126,48 @@ def test_a_record_restored_from_its_marks_is_the_same() -> None:
     again.restore(record.stamps, record.token_counts)
     assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
     assert folded(again, 3) == folded(record, 3)
+
+
+# -- the text, for servers that do not count
+
+
+def text_of(*events: bytes, step: int = 10_000_000) -> str:
+    record = Record(due=1)
+    record.keeps_text = True
+    response = Response()
+    response.begin(record)
+    for part in slices(HEAD + chunked(b"".join(events)), step):
+        response.feed(part, MS)
+    assert record.outcome is Outcome.OK
+    return record.text
+
+
+def test_the_text_of_an_answer_is_all_that_bears_tokens() -> None:
+    call = {"index": 0, "function": {"name": "f", "arguments": '{"a": 1}'}}
+    events = [
+        delta(role="assistant", content=""),
+        delta(reasoning="Hm. "),
+        delta(content='"Grüße"\n'),
+        event(choices=[{"index": 0, "text": "\\ok "}]),
+        delta(reasoning="both ", content="at once "),
+        delta("stop", tool_calls=[call]),
+        DONE,
+    ]
+    for step in (1, 7, 10_000):
+        assert text_of(*events, step=step) == 'Hm. "Grüße"\n\\ok both at once {"a": 1}'
+
+
+def test_a_character_that_two_events_share_is_whole_in_the_text() -> None:
+    halves = [b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00")]
+    assert text_of(*halves, delta("stop")) == "\U0001f600"
+
+
+def test_half_a_character_is_no_reason_to_fail() -> None:
+    half = b'data: {"choices":[{"delta":{"content":"a\\ud83d"},"finish_reason":"stop"}]}\n\n'
+    assert text_of(half).startswith("a")
+    broken = b'data: {"choices":[{"delta":{"content":"a\xff"},"finish_reason":"stop"}]}\n\n'
+    assert text_of(broken) == "a\ufffd"
+
+
+def test_text_is_kept_only_where_it_is_wanted() -> None:
+    assert record_of(told("a", None, "stop")).text == ""

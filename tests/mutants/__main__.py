@@ -1,0 +1,56 @@
+"""`python -m tests.mutants [NAME...]`: tell each lie in a copy of the source; every one must be noticed, by name.
+
+Prints a table of what noticed what, and how soon; ends with 1 if a lie went unnoticed, or if what should notice it
+is red without it, which would prove nothing.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutants.copy import Copy
+from tests.mutants.lies import LIES
+from tests.mutants.mutant import Mutant
+
+ATTEMPTS = 3  # what judges times may be disturbed by others on the machine, with and without the lie
+
+
+def main() -> int:
+    """Run the suite."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("name", nargs="*", help="lies, by a part of their names; all by default")
+    wanted = parser.parse_args().name
+    lies = [lie for lie in LIES if not wanted or any(part in lie.name for part in wanted)]
+    unnoticed = 0
+    print(f"| {'lie':<42} | {'noticed':<8} | {'after':>6} | by |\n|---|---|---:|---|")
+    with tempfile.TemporaryDirectory(prefix="loadgen-mutants-") as folder:
+        copy = Copy(Path(folder))
+        for lie in lies:
+            word, seconds = judge(copy, lie)
+            unnoticed += word != "yes"
+            print(f"| {lie.name:<42} | {word:<8} | {seconds:>4.0f} s | {lie.caught_by} |", flush=True)
+    return 1 if unnoticed else 0
+
+
+def judge(copy: Copy, lie: Mutant) -> tuple[str, float]:
+    """Whether it is noticed, and after how many seconds."""
+    if all(copy.is_red(lie.caught_by) for _ in range(ATTEMPTS)):
+        return "RED ANYWAY", 0.0
+    copy.edit(lie.edits)
+    try:
+        started = time.monotonic()
+        noticed = all(copy.is_red(lie.caught_by) for _ in range(ATTEMPTS if is_timed(lie) else 1))
+        return "yes" if noticed else "NO", time.monotonic() - started
+    finally:
+        copy.revert(lie.edits)
+
+
+def is_timed(lie: Mutant) -> bool:
+    """Whether what notices it looks at real time, so that it must notice it every time to be more than chance."""
+    return not str(lie.caught_by).startswith("test `tests/unit")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
