@@ -52,12 +52,17 @@ def stalled(server: Server, from_ns: int, until_ns: int) -> Server:
     def after(at_ns: int) -> int:
         return until_ns if from_ns <= at_ns < until_ns else at_ns
 
-    def serve(index: int, body: bytes, arrived_ns: int) -> Reply:
-        reply = server(index, body, after(arrived_ns))
-        closes_ns = None if reply.closes_ns is None else after(reply.closes_ns)
-        return Reply([(after(at_ns), data) for at_ns, data in reply.parts], closes_ns, reply.error)
+    return lambda index, body, arrived_ns: _moved(server(index, body, after(arrived_ns)), after)
 
-    return serve
+
+def distant(server: Server, delay_ns: int) -> Server:
+    """`server`, whose replies take `delay_ns` on their way to the client."""
+    return lambda index, body, arrived_ns: _moved(server(index, body, arrived_ns), lambda at_ns: at_ns + delay_ns)
+
+
+def _moved(reply: Reply, to: Callable[[int], int]) -> Reply:
+    closes_ns = None if reply.closes_ns is None else to(reply.closes_ns)
+    return Reply([(to(at_ns), data) for at_ns, data in reply.parts], closes_ns, reply.error)
 
 
 @functools.cache
