@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from loadgen import requests
+from loadgen import requests, slo
 from loadgen.checks import accounting, sending
 from loadgen.clock import Clock
 from loadgen.load import Load
@@ -63,7 +63,13 @@ def carried_out(
     settings = settings or RunSettings(request_rate=1.0)
     index, due_ns = schedule.stripe(*stripe)
     records: list[Record] = []
-    recorder = Recorder(START_NS, len(index), detailed=True, on_record=records.append)
+    recorder = Recorder(
+        START_NS,
+        len(index),
+        limits=slo.parse_goodput(settings.goodput),
+        detailed=settings.save_detailed,
+        on_record=records.append,
+    )
 
     async def main() -> None:
         clock = virtual.clock()
