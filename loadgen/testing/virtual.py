@@ -92,21 +92,28 @@ class Alarm:
 
     Attributes:
         at_ns: When it will ring; None while it is not set.
+        closed: Whether it has been closed.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, Loop), "a virtual alarm needs a virtual loop"
         self._loop, self._callback = loop, callback
         self._timer: asyncio.TimerHandle | None = None
         self.at_ns: int | None = None
+        self.closed = False
 
     def set(self, due_ns: int) -> None:
         """Ring once at `due_ns` instead of any time set before; if it is past, at the loop's next turn."""
-        self.close()
+        assert not self.closed, "the kernel's would be gone"
+        self._put_off()
         self._timer, self.at_ns = self._loop.call_at_ns(due_ns, self._ring), due_ns
 
     def close(self) -> None:
-        """Do not ring."""
+        """Never ring again; closing twice does no harm."""
+        self._put_off()
+        self.closed = True
+
+    def _put_off(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = self.at_ns = None
