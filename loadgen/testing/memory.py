@@ -69,13 +69,13 @@ class Memory:
         self.bell = Bell()
         self.clock = clock
         self._server = server
-        self._streams: set[_Stream] = set()
+        self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now; sending takes no time."""
         record.sent, record.reused = self.clock.now_ns(), True
         stream = _Stream(self, record, self._server(record.index, body, record.sent))
-        self._streams.add(stream)
+        self._streams[stream] = None
         stream.wait()
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
@@ -87,7 +87,7 @@ class Memory:
     def ended(self, stream: "_Stream") -> None:
         """A response has come to its end: hand the record on."""
         stream.alarm.close()
-        self._streams.discard(stream)
+        self._streams.pop(stream, None)
         self.on_end(stream.record)
 
 
