@@ -215,8 +215,6 @@ class Loop(asyncio.AbstractEventLoop):
 
     def _next_ns(self) -> int:
         """When the next timer is due."""
-        while self._timers and self._timers[0][2].cancelled():
-            heapq.heappop(self._timers)
         if not self._timers:
             frames = [frame for task in asyncio.all_tasks(self) for frame in task.get_stack(limit=1)]
             places = sorted(f"{f.f_code.co_qualname} ({f.f_code.co_filename}:{f.f_lineno})" for f in frames)
@@ -277,7 +275,7 @@ class Loop(asyncio.AbstractEventLoop):
         """There are no threads."""
 
     def _timer_handle_cancelled(self, timer: asyncio.TimerHandle) -> None:
-        """It is left out when its time comes."""
+        """It is passed over when its time comes."""
 
 
 def _running() -> Loop:

@@ -216,6 +216,14 @@ async def test_in_a_closed_loop_a_request_is_due_when_a_slot_is_free_for_it():
 
 
 @timed
+async def test_in_a_closed_loop_a_request_is_not_due_while_the_one_before_it_is_being_sent():
+    world = World(serves=10 * MS, costs=100_000)
+    world.pace([0, 0, 0], cap=3, closed_loop=True)
+    await world.run()
+    assert [due for _, due, _, _ in world.sends] == [0, 100_000, 200_000]
+
+
+@timed
 async def test_the_end_of_a_closed_loop_cuts_off_what_was_never_due():
     world = World(serves=10 * MS)
     world.pace([0.0] * 100, cap=2, closed_loop=True, until_ms=25)
