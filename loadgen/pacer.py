@@ -82,9 +82,10 @@ class Pacer:
     def _wake(self) -> None:
         if self._stopped:
             return
-        turn_ends = self._now_ns() + TURN_NS
+        now_ns = self._now_ns
+        turn_ends = now_ns() + TURN_NS
         while self._next < len(self._due):
-            at_ns = self._now_ns()
+            at_ns = now_ns()
             due = self._due[self._next]
             if due > at_ns or at_ns > turn_ends:
                 self._wake_at(due)
