@@ -1,6 +1,7 @@
 """The clock: CLOCK_MONOTONIC in nanoseconds, and an alarm on it for event loops.
 
-`clock.pxd` beside this file gives compiled modules the same `now_ns`, inlined.
+What runs on the clock is given a `Clock`: `KERNEL`, or in a test one whose time is virtual. `clock.pxd` beside this
+file gives compiled modules the same `now_ns`, inlined.
 """
 
 import asyncio
@@ -8,6 +9,8 @@ import ctypes
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 NS_PER_S = 1_000_000_000
 # From <linux/time.h> and <sys/timerfd.h>; the numbers are part of the kernel's interface.
@@ -15,6 +18,29 @@ _CLOCK_MONOTONIC, _TFD_TIMER_ABSTIME = 1, 1
 _TFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 
 now_ns = time.monotonic_ns
+
+
+class AnyAlarm(Protocol):
+    """Something that calls back at a time set before."""
+
+    def set(self, due_ns: int) -> None:
+        """Ring once at or after `due_ns` instead of any time set before; if it is past, at the loop's next turn."""
+
+    def close(self) -> None:
+        """Never ring again; closing twice does no harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the time is, and how to be called at one.
+
+    Attributes:
+        now_ns: The time, ns; CLOCK_MONOTONIC on the kernel's clock.
+        alarm: Makes an alarm that calls back in a loop.
+    """
+
+    now_ns: Callable[[], int]
+    alarm: Callable[[asyncio.AbstractEventLoop, Callable[[], object]], AnyAlarm]
 
 
 class _TimeSpec(ctypes.Structure):
@@ -105,6 +131,7 @@ class LoopAlarm:
 
 
 Alarm = TimerfdAlarm if hasattr(_libc, "timerfd_create") else LoopAlarm
+KERNEL = Clock(now_ns, Alarm)
 
 
 def _os_error(call: str) -> OSError:

@@ -2,21 +2,38 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import ParamSpec, Protocol
 
 from loadgen.beside import beside
-from loadgen.clock import now_ns
+from loadgen.clock import KERNEL, Clock
 from loadgen.outcomes import Outcome
 from loadgen.pacer import Pacer
 from loadgen.recorder import Recorder
 from loadgen.requests import Requests
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Int64s
-from loadgen.transport import Transport
-from loadgen.wire import BY_EVENTS, Record
+from loadgen.wire import BY_EVENTS, Bell, Record
 
 HEARTBEAT_S = 0.02
 P = ParamSpec("P")
+
+
+class Sender(Protocol):
+    """What brings requests to a server: a `Transport`, or a network in memory.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        bell: Rung between reads, for whoever has to send on time.
+    """
+
+    on_end: Callable[[Record], None]
+    bell: Bell
+
+    def send(self, record: Record, body: bytes) -> None:
+        """Send one request now, or as soon as there is a connection."""
+
+    def abandon(self, outcome: Outcome, detail: str) -> None:
+        """End everything in flight with `outcome`."""
 
 
 class Load:
@@ -29,6 +46,7 @@ class Load:
         recorder: What counts; its start is that of the clock.
         due: When, ns from the start, sorted.
         index: The number of each of those requests.
+        clock: By which requests are due, the transport's too.
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers of which the server counts none; it takes its time, and
             may be unable to (None).
@@ -41,16 +59,17 @@ class Load:
     def __init__(
         self,
         settings: RunSettings,
-        transport: Transport,
+        transport: Sender,
         requests: Requests,
         recorder: Recorder,
         due: Int64s,
         index: Int64s,
+        clock: Clock = KERNEL,
         *,
         on_record: Callable[[Record], None] | None = None,
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
     ) -> None:
-        self._transport, self._requests, self._recorder = transport, requests, recorder
+        self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         transport.on_end = self._guarded(self._ended)
         closed_loop = is_closed_loop(settings)
         self.bounded_by_time = closed_loop and settings.duration is not None
@@ -63,6 +82,7 @@ class Load:
             cap=settings.max_concurrency,
             closed_loop=closed_loop,
             until_ns=until_ns if self.bounded_by_time else None,
+            clock=clock,
         )
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
@@ -155,6 +175,6 @@ class Load:
         """Measure how late the loop is to a regular appointment: what any stream may have to wait."""
         stalls = self._recorder.histograms["loop_stall"]
         while True:
-            wanted = now_ns() + int(HEARTBEAT_S * 1e9)
+            wanted = self._clock.now_ns() + int(HEARTBEAT_S * 1e9)
             await asyncio.sleep(HEARTBEAT_S)
-            stalls.record(max(0, now_ns() - wanted))
+            stalls.record(max(0, self._clock.now_ns() - wanted))

@@ -11,6 +11,7 @@ import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
+from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
 from loadgen.provenance import provenance
 from loadgen.recorder import Recorder
@@ -154,6 +155,12 @@ def due_at(*ms: float, duration: float | None = None) -> Schedule:
     return Schedule(due_ns, round((max(ms) if duration is None else duration) * MS))
 
 
+def heading(settings: RunSettings, schedule: Schedule, engine: dict[str, Any] | None = None) -> Heading:
+    """What stands above the numbers of a run."""
+    origin = provenance(settings, settings, schedule, engine or {"name": "tests"}) | {"prompts": PROMPTS}
+    return Heading(settings, "org/tiny", "20250102-030405", False, origin)
+
+
 def result(
     records: Iterable[Record] | Snapshot,
     settings: RunSettings | None = None,
@@ -174,7 +181,7 @@ def result(
         checks,
         model=model,
         date="20250102-030405",
-        provenance=provenance(settings, settings, schedule, engine or {"name": "tests"}) | {"prompts": PROMPTS},
+        provenance=heading(settings, schedule, engine).provenance,
         client=CLIENT,
         simulated=simulated,
     )

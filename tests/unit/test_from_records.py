@@ -4,24 +4,20 @@ import pytest
 
 from loadgen.checks import Verdict
 from loadgen.errors import BadInput
-from loadgen.heading import Heading
 from loadgen.measurement import Measured
 from loadgen.outcomes import Outcome
-from loadgen.provenance import provenance
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.runner import conclude, from_records
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, seed_of
-from tests.unit.making import CLIENT, MS, PROMPTS, START, failed, steady, unsent
+from tests.unit.making import CLIENT, MS, START, failed, heading, steady, unsent
 
 SETTINGS = RunSettings(
     request_rate=100.0, num_prompts=40, slo="ttft_p99<1s", goodput=("ttft:25",), header=("X-Key=hunter2",)
 ).checked()
 SCHEDULE = Schedule.from_settings(SETTINGS, seed_of(SETTINGS, "arrivals"))
-HEADING = Heading(
-    SETTINGS, "m", "20250102-030405", False, provenance(SETTINGS, SETTINGS, SCHEDULE, {}) | {"prompts": PROMPTS}
-)
+HEADING = heading(SETTINGS, SCHEDULE)
 
 
 def due_ms(index):

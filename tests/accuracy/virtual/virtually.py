@@ -1,0 +1,89 @@
+"""Carries out whole runs in virtual time, against servers in memory: pacer, wire, recorder, checks and report are real.
+
+Times that tests state are ns after the start of the run's clock.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from loadgen import requests
+from loadgen.clock import Clock
+from loadgen.load import Load
+from loadgen.measurement import Measured
+from loadgen.prompts import Prompt
+from loadgen.recorder import Recorder
+from loadgen.runner import conclude
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+from loadgen.snapshot import Snapshot
+from loadgen.testing import virtual
+from loadgen.testing.memory import Memory, Server
+from loadgen.wire import Record
+from tests.unit import making
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+START_NS = virtual.EPOCH_NS + S
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run left."""
+
+    settings: RunSettings
+    schedule: Schedule
+    snapshot: Snapshot
+    records: list[Record]  # in the order of the schedule
+
+    @cached_property
+    def result(self) -> dict[str, Any]:
+        """The result as it would be saved."""
+        heading = making.heading(self.settings, self.schedule)
+        return conclude(heading, self.schedule, Measured(self.snapshot, self.schedule.sha256, making.CLIENT)).data
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """loadgen's own part of the result."""
+        own: dict[str, Any] = self.result["loadgen"]
+        return own
+
+
+def carried_out(
+    server: Server,
+    schedule: Schedule,
+    settings: RunSettings | None = None,
+    *,
+    stripe: tuple[int, int] = (0, 1),
+    lateness_ns: Iterator[int] | None = None,
+) -> Run:
+    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm rings late by the i-th lateness."""
+    settings = settings or RunSettings(request_rate=1.0)
+    index, due_ns = schedule.stripe(*stripe)
+    records: list[Record] = []
+    recorder = Recorder.from_settings(settings, START_NS, len(index))
+
+    async def main() -> None:
+        clock = virtual.clock()
+        pacing = clock if lateness_ns is None else _late(clock, lateness_ns)
+        with tempfile.TemporaryDirectory() as folder:
+            requests.write(Path(folder), [Prompt("Hello?", 2, 1, "test/0")], lambda prompt: b"{}", dict, 1)
+            with requests.Requests(Path(folder)) as bodies:
+                network = Memory(server, clock)
+                await Load(settings, network, bodies, recorder, due_ns, index, pacing, on_record=records.append).run()
+
+    virtual.run(main())
+    return Run(settings, schedule, recorder.snapshot(), sorted(records, key=lambda record: record.index))
+
+
+def _late(clock: Clock, lateness_ns: Iterator[int]) -> Clock:
+    def alarm(loop: Any, callback: Callable[[], object]) -> Any:
+        def ring() -> None:
+            virtual.spend(next(lateness_ns))
+            callback()
+
+        return clock.alarm(loop, ring)
+
+    return replace(clock, alarm=alarm)
