@@ -1,0 +1,97 @@
+"""A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what has ended."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.clock import now_ns
+from loadgen.outcomes import Outcome
+from loadgen.wire import NEVER, Bell, Connection, Record
+from tests.wire.bytes_of import answer, streamed
+
+
+class Owner:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def ended(self, connection: Connection) -> None:
+        self.told.append(("ended", connection.record.outcome))
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        self.told.append(("dropped", error))
+
+    def reader(self, connection: Connection) -> None:
+        self.told.append("reader")
+
+
+class Wire:
+    """A transport that only remembers."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+
+def connected(bell: Bell | None = None) -> tuple[Connection, Owner, Wire]:
+    owner, wire = Owner(), Wire()
+    return Connection(owner, None, wire, bell or Bell()), owner, wire
+
+
+def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
+    connection, _, _ = connected()
+    record = Record(due=now_ns())
+    connection.send(b"request", record)
+    before_ns = now_ns()
+    connection.data_received(streamed(answer("a", "b")))
+    after_ns = now_ns()
+    assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
+
+
+def test_a_request_is_stamped_before_it_is_written() -> None:
+    connection, _, wire = connected()
+    record = Record()
+    before_ns = now_ns()
+    connection.send(b"request", record)
+    assert before_ns <= record.sent <= now_ns()
+    assert wire.written == [b"request"]
+
+
+def test_the_owner_is_told_once_that_a_response_has_ended() -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a")))
+    connection.data_received(b"more")
+    assert owner.told == [("ended", Outcome.OK)]
+    assert not connection.keep_alive  # nobody asked for more
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
+def test_a_connection_that_is_lost_ends_its_response_and_is_dropped(error: Exception | None) -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a"))[:200])
+    connection.connection_lost(error)
+    assert owner.told == [("dropped", error), ("ended", Outcome.TRUNCATED)]
+
+
+def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
+    connection, owner, _ = connected()
+    connection.connection_lost(None)
+    assert owner.told == [("dropped", None)]
+
+
+def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
+    bell, rung = Bell(), []
+    bell.ring = lambda: rung.append(now_ns())
+    connection, _, _ = connected(bell)
+    connection.send(b"request", Record())
+    bell.at_ns = NEVER
+    connection.data_received(b"HTTP/1.1 200 OK\r\n")
+    assert not rung
+    bell.at_ns = now_ns()
+    connection.data_received(b"Content-Length: 5\r\n")
+    assert len(rung) == 1
