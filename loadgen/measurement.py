@@ -13,6 +13,7 @@ import numpy as np
 
 from loadgen import garbage, machine, requests
 from loadgen.beside import beside
+from loadgen.capture import Capture
 from loadgen.clock import now_ns
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
@@ -76,7 +77,7 @@ class Measured:
         schedule_sha256: Of the schedule it carried out.
         client: What the measuring cost and met, as JSON: wall_s, cpu_s (the process), busy_share (its loop's thread),
             peak_memory_bytes, engine_cpu_s, engine_runs (whether the engine started for the run still does),
-            connections_reused, disturbance, records_error.
+            connections_reused, disturbance, records_error, capture (what it kept, or None).
     """
 
     snapshot: Snapshot
@@ -127,13 +128,20 @@ class Measurement:
             wanted = warm_count(settings, schedule.count)
             await self._transport.warm(wanted)  # while the requests are being prepared
             await self._prepared
-            with Requests(self.job.folder) as asked, self._writer() as writer:
+            with (
+                Requests(self.job.folder) as asked,
+                self._writer() as writer,
+                Capture.optional(settings.capture, self.job.target) as capture,
+            ):
                 self._phase = "warming up"
                 rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
                 await rehearsal.check_ready(settings.ready_check_timeout_sec)
                 await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
                 warm = await self._transport.warm(wanted)  # again: a server may have closed what lay idle
-                client = await self._on_the_clock(schedule, asked, writer, warm)
+                client = await self._on_the_clock(schedule, asked, writer, capture, warm)
+                if capture:
+                    await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
+                client["capture"] = capture.about() if capture else None
                 assert self._recorder is not None
                 return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client)
         finally:
@@ -180,7 +188,12 @@ class Measurement:
         return RecordWriter.optional(self.job.journal, JOURNAL_BYTES)
 
     async def _on_the_clock(
-        self, schedule: Schedule, asked: Requests, writer: RecordWriter | None, warm: int
+        self,
+        schedule: Schedule,
+        asked: Requests,
+        writer: RecordWriter | None,
+        capture: Capture | None,
+        warm: int,
     ) -> dict[str, Any]:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
         settings, pid = self.job.settings, self.job.engine_pid
@@ -191,6 +204,9 @@ class Measurement:
             if writer:
                 heading = self.job.heading.with_prompts(requests.about(self.job.folder))
                 writer.begin(heading, start_ns, schedule.count, asked.sources() if settings.records else [])
+            if capture:
+                capture.start_ns = start_ns
+                self._transport.tap(capture)
             self._load = load = Load(
                 settings,
                 self._transport,

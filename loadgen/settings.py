@@ -149,6 +149,9 @@ class RunSettings:
     metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
     records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE")
     hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE")
+    capture: str | None = option(
+        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
+    )
     json: bool = option(False, OUTPUT, "the result as one JSON object on stdout, all else on stderr")
     quiet: bool = option(False, OUTPUT, "no progress")
     disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")

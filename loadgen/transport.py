@@ -12,12 +12,16 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.target import Target
 from loadgen.wire import Bell, Connection, Record
+
+if TYPE_CHECKING:
+    from loadgen.wire import Tap
 
 REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
 # Some servers (llama.cpp) promise keep-alive and close all the same, most often within half a millisecond of the
@@ -80,6 +84,7 @@ class Transport:
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
+        self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
         self._sweeper: asyncio.TimerHandle | None = None
         self._session: Any = None
@@ -120,6 +125,12 @@ class Transport:
             if any(isinstance(c, BaseException) for c in opened):
                 break  # the requests themselves will tell why
         return len(self._idle)
+
+    def tap(self, tap: "Tap") -> None:
+        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        self._tap = tap
+        for connection in self._idle:
+            connection.tap = tap
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
@@ -180,7 +191,8 @@ class Transport:
         """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
         connection.record.by_reader = True
         handler = connection.handle.protocol
-        connection.transport.set_protocol(handler)
+        tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
+        connection.transport.set_protocol(tapped)
         handler.set_response_params(read_until_eof=True, auto_decompress=True)
         handler.data_received(connection.raw())
         task = asyncio.get_running_loop().create_task(self._read(connection, handler))
@@ -203,6 +215,7 @@ class Transport:
         handle = await self._connector.connect(self._template, [], self._connect_timeout)
         connection = Connection(self, handle, handle.transport, self.bell)
         connection.transport.set_protocol(connection)
+        connection.tap = self._tap
         self.opened += 1
         return connection
 

@@ -57,7 +57,7 @@ cdef class Bell:
 
 
 cdef class Connection(Response):
-    cdef public object transport, owner, handle
+    cdef public object transport, owner, handle, tap
     cdef Bell bell
     cdef public int64_t idle_since
     cdef public bint lost

@@ -83,6 +83,11 @@ class Owner(Protocol):
     def dropped(self, connection: Connection, error: Exception | None) -> None: ...
     def reader(self, connection: Connection) -> None: ...
 
+class Tap(Protocol):
+    def sent(self, record: Record) -> None: ...
+    def read(self, record: Record, at_ns: int, data: bytes) -> None: ...
+    def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
+
 class Bell:
     at_ns: int
     ring: Callable[[], object] | None
@@ -92,6 +97,7 @@ class Connection(Response):
     transport: Any
     owner: Owner
     handle: Any
+    tap: Tap | None
     idle_since: int
     lost: bool
     def __init__(self, owner: Owner, handle: Any, transport: Any, bell: Bell) -> None: ...

@@ -501,6 +501,7 @@ cdef class Connection(Response):
 
     The owner has `ended(connection)`, called once per response, `reader(connection)`, called when a response wants
     aiohttp's reader, and `dropped(connection, error)`, called when the peer or the network has ended the connection.
+    tap: None, or who is told of what is sent and of all that comes, before it is read.
     """
 
     def __init__(self, owner, handle, transport, Bell bell not None):
@@ -512,10 +513,14 @@ cdef class Connection(Response):
         self.begin(record)
         record.sent = now_ns()
         self.transport.write(request)
+        if self.tap is not None:
+            self.tap.sent(record)
 
     def data_received(self, bytes data not None):
         cdef int64_t at_ns = now_ns()
         cdef bint was_complete = self.complete
+        if self.tap is not None:
+            self.tap.read(self.record, at_ns, data)
         self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
         if self.wants_reader and self.phase == READER:
             self.owner.reader(self)
@@ -531,11 +536,14 @@ cdef class Connection(Response):
         return False
 
     def connection_lost(self, exc):
+        cdef int64_t at_ns = now_ns()
         cdef bint was_open = self.phase != IDLE and not self.complete
         self.lost = True
         self.keep_alive = False
         if was_open:
-            self.eof(now_ns(), None if exc is None else str(exc) or type(exc).__name__)
+            if self.tap is not None:
+                self.tap.lost(self.record, at_ns, exc)
+            self.eof(at_ns, None if exc is None else str(exc) or type(exc).__name__)
         self.owner.dropped(self, exc)
         if was_open:
             self.owner.ended(self)

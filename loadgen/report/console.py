@@ -162,6 +162,15 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         yield f"{own['repeated_prompts']} requests repeated an earlier prompt: a prefix cache makes them cheaper."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
+    if client.get("capture"):
+        yield from _capture(client["capture"])
+
+
+def _capture(capture: dict[str, Any]) -> Iterator[str]:
+    left_out = f", {capture['left_out']} left out for want of room" if capture["left_out"] else ""
+    yield f"Captured {capture['responses']} responses{left_out}"
+    if capture["error"]:
+        yield f"The capture is not complete: {capture['error']}"
 
 
 def _one_line(text: str) -> str:

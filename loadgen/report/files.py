@@ -39,6 +39,8 @@ def save(settings: RunSettings, result: Any) -> list[str]:
         saved.append(settings.hlog)
     if settings.records:
         saved.append(settings.records)
+    if settings.capture:
+        saved.append(settings.capture)
     return saved
 
 
@@ -99,7 +101,7 @@ def check_writable(settings: RunSettings) -> None:
         BadInput: Naming the flag.
     """
     saves = settings.save_result or settings.append_result or settings.save_detailed
-    for name in ("result_dir", "records", "hlog"):
+    for name in ("result_dir", "records", "hlog", "capture"):
         given = getattr(settings, name) or ("." if name == "result_dir" and saves else None)
         if given is None:
             continue

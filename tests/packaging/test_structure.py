@@ -26,8 +26,8 @@ LAYERS = [
         "outcomes",
         "prompts",
     }
-    | {"hlog", "schedule", "settings", "slo", "snapshot", "wire"},
-    {"http", "pacer", "records", "requests", "target", "throughput"},
+    | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
+    {"capture", "http", "pacer", "records", "requests", "target", "throughput"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
@@ -42,6 +42,7 @@ HOMES = {
     "aiohttp": {"http", "transport", "worker"},
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.tokenizer"},
+    "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
     "rich": {"cli.progress"},
     "tokenizers": {"datasets.tokenizer"},

@@ -1,0 +1,211 @@
+"""Capture: keeps the responses of a run as the sockets gave them, with their times, to be played again.
+
+While the clock runs, reads are only kept, as they are and within a bound; they are
+blanked, encoded, compressed and written once it has ended. Only whole responses are kept: one for which there is no
+room is left out, and so is every one that begins after it.
+"""
+
+import asyncio
+import contextlib
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from loadgen.clock import now_ns
+from loadgen.errors import BadInput
+from loadgen.outcomes import Outcome
+from loadgen.recording import CapturedResponse, End, first_line, to_line
+from loadgen.target import Target
+from loadgen.wire import Record
+
+if TYPE_CHECKING:
+    from loadgen.wire import Tap
+
+LIMIT_BYTES = 64 << 20
+RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came
+LEAST_SECRET = 8  # characters: a shorter value may be any word of an answer, so it is blanked only as a whole header
+SET_COOKIE = re.compile(rb"^(set-cookie:)([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+# Outcomes that say that the response came to its end; after any other it was loadgen that ended it.
+WHOLE = (Outcome.OK, Outcome.STATUS, Outcome.EMPTY, Outcome.TRUNCATED)
+
+
+@dataclass(slots=True)
+class _Kept:
+    record: Record
+    reads: list[tuple[int, bytes]] = field(default_factory=list)
+    cost: int = 0
+    lost_ns: int = 0
+    error: Exception | None = None
+
+
+class Capture:
+    """Keeps what connections bring, as their tap, and writes it to a file at the end.
+
+    Args:
+        file: Where to; closed by `close()`.
+        target: Its model is named, and the values of its headers are secrets.
+        limit_bytes: Most memory for what is kept.
+
+    Attributes:
+        start_ns: When the run's clock starts; set it before the first request.
+        error: Why the file is not complete, or None.
+    """
+
+    def __init__(self, file: BinaryIO | gzip.GzipFile, target: Target, limit_bytes: int = LIMIT_BYTES) -> None:
+        self._file, self._model = file, target.model
+        self._secrets = secrets(target.headers)
+        self._room = limit_bytes
+        self._full = self._closed = False
+        self._begun = 0
+        self._kept: dict[int, _Kept] = {}
+        self.start_ns = 0
+        self.error: str | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def optional(cls, path: str | None, target: Target) -> Iterator["Capture | None"]:
+        """A capture into `path`, gzipped where the name ends in .gz, written at the end; None where there is no path.
+
+        Raises:
+            BadInput: The file cannot be written.
+        """
+        if path is None:
+            yield None
+            return
+        try:
+            file = gzip.open(path, "wb", 6) if path.endswith(".gz") else open(path, "wb")  # noqa: SIM115 - close() does
+        except OSError as error:
+            raise BadInput("--capture", f"{path}: {error.strerror}", "name a file that can be written") from error
+        capture = cls(file, target)
+        try:
+            yield capture
+        finally:
+            capture.close()
+
+    def sent(self, record: Record) -> None:
+        """A request has been sent."""
+        self._begun += 1
+        if not self._full:
+            self._kept[record.index] = kept = _Kept(record)
+            self._charge(kept, RESPONSE_BYTES)
+
+    def read(self, record: Record, at_ns: int, data: bytes) -> None:
+        """A read has brought `data`; what comes after the response has ended is nobody's."""
+        kept = self._kept.get(record.index)
+        if kept is not None and record.outcome is None and self._charge(kept, READ_BYTES + len(data)):
+            kept.reads.append((at_ns, data))
+
+    def lost(self, record: Record, at_ns: int, error: Exception | None) -> None:
+        """The connection has ended before the response had."""
+        kept = self._kept.get(record.index)
+        if kept is not None and record.outcome is None:
+            kept.lost_ns, kept.error = at_ns, error
+
+    def about(self) -> dict[str, Any]:
+        """What was kept, as JSON: responses, left_out (for want of room), error."""
+        return {"responses": len(self._kept), "left_out": self._begun - len(self._kept), "error": self.error}
+
+    def close(self) -> None:
+        """Write what was kept, and close the file; closing twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True  # first: it may be called again while it is at work in a thread
+        try:
+            with self._file:
+                self._file.write(first_line(self._model))
+                for index in sorted(self._kept):
+                    self._file.write(to_line(self._finished(self._kept[index])))
+        except OSError as error:
+            self.error = error.strerror or str(error)
+
+    def _charge(self, kept: _Kept, cost: int) -> bool:
+        """Take room for one more part of a response; where there is none, the response is left out."""
+        if cost > self._room:
+            self._full = True
+            self._room += kept.cost
+            del self._kept[kept.record.index]
+            return False
+        self._room -= cost
+        kept.cost += cost
+        return True
+
+    def _finished(self, kept: _Kept) -> CapturedResponse:
+        record = kept.record
+        if kept.lost_ns:
+            end = End.EOF if kept.error is None else End.RESET
+        else:
+            end = End.RESPONSE if record.outcome in WHOLE else End.CLIENT
+        ended_ns = kept.lost_ns or record.closed or (kept.reads[-1][0] if kept.reads else record.sent)
+        return CapturedResponse(
+            record.index,
+            record.due - self.start_ns,
+            record.sent - self.start_ns,
+            record.input_tokens,
+            record.output_tokens,
+            tuple((at_ns - record.sent, data) for at_ns, data in blanked(kept.reads, self._secrets)),
+            end,
+            ended_ns - record.sent,
+        )
+
+
+class TappedReader(asyncio.Protocol):
+    """aiohttp's reader of a response, with a tap on what it is given."""
+
+    def __init__(self, reader: Any, record: Record, tap: "Tap") -> None:
+        self._reader, self._record, self._tap = reader, record, tap
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes came."""
+        self._tap.read(self._record, now_ns(), data)
+        self._reader.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """The peer will send no more."""
+        self._reader.eof_received()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        self._tap.lost(self._record, now_ns(), exc)
+        self._reader.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The request has been written long ago."""
+
+    def resume_writing(self) -> None:
+        """The request has been written long ago."""
+
+
+def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
+    """The reads with what is secret overwritten by as many asterisks, also where reads cut it.
+
+    Args:
+        reads: One (ns, bytes) per read of one response.
+        patterns: What is secret: the second group of each.
+    """
+    reads = list(reads)
+    data = b"".join(part for _, part in reads)
+    for pattern in patterns:
+        data = pattern.sub(lambda found: found[1] + b"*" * len(found[2]), data)
+    begin = 0
+    for at_ns, part in reads:
+        yield at_ns, data[begin : begin + len(part)]
+        begin += len(part)
+
+
+def secrets(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
+    """Patterns of what no file may show of responses to requests with these headers.
+
+    Cookies, the headers' values, and the credential in one that begins with its scheme ("Bearer ...").
+    """
+    words = {word for value in headers.values() for word in (value, value.partition(" ")[2].strip()) if word}
+    patterns = [SET_COOKIE]
+    for word in sorted(words, key=len, reverse=True):
+        exactly = re.escape(word.encode("latin-1"))
+        if len(word) >= LEAST_SECRET:
+            patterns.append(re.compile(rb"()(%b)" % exactly))
+        else:
+            patterns.append(re.compile(rb"^([^:\r\n]+:[ \t]*)(%b)(?=[ \t]*\r?$)" % exactly, re.MULTILINE))
+    return patterns
