@@ -1,42 +1,55 @@
-"""Streams recorded from real servers read as what they are, cut anywhere, with any line ends."""
+"""Responses captured from real servers read as what they are, cut anywhere, with any line ends."""
 
-from pathlib import Path
+import json
+from typing import Any
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from tests.wire.bytes_of import HEAD, chunked, read, slices
+from loadgen import deltas
+from tests.wire.bytes_of import slices
+from tests.wire.captures import FACTS, FOLDER, Golden, goldens, parsed, payloads, told
 
-FOLDER = Path(__file__).parent.parent / "data" / "sse"
-# file: outcome, content, reasoning, completion tokens by usage, finish reason, [DONE]
-RECORDED = {
-    "llamacpp_chat": (Outcome.OK, 8, 0, -1, "length", True),
-    "llamacpp_grammar_think": (Outcome.OK, 11, 0, -1, "stop", True),
-    "llamacpp_include_usage": (Outcome.OK, 8, 0, 8, "length", True),
-    "llamacpp_killed_midstream": (Outcome.TRUNCATED, 291, 0, -1, None, False),
-    "tfserve_include_usage": (Outcome.OK, 8, 13, 24, "length", False),
-    "vllm_chat_nothink": (Outcome.OK, 8, 0, -1, "length", True),
-    "vllm_continuous_usage": (Outcome.OK, 0, 2, 3, "length", True),
-    "vllm_dummy_random_content": (Outcome.OK, 12, 0, 12, "length", True),
-    "vllm_dummy_random_reasoning": (Outcome.OK, 0, 12, 12, "length", True),
-    "vllm_killed_midstream": (Outcome.TRUNCATED, 0, 436, -1, None, False),
-    "vllm_reasoning_include_usage": (Outcome.OK, 28, 13, 44, "stop", True),
-    "xpydsim_include_usage": (Outcome.OK, 5, 0, 5, "length", True),
-}
+GOLDENS = goldens()
+LONG = 16 * 1024  # bytes: of a longer response a thousand places to cut it have to do
+every = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
 
 
-@pytest.mark.parametrize("name", RECORDED)
-@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"], ids=["LF", "CR", "CRLF"])
-def test_a_recorded_stream_has_its_outcome_tokens_and_usage(name: str, end: bytes) -> None:
-    body = (FOLDER / f"{name}.sse").read_bytes().replace(b"\n", end)
-    wire = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(body, 997)
-    if name.endswith("killed_midstream"):
-        wire = wire.removesuffix(b"0\r\n\r\n")
+@every
+def test_a_captured_response_says_what_the_facts_beside_it_say(golden: Golden) -> None:
+    found = told(golden, (data for _, data in golden.response.reads))
+    facts = json.dumps(found | {"events": len(payloads(golden))})
+    assert found == golden.said, f"if the server did say this, write it to {golden.file}{FACTS}: {facts}"
+
+
+@every
+def test_it_says_the_same_cut_in_two_anywhere(golden: Golden) -> None:
+    wire = golden.wire
+    for cut in range(1, len(wire), 1 if len(wire) < LONG else len(wire) // 1000):
+        assert told(golden, (wire[:cut], wire[cut:])) == golden.said, cut
+
+
+@every
+@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"], ids=["LF", "CR", "CRLF"])
+def test_it_says_the_same_with_other_line_ends_and_other_chunks(golden: Golden, line_end: bytes) -> None:
+    wire = golden.with_line_ends(line_end)
     for step in (1, 11, 4096, len(wire)):
-        _, record = read(slices(wire, step), closed=True)
-        seen = (record.outcome, record.content_events, record.reasoning_events, record.completion_tokens)
-        assert (*seen, record.finish_reason, record.done_seen) == RECORDED[name], step
+        assert told(golden, slices(wire, step)) == golden.said, step
 
 
-def test_every_recorded_stream_is_listed() -> None:
-    assert {path.stem for path in FOLDER.glob("*.sse")} == RECORDED.keys()
+@pytest.mark.parametrize("golden", [g for g in GOLDENS if g.is_stream], ids=lambda golden: golden.name)
+def test_a_json_parser_finds_the_same_in_its_events(golden: Golden) -> None:
+    events = parsed(golden)
+    found: dict[str, Any] = {
+        "events": len(events),
+        "content_events": sum(bool(event.kinds & deltas.CONTENT) for event in events),
+        "reasoning_events": sum(event.kinds == deltas.REASONING for event in events),
+        "other_events": sum(event.kinds == deltas.OTHER for event in events),
+        "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
+        "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
+    }
+    assert found == {name: golden.facts[name] for name in found}
+
+
+def test_every_facts_file_has_its_capture() -> None:
+    captures = {path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl*")}
+    assert {path.name.removesuffix(FACTS) for path in FOLDER.glob(f"*{FACTS}")} == captures
