@@ -1,0 +1,168 @@
+"""Captured through the real transport, and replayed: what comes back is what the server did."""
+
+import asyncio
+import gzip
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from loadgen import recording
+from loadgen.measurement import Measured, Measurement
+from loadgen.recording import CapturedResponse, End
+from loadgen.testing.process import Process
+from tests.faults.servers import GOOD, answering, read_request, serving
+from tests.faults.test_load import carried_out, job, prepared
+from tests.wire.bytes_of import HEAD, answer, chunked, delta, event, streamed, usage
+
+pytest_plugins = ["loadgen.testing.fixtures"]
+PAUSE_S = 0.05
+
+
+async def measured(url: str, folder: Path, count: int, **settings: Any) -> Measured:
+    return await carried_out(Measurement(job(url, folder, count, **settings), prepared()))
+
+
+async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
+    path = str(tmp_path / "c.jsonl")
+    found = (await measured(url, tmp_path, count, capture=path, **settings)).client["capture"]
+    responses = recording.load(path).responses
+    assert found == {"responses": len(responses), "left_out": 0, "error": None}
+    return responses
+
+
+async def reset(writer: asyncio.StreamWriter, first: bytes) -> None:
+    writer.write(first)
+    await writer.drain()
+    raw = writer.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+def whole(response: CapturedResponse) -> bytes:
+    return b"".join(data for _, data in response.reads)
+
+
+async def test_every_response_is_kept_byte_for_byte_and_the_rehearsal_is_not(tmp_path: Path) -> None:
+    async with serving(answering(GOOD)) as url:
+        responses = await captured(url, tmp_path, 5, num_warmups=3, ready_check_timeout_sec=5.0, max_concurrency=1)
+    assert [response.index for response in responses] == [0, 1, 2, 3, 4]
+    assert {whole(response) for response in responses} == {GOOD}
+    assert {(response.end, response.input_tokens, response.output_tokens) for response in responses} == {
+        (End.RESPONSE, 2, 2)
+    }
+    assert all(0 <= response.due_ns <= response.sent_ns for response in responses)
+
+
+async def test_a_body_that_aiohttp_reads_is_kept_as_it_came(tmp_path: Path) -> None:
+    zipped = gzip.compress(answer("Hello", " world"))
+    parts = [HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", chunked(zipped, 20)]
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await read_request(reader):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(PAUSE_S)
+
+    async with serving(script) as url:
+        (response,) = await captured(url, tmp_path)
+    assert whole(response) == b"".join(parts)
+    assert response.end is End.RESPONSE
+
+
+@pytest.mark.parametrize("first", [b"", HEAD + b"\r\n" + delta(content="a")], ids=["before any byte", "in mid-stream"])
+async def test_a_reset_is_kept_as_one(tmp_path: Path, first: bytes) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await reset(writer, first)
+
+    async with serving(script) as url:
+        (response,) = await captured(url, tmp_path)
+    assert (whole(response), response.end) == (first, End.RESET)
+
+
+async def test_silence_until_a_timeout_is_kept_as_silence(tmp_path: Path) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        await reader.read()
+
+    async with serving(script) as url:
+        (response,) = await captured(url, tmp_path, timeout=0.1)
+    assert (response.reads, response.end) == ((), End.CLIENT)
+    assert response.ended_ns > 100_000_000
+
+
+ODD = [
+    GOOD,
+    streamed(delta(reasoning="a") + answer("b", " c") + usage(prompt_tokens=2, completion_tokens=5)),
+    b"HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 4\r\n\r\nbusy",
+    HEAD + b"\r\n" + answer("until", " close", finish="length"),
+    streamed(delta(content="a") + event(error={"message": "out of memory"})),
+    streamed(answer("cut"))[:-40],
+    HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(gzip.compress(answer("x", "y"))),
+    b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    b"SSH-2.0\r\n\r\n",
+    b"",
+]
+
+
+def facts(path: Path) -> list[dict[str, Any]]:
+    """What each request brought, in order, without when."""
+    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    names = ("outcome", "detail", "finish_reason", "status", "prompt_tokens", "completion_tokens", "by_reader")
+    kept = [{name: line[name] for name in names} | {"events": len(line["token_events"])} for line in lines]
+    return [fact for _, fact in sorted(zip((line["index"] for line in lines), kept, strict=True), key=lambda p: p[0])]
+
+
+async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
+    tmp_path: Path, replay: Callable[..., Process]
+) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await read_request(reader)
+        number = int(request.partition(b"X-Request-Id: ")[2].partition(b"\r\n")[0].rpartition(b"-")[2])
+        if number == len(ODD):
+            await reset(writer, GOOD[:120])
+        else:
+            writer.write(ODD[number])
+            await writer.drain()
+
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+    options = {"records": str(tmp_path / "first"), "capture": str(tmp_path / "c.jsonl.gz")}
+    count = len(ODD) + 1
+    async with serving(script) as url:
+        await measured(url, tmp_path / "1", count, request_rate=200.0, **options)
+    server = replay(tmp_path / "c.jsonl.gz")
+    await measured(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second"))
+    first, second = facts(tmp_path / "first"), facts(tmp_path / "second")
+    assert len({fact["outcome"] for fact in first}) == 7
+    assert second == first
+
+
+async def test_the_times_between_events_come_back(tmp_path: Path, replay: Callable[..., Process]) -> None:
+    """One stream of a second: a ratio of what was recorded to what is replayed, on a machine that others use too."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(HEAD + b"\r\n")
+        for part in answer(*"abcdefgh").split(b"\n\n")[:-1]:
+            writer.write(part + b"\n\n")
+            await asyncio.sleep(PAUSE_S)
+
+    async with serving(script) as url:
+        (first,) = await captured(url, tmp_path)
+    server = replay(tmp_path / "c.jsonl", "--speed", "0.5")
+    again = tmp_path / "again"
+    again.mkdir()
+    for _ in range(3):
+        (second,) = await captured(server.url, again)
+        spans = [response.reads[-1][0] - response.reads[0][0] for response in (first, second)]
+        if spans[1] / spans[0] == pytest.approx(2, rel=0.05):
+            break
+    assert whole(second) == whole(first)
+    assert spans[1] / spans[0] == pytest.approx(2, rel=0.05)
