@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["loadgen.testing.fixtures"]
+
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")

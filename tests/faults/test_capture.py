@@ -19,7 +19,6 @@ from tests.faults.servers import GOOD, answering, read_request, serving
 from tests.faults.test_load import carried_out, job, prepared
 from tests.wire.bytes_of import HEAD, answer, chunked, delta, event, streamed, usage
 
-pytest_plugins = ["loadgen.testing.fixtures"]
 PAUSE_S = 0.05
 
 

@@ -1,0 +1,64 @@
+"""Long prompts and long events: the client reads what the server writes, whatever its size."""
+
+import asyncio
+from asyncio import selector_events
+from typing import Any
+
+import pytest
+
+from loadgen.clock import now_ns
+from loadgen.outcomes import Outcome
+from loadgen.wire import Record
+from tests.faults.sending import Sender
+from tests.faults.servers import answering, read_request, serving
+from tests.wire.bytes_of import DONE, delta, streamed
+
+LONG_PROMPT = b" word" * 50_000
+STREAMS, EVENTS = 8, 60
+SIXTY_KB = "x" * 60_000
+
+
+async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """vllm#39963: aiohttp's reader stops reading at 64 KB of unread bytes, and the server has to wait for it.
+
+    Users saw throughput fall from 486 to 44 tok/s and TTFT rise from 1.3 to 134 s at 50k tokens of context, while
+    another client found nothing wrong with the same server.
+    """
+    wire = streamed(b"".join(delta(content=SIXTY_KB) for _ in range(EVENTS)) + delta("length") + DONE, 1 << 20)
+    arrived: list[int] = []
+    paused: list[Any] = []
+    pause = selector_events._SelectorSocketTransport.pause_reading
+
+    def noted(transport: Any) -> None:
+        paused.append(transport.get_extra_info("peername"))
+        pause(transport)
+
+    monkeypatch.setattr(selector_events._SelectorSocketTransport, "pause_reading", noted)
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.append(len(await read_request(reader)))
+        writer.write(wire)
+        await writer.drain()
+
+    async with serving(script) as url, Sender(url) as sender:
+        await sender.transport.warm(STREAMS)
+        for _ in range(STREAMS):
+            record = Record(0, 50_000, EVENTS, now_ns())
+            record.ready = record.due
+            sender.transport.send(record, LONG_PROMPT)
+        records = await sender.ended(STREAMS)
+        server = ("127.0.0.1", int(url.rpartition(":")[2]))
+    assert [(record.outcome, record.events) for record in records] == [(Outcome.OK, EVENTS)] * STREAMS
+    assert min(arrived) > len(LONG_PROMPT)
+    assert server not in paused
+
+
+async def test_an_event_of_a_megabyte_is_an_event() -> None:
+    """sglang#6737: "Chunk too big", raised by aiohttp's reader for a line of more than 128 KB.
+
+    Users saw requests with long contexts fail, and none of the others: the sample was biased towards short ones.
+    """
+    body = delta(content="x" * (1 << 20)) + delta(content="y", reasoning="z" * (1 << 20)) + delta("stop") + DONE
+    async with serving(answering(streamed(body, 1 << 22))) as url, Sender(url) as sender:
+        record = await sender.one()
+    assert (record.outcome, record.events, record.by_reader) == (Outcome.OK, 2, False)
