@@ -48,7 +48,9 @@ async def test_at_a_context_of_50k_tokens_the_client_never_stops_reading(monkeyp
             sender.transport.send(record, LONG_PROMPT)
         records = await sender.ended(STREAMS)
         server = ("127.0.0.1", int(url.rpartition(":")[2]))
-    assert [(record.outcome, record.events) for record in records] == [(Outcome.OK, EVENTS)] * STREAMS
+    assert [(record.outcome, record.events, record.by_reader) for record in records] == [
+        (Outcome.OK, EVENTS, False)
+    ] * STREAMS
     assert min(arrived) > len(LONG_PROMPT)
     assert server not in paused
 
