@@ -11,6 +11,7 @@ import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.clock import now_ns
@@ -75,6 +76,7 @@ class Capture:
             yield None
             return
         try:
+            Path(path).touch(0o600)  # for its owner alone: the answers are in it
             file = gzip.open(path, "wb", 6) if path.endswith(".gz") else open(path, "wb")  # noqa: SIM115 - close() does
         except OSError as error:
             raise BadInput("--capture", f"{path}: {error.strerror}", "name a file that can be written") from error

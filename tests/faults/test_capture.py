@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from loadgen import recording
 from loadgen.measurement import Measured, Measurement
 from loadgen.recording import CapturedResponse, End
 from loadgen.testing.process import Process
+from tests.faults.records import recorded
 from tests.faults.servers import GOOD, answering, read_request, serving
 from tests.faults.test_load import carried_out, job, prepared
 from tests.wire.bytes_of import HEAD, answer, chunked, delta, event, streamed, usage
@@ -112,10 +112,8 @@ ODD = [
 
 def facts(path: Path) -> list[dict[str, Any]]:
     """What each request brought, in order, without when."""
-    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     names = ("outcome", "detail", "finish_reason", "status", "prompt_tokens", "completion_tokens", "by_reader")
-    kept = [{name: line[name] for name in names} | {"events": len(line["token_events"])} for line in lines]
-    return [fact for _, fact in sorted(zip((line["index"] for line in lines), kept, strict=True), key=lambda p: p[0])]
+    return [{name: one[name] for name in names} | {"events": len(one["token_events"])} for one in recorded(path)]
 
 
 async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from loadgen.measurement import Measured, Measurement
+from tests.faults.records import recorded
 from tests.faults.test_load import carried_out, job, prepared
 
 PATIENCE_S = 30  # a client that holds requests back would wait for ever
@@ -16,8 +15,3 @@ async def measured(url: str, folder: Path, count: int, **settings: Any) -> tuple
     path = folder / "records"
     found = await carried_out(Measurement(job(url, folder, count, records=str(path), **settings), prepared()))
     return found, recorded(path)
-
-
-def recorded(path: Path) -> list[dict[str, Any]]:
-    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    return sorted(lines, key=lambda record: record["index"])

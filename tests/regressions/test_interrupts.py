@@ -6,9 +6,9 @@ from pathlib import Path
 from loadgen import recording, report
 from loadgen.measurement import Measurement
 from loadgen.recording import End
+from tests.faults.records import recorded
 from tests.faults.servers import GOOD, read_request, serving
 from tests.faults.test_load import carried_out, job, prepared, until
-from tests.regressions.measuring import recorded
 from tests.unit.making import result
 from tests.wire.bytes_of import HEAD, delta
 

@@ -18,7 +18,7 @@ SERVICE_S = 0.05  # what the server takes; long beside the gaps of a schedule of
 
 
 def in_lumps(size: int, most: list[int]) -> Script:
-    """A server that answers `size` requests at a time, all in one go; `most` gets the most it had at once."""
+    """A server that takes its time with `size` requests and answers them in one go; `most` gets the most it held."""
     inside = [0]
     waiting: list[asyncio.Event] = []
 
@@ -29,6 +29,7 @@ def in_lumps(size: int, most: list[int]) -> Script:
             waiting.append(asyncio.Event())
             mine = waiting[-1]
             if len(waiting) == size:
+                await asyncio.sleep(SERVICE_S)
                 for other in waiting:
                     other.set()
                 waiting.clear()
