@@ -54,7 +54,8 @@ class Measured:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
         client: What the measuring cost and met, as JSON: wall_s, cpu_s (the process), busy_share (its loop's thread),
-            peak_memory_bytes, engine_cpu_s, connections_reused, disturbance, records_error.
+            peak_memory_bytes, engine_cpu_s, connections_reused, stolen_share (of all cores' time), throttled_s,
+            disturbance, records_error.
     """
 
     snapshot: Snapshot
@@ -178,6 +179,8 @@ class Measurement:
             "peak_memory_bytes": machine.peak_memory_bytes(),
             "engine_cpu_s": engine_s if pid else None,
             "connections_reused": self._transport.reuses,
+            "stolen_share": machine.stolen_share(before, after),
+            "throttled_s": after.throttled_s - before.throttled_s,
             "disturbance": machine.disturbance(before, after, engine_s),
             "records_error": writer.error if writer else None,
         }

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, report, requests
-from loadgen.checks import Check, Verdict, accounting, sending
+from loadgen import checks, provenance, report, requests
+from loadgen.checks import Verdict
 from loadgen.child import Child
 from loadgen.errors import LoadgenError
+from loadgen.evidence import Evidence
 from loadgen.measurement import Job, Measured, Progress
 from loadgen.measurer import Measurer, OwnLoop
 from loadgen.preparing import Order, prepare
@@ -129,18 +130,16 @@ def conclude(
     settings: RunSettings, server: Server, schedule: Schedule, measured: Measured, origin: dict[str, Any], date: str
 ) -> Result:
     """Check what was measured, and make the result."""
-    snapshot = measured.snapshot
-    checks: list[Check] = accounting(
-        snapshot, same_schedule=measured.schedule_sha256 == schedule.sha256, engine_same=server.same_process
-    ) + sending(snapshot, schedule, closed_loop=is_closed_loop(settings), disturbance=measured.client["disturbance"])
-    data = report.build(
-        settings,
-        snapshot,
-        checks,
+    evidence = Evidence(
+        settings=settings,
+        schedule=schedule,
+        snapshot=measured.snapshot,
+        client=measured.client,
+        provenance=origin,
         model=server.model,
         date=date,
-        provenance=origin,
-        client=measured.client,
         simulated=server.simulated,
+        same_schedule=measured.schedule_sha256 == schedule.sha256,
+        same_engine=server.same_process,
     )
-    return Result(data, snapshot)
+    return Result(report.build(evidence, checks.examine(evidence)), measured.snapshot)

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from loadgen.report.result import p_word, parse_percentiles
+from loadgen.confidence import least_samples
+from loadgen.report.result import p_word
+from loadgen.settings import parse_percentiles
 
 WIDTH = 50
 HEADERS = {
@@ -64,18 +66,14 @@ def _row(label: str, value: float | None, form: str = ".2f") -> str:
 
 def _own(result: dict[str, Any]) -> Iterator[str]:
     own = result["loadgen"]
-    checks = own["checks"]
-    applied = [check for check in checks if check["ok"] is not None]
-    failed = [check for check in checks if check["ok"] is False]
     yield ""
     if own["simulated"]:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
     if own["partial"]:
         yield f"PARTIAL: {own['partial']}."
-    yield f"Verdict: {own['verdict']} ({len(applied) - len(failed)} of {len(applied)} checks passed)"
-    for check in failed:
-        yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
-        yield f"    -> {check['advice']}"
+    if own["overloaded"]:
+        yield "OVERLOADED: requests came faster than they were answered."
+    yield from _verdict(own)
     yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
     for name, examples in own["examples"].items():
         for example in examples:
@@ -84,24 +82,57 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield from _sums(own)
 
 
+def _verdict(own: dict[str, Any]) -> Iterator[str]:
+    """What was found wrong, the grave first; then what a reader should bear in mind."""
+    applied = [check for check in own["checks"] if check["ok"] is not None]
+    wrong = [check for check in applied if not check["ok"]]
+    notes = [check for check in wrong if not check["counts"]]
+    noted = f", {len(notes)} {'note' if len(notes) == 1 else 'notes'}" if notes else ""
+    yield f"Verdict: {own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+    for check in wrong:
+        if check["counts"]:
+            yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
+            yield f"    -> {check['advice']}"
+    for check in notes:
+        yield f"  note: {check['value']}"
+        yield f"    -> {check['advice']}"
+
+
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
-    clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
     summaries = own["latency_ms"]
     columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
     yield ""
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    marked: list[str] = []
+    for name, title in _rows(own):
+        yield _line(title, summaries[name], columns)
+        marked += _uncertain(name, title, own) if name in own["intervals_ms"] else ()
+    if marked:
+        yield f"* few values for this percentile. At 99 % confidence it is, in ms: {', '.join(marked)}"
+
+
+def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The rows of the table: the name of each distribution, and its title."""
+    clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
     said = _said_otherwise(own)
-    for metric, name in TABLE.items():
+    for metric, title in (TABLE | WAITS).items():
         if metric in said:
             continue
-        if metric in summaries:
-            yield _line(name, summaries[metric], columns)
+        if metric in own["latency_ms"]:
+            yield metric, title
         else:
             for clock in clocks:
-                yield _line(f"{name} from {clock}", summaries[f"{metric}_{clock}"], columns)
-    for metric, name in WAITS.items():
-        if metric not in said:
-            yield _line(name, summaries[metric], columns)
+                yield f"{metric}_{clock}", f"{title} from {clock}"
+
+
+def _uncertain(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
+    """The intervals of a row's marked percentiles; of the two clocks, the chosen one's."""
+    if name.endswith(("_due", "_sent")) and not name.endswith(own["latency_from"]):
+        return
+    for column, (low, high) in own["intervals_ms"][name].items():
+        if _mark(column, own["latency_ms"][name]):
+            lowest, highest = ("" if end is None else f"{end:.1f}" for end in (low, high))
+            yield f"{title} {column} {lowest}..{highest}"
 
 
 def _said_otherwise(own: dict[str, Any]) -> set[str]:
@@ -116,9 +147,22 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     return {name for name, is_so in repeated.items() if is_so}
 
 
-def _line(name: str, summary: dict[str, float | None], columns: list[str]) -> str:
-    cells = ("n/a" if summary[c] is None else f"{summary[c]:.3f}" for c in columns)
-    return f"{name:<18}" + "".join(f"{cell:>10}" for cell in cells)
+def _line(title: str, summary: dict[str, float | None], columns: list[str]) -> str:
+    line, mark = f"{title:<18}", ""
+    for column in columns:
+        value = summary[column]
+        cell = "n/a" if value is None else f"{value:.3f}"
+        line += f"{cell:>{10 - len(mark)}}"  # a mark stands in the space before the next column
+        mark = _mark(column, summary)
+        line += mark
+    return line
+
+
+def _mark(column: str, summary: dict[str, float | None]) -> str:
+    """A star for a percentile of too few values."""
+    if not column.startswith("p") or not summary["count"]:
+        return ""
+    return "*" if summary["count"] < least_samples(float(column[1:])) else ""
 
 
 def _sums(own: dict[str, Any]) -> Iterator[str]:
@@ -157,8 +201,6 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
     )
     if not client["connections_reused"]:
         yield "The server closes its connections soon after each response: none was used twice."
-    if own["repeated_prompts"]:
-        yield f"{own['repeated_prompts']} requests repeated an earlier prompt: a prefix cache makes them cheaper."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
 

@@ -26,7 +26,8 @@ LAYERS = [
         "prompts",
     }
     | {"hlog", "schedule", "settings", "slo", "snapshot", "wire"},
-    {"http", "pacer", "records", "requests", "target", "throughput"},
+    {"confidence", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},

@@ -11,6 +11,7 @@ import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
+from loadgen.evidence import Evidence
 from loadgen.outcomes import Outcome
 from loadgen.provenance import provenance
 from loadgen.recorder import Recorder
@@ -25,12 +26,14 @@ S = 1000 * MS
 START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-PROMPTS = {"sha256": "0" * 64, "requests": 10**9}
+PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
 CLIENT = {
     "wall_s": 1.0,
     "cpu_s": 0.25,
     "busy_share": 0.25,
     "engine_cpu_s": None,
+    "stolen_share": 0.0,
+    "throttled_s": 0.0,
     "disturbance": "",
     "connections_reused": True,
     "records_error": None,
@@ -153,32 +156,50 @@ def due_at(*ms: float, duration: float | None = None) -> Schedule:
     return Schedule(due_ns, round((max(ms) if duration is None else duration) * MS))
 
 
+def evidence(
+    records: Iterable[Record] | Snapshot,
+    settings: RunSettings | None = None,
+    schedule: Schedule | None = None,
+    *,
+    client: dict[str, Any] | None = None,
+    prompts: dict[str, Any] | None = None,
+    engine: dict[str, Any] | None = None,
+    model: str = "org/tiny",
+    simulated: bool = False,
+    same_schedule: bool = True,
+    same_engine: bool | None = None,
+    **options: Any,
+) -> Evidence:
+    """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS."""
+    settings = settings or RunSettings()
+    snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
+    schedule = schedule or Schedule.burst(max(1, snapshot.scheduled))
+    origin = provenance(
+        settings, settings, schedule, PROMPTS | (prompts or {}), engine or {"name": "tests", "version": "1"}
+    )
+    return Evidence(
+        settings=settings,
+        schedule=schedule,
+        snapshot=snapshot,
+        client=CLIENT | (client or {}),
+        provenance=origin,
+        model=model,
+        date="20250102-030405",
+        simulated=simulated,
+        same_schedule=same_schedule,
+        same_engine=same_engine,
+    )
+
+
 def result(
     records: Iterable[Record] | Snapshot,
     settings: RunSettings | None = None,
     *,
     checks: Iterable[Check] = (),
-    model: str = "org/tiny",
-    simulated: bool = False,
-    engine: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """The result of a run that had these records."""
-    settings = settings or RunSettings()
-    snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
-    schedule = Schedule.burst(max(1, snapshot.scheduled))
-    return report.build(
-        settings,
-        snapshot,
-        checks,
-        model=model,
-        date="20250102-030405",
-        provenance=provenance(
-            settings, settings, schedule, {"sha256": "0" * 64, "requests": 10**9}, engine or {"name": "tests"}
-        ),
-        client=CLIENT,
-        simulated=simulated,
-    )
+    """The result of a run that had these records; see `evidence` for the options."""
+    return report.build(evidence(records, settings, **options), list(checks))
 
 
 @dataclass(frozen=True)

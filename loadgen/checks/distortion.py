@@ -1,0 +1,142 @@
+"""Group C: did the client distort what it measured?"""
+
+from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.sending import because, lag_limit_ns
+from loadgen.evidence import Evidence
+from loadgen.snapshot import Snapshot
+
+MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
+# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events. So it
+# is held against the median gap; but a shared virtual machine, otherwise idle, has stalls of 1 ms at p99, and ones of
+# 5 ms are never good.
+STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 2e6, 4e6
+FEWEST_BEATS = 100  # of which the p99 is more than the one worst
+# What takes a hundredth of the time can move a p99.
+MOST_TIME_LOST = 0.01
+# Steal is time of all cores, of which the loop uses one: others may have borne it.
+MOST_STOLEN = 0.02
+MOST_BY_READER = 0.01
+# Events that came together shift the median of the gaps by half of their share.
+MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+_BLOCKED = "something kept the event loop from running: free a core, and let nothing else block in this process"
+_CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
+
+
+def distortion(evidence: Evidence) -> list[Check]:
+    """Check what the measuring side may have added to the numbers."""
+    return [
+        _connections(evidence),
+        _stalls(evidence),
+        _busy(evidence),
+        _throttled(evidence),
+        _stolen(evidence),
+        _garbage(evidence),
+        _by_reader(evidence.snapshot),
+        _clocks(evidence),
+        _reads(evidence),
+        _short_gaps(evidence.snapshot),
+    ]
+
+
+def _connections(evidence: Evidence) -> Check:
+    name, snapshot, limit = "connections at hand", evidence.snapshot, lag_limit_ns(evidence.snapshot)
+    p99 = snapshot.histograms["connect"].percentile(99)
+    if p99 is None:
+        return inapplicable("C", name, "nothing was sent")
+    if not evidence.client["connections_reused"]:
+        return inapplicable("C", name, "the server closes its connections")
+    late = snapshot.counters["late_connections"]
+    value = f"{late} requests waited for a connection, p99 of all {ms(p99)}"
+    advice = "open more connections before the clock starts, with --warm-connections"
+    return Check("C", name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
+
+
+def _stalls(evidence: Evidence) -> Check:
+    name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
+    p99 = stalls.percentile(99)
+    if p99 is None or stalls.count < FEWEST_BEATS:
+        return inapplicable("C", name, "the run is shorter than 2 s")
+    gap = evidence.snapshot.histograms["icl"].percentile(50)
+    limit = max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap if gap is not None else STALL_CEILING_NS))
+    value = f"{ms(p99)} (max {ms(stalls.max)})"
+    return Check("C", name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
+
+
+def _busy(evidence: Evidence) -> Check:
+    busy = evidence.client["busy_share"]
+    advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
+    return Check("C", "loop busy", busy <= MOST_BUSY, f"{busy:.0%} of the time", f"{MOST_BUSY:.0%}", advice)
+
+
+def _throttled(evidence: Evidence) -> Check:
+    advice = "raise or remove the CPU limit of the container the client runs in"
+    return _time_lost("CPU throttled", evidence.client["throttled_s"] / evidence.client["wall_s"], advice)
+
+
+def _stolen(evidence: Evidence) -> Check:
+    advice = "the host gives this virtual machine too little: measure from another, or from one with cores of its own"
+    return _time_lost("CPU stolen", evidence.client["stolen_share"], advice, MOST_STOLEN)
+
+
+def _garbage(evidence: Evidence) -> Check:
+    pauses = evidence.snapshot.histograms["gc_pause"]
+    share = pauses.total / 1e9 / evidence.client["wall_s"]
+    longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
+    advice = "keep fewer objects in this process, or call gc.freeze() before the run"
+    return _time_lost("GC pauses", share, advice, seen=longest)
+
+
+def _time_lost(name: str, share: float, advice: str, most: float = MOST_TIME_LOST, seen: str = "") -> Check:
+    return Check("C", name, share <= most, f"{share:.2%} of the time{seen}", f"{most:.0%}", advice)
+
+
+def _by_reader(snapshot: Snapshot) -> Check:
+    count = snapshot.counters["by_reader"]
+    value = f"{count} of {snapshot.ended} responses read by the slow reader"
+    advice = "the server compresses its streams: turn that off, their stamps are late"
+    limit = MOST_BY_READER * snapshot.ended
+    return Check("C", "read directly", count <= limit, value, f"{MOST_BY_READER:.0%}", advice)
+
+
+def _clocks(evidence: Evidence) -> Check:
+    """Latencies from due and from sent differ by what stands between the two: which of it was it?"""
+    name, histograms = "due and sent agree", evidence.snapshot.histograms
+    due, sent = (histograms[metric].percentile(99) for metric in ("ttft_due", "ttft_sent"))
+    if due is None or sent is None:
+        return inapplicable("C", name, "no request was ok")
+    if evidence.held_back:
+        return inapplicable("C", name, "the cap held requests back")
+    limit = lag_limit_ns(evidence.snapshot)
+    cause = max(_CAUSES, key=lambda wait: histograms[wait].percentile(99) or 0)
+    value = f"p99 TTFT {ms(due - sent)} longer from due than from sent"
+    advice = f"{_CAUSES[cause]} explains it: its p99 is {ms(histograms[cause].percentile(99))}"
+    return Check("C", name, due - sent <= limit, value, ms(limit), advice)
+
+
+def _reads(evidence: Evidence) -> Check:
+    """Events that one read brought came together, or came while the client did not look."""
+    name, counters = "events read one by one", evidence.snapshot.counters
+    events, reads = counters["token_events"], counters["token_reads"]
+    if not reads:
+        return inapplicable("C", name, "no token came")
+    together = 1 - reads / events
+    stalled = _stalls(evidence).ok is False or evidence.client["busy_share"] > MOST_BUSY
+    advice = (
+        because("the client looked late, so gaps between tokens are not the server's: lower the load", evidence)
+        if stalled
+        else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
+    )
+    value = f"{events / reads:.3f} events per read, {together:.1%} came with another"
+    return Check("C", name, together <= MOST_TOGETHER, value, f"{MOST_TOGETHER:.0%}", advice)
+
+
+def _short_gaps(snapshot: Snapshot) -> Check:
+    """Gaps too short for a model between events that were read one by one."""
+    name, counters = "gaps above 50 us", snapshot.counters
+    together = counters["token_events"] - counters["token_reads"]
+    gaps = snapshot.histograms["icl"].count - together
+    if gaps <= 0:
+        return inapplicable("C", name, "no answer came in two reads or more")
+    share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
+    advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
+    return Check("C", name, share <= MOST_TOGETHER, f"{share:.1%} of gaps are shorter", f"{MOST_TOGETHER:.0%}", advice)

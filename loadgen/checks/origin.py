@@ -1,0 +1,38 @@
+"""Group G: does the result say what one needs to make the same run again?"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadgen.checks.check import Check
+from loadgen.evidence import Evidence
+
+# Parts of the provenance, and what of each must be known.
+NEEDED = {
+    "settings": (),
+    "seeds": ("arrivals", "prompts", "order"),
+    "schedule": ("sha256",),
+    "prompts": ("sha256",),
+    "versions": ("loadgen",),
+    "machine": ("system", "cores", "open_files_limit", "local_ports", "clock_source"),
+}
+_ADVICE = "add what you know of it with --metadata NAME=VALUE, so that the run can be made again"
+
+
+def origin(evidence: Evidence) -> list[Check]:
+    """Check that the provenance is complete; the simulator is of loadgen's own version."""
+    missing = list(_missing(evidence.provenance))
+    if not evidence.simulated and not evidence.provenance["engine"].get("version"):
+        missing.append("engine version")
+    value = f"unknown: {', '.join(missing)}" if missing else "complete"
+    return [Check("G", "provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]
+
+
+def _missing(provenance: dict[str, Any]) -> Iterator[str]:
+    for part, names in NEEDED.items():
+        known = provenance.get(part)
+        if known is None:
+            yield part
+            continue
+        for name in names:
+            if known.get(name) in (None, [], ""):
+                yield f"{part} {name}"
