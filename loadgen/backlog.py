@@ -8,7 +8,9 @@ import numpy as np
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Int64s
 
-FEWEST = 200  # requests, of which the first tenth shows how long one takes before any queue has grown
+FEWEST = 200  # requests
+# The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
+FIRST, FIRST_SHARE = 20, 0.02
 LEAST_SOJOURNS = 5  # length of the window
 POINTS = 200
 # A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a straight one rather
@@ -55,10 +57,10 @@ def why_unknown(evidence: Evidence) -> str | None:
 def backlog(evidence: Evidence) -> Backlog | None:
     """Fit the number of requests that are due and not ended; None where the run is too short to say.
 
-    The window begins when the first requests have had time to end and ends with the last due one. That time is the p99
-    sojourn of the first tenth, since under overload those of the whole run grow with it. Where the server keeps up, the
-    number at two moments further apart than a sojourn is independent and has a Poisson variance, from which follows
-    the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
+    The window begins when the first requests have had time to end and ends with the last due one. That time is the
+    p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server keeps
+    up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from which
+    follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
     """
     snapshot = evidence.snapshot
     was_sent = snapshot.sent >= 0
@@ -66,7 +68,7 @@ def backlog(evidence: Evidence) -> Backlog | None:
         return None
     due: Int64s = evidence.schedule.due_ns[snapshot.index[was_sent]]
     ends = snapshot.closed[was_sent]
-    first = np.argsort(due, kind="stable")[: len(due) // 10]
+    first = np.argsort(due, kind="stable")[: max(FIRST, int(len(due) * FIRST_SHARE))]
     sojourns = (ends - due)[first]
     begin, end = float(due.min() + np.percentile(sojourns, 99)), float(due.max())
     sojourn = float(np.mean(sojourns))

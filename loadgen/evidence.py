@@ -41,7 +41,8 @@ class Evidence:
     @property
     def held_back(self) -> bool:
         """Whether a cap, and not the schedule alone, decided when requests were sent."""
-        return is_closed_loop(self.settings) or bool(self.snapshot.histograms["pool_wait"].max)
+        waited = bool(self.snapshot.histograms["pool_wait"].max)
+        return is_closed_loop(self.settings) or (waited and self.settings.max_concurrency is not None)
 
     @property
     def percentiles(self) -> list[float]:

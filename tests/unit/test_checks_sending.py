@@ -182,7 +182,9 @@ def test_a_cap_is_an_excuse_only_where_it_held_something_back():
     late = [answered(i, due=i * 10, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
     held = [answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
     assert of(measured(late), schedule)["rate as scheduled"].ok is False
-    assert of(measured(held), schedule)["rate as scheduled"].ok is None
+    capped = OPEN.replace(max_concurrency=4)
+    assert of(measured(late), schedule, capped)["rate as scheduled"].ok is False
+    assert of(measured(held), schedule, capped)["rate as scheduled"].ok is None
 
 
 def test_a_burst_has_no_rate_and_says_so():
