@@ -6,9 +6,9 @@ from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
 
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
-# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events. So it
-# is held against the median gap; but a shared virtual machine, otherwise idle, has stalls of 1 ms at p99, and ones of
-# 5 ms are never good.
+# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
+# is held against their median. The event loop's timers keep to the millisecond, so that an idle machine shows a p99 of
+# 1 ms; and stalls of 5 ms are not good whatever the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 2e6, 4e6
 FEWEST_BEATS = 100  # of which the p99 is more than the one worst
 # What takes a hundredth of the time can move a p99.

@@ -1,5 +1,7 @@
 """Group D: is it enough, and was the load steady?"""
 
+from collections.abc import Iterable
+
 from loadgen import slo
 from loadgen.backlog import SIGMAS, backlog, why_unknown
 from loadgen.checks.check import Check, inapplicable, ms
@@ -13,7 +15,13 @@ _PER_REQUEST = ("ttft_due", "tpot", "icl", "e2el_due")
 
 def sufficiency(evidence: Evidence) -> list[Check]:
     """Check whether the run can bear the statistics that are made of it."""
-    return [_printed(evidence), _slo(evidence), _steady(evidence), _given_up(evidence)]
+    limited = _slo_values(evidence)
+    enough = (
+        _floor("enough for the SLO", limited, counts_too=True)
+        if limited
+        else inapplicable("D", "enough for the SLO", "no percentile has a limit")
+    )
+    return [_printed(evidence, limited), enough, _steady(evidence), _given_up(evidence)]
 
 
 def unfinished_p99_ns(evidence: Evidence) -> float | None:
@@ -22,26 +30,25 @@ def unfinished_p99_ns(evidence: Evidence) -> float | None:
     return float(p99) if (p99 := (histograms["e2el_due"] + histograms[UNFINISHED]).percentile(99)) is not None else None
 
 
-def _printed(evidence: Evidence) -> Check:
+def _printed(evidence: Evidence, limited: Iterable[float]) -> Check:
+    """The percentiles of the report that no SLO is on."""
     name, histograms = "enough for percentiles", evidence.snapshot.histograms
     counts = [count for metric in _PER_REQUEST if (count := histograms[metric].count)]
-    if not counts:
-        return inapplicable("D", name, "no request was ok")
-    few = min(counts)
-    return _floor(name, dict.fromkeys(evidence.percentiles, few), counts_too=evidence.settings.strict)
+    printed = [p for p in evidence.percentiles if p not in limited]
+    if not counts or not printed:
+        return inapplicable("D", name, "no percentile was measured, but for those of the SLO")
+    return _floor(name, dict.fromkeys(printed, min(counts)), counts_too=evidence.settings.strict)
 
 
-def _slo(evidence: Evidence) -> Check:
-    name, settings = "enough for the SLO", evidence.settings
+def _slo_values(evidence: Evidence) -> dict[float, int]:
+    """The percentiles that have a limit, and how many values each is taken from, at the least."""
     seen: dict[float, int] = {}
+    settings = evidence.settings
     for limit in slo.parse(settings.slo) if settings.slo else ():
-        p = limit.percentile
-        if p is not None:
+        if (p := limit.percentile) is not None:
             count = evidence.snapshot.histograms[slo.distribution(limit.metric, settings.latency_from)].count
             seen[p] = min(count, seen.get(p, count))
-    if not seen:
-        return inapplicable("D", name, "no percentile has a limit")
-    return _floor(name, seen, counts_too=True)
+    return seen
 
 
 def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:

@@ -1,6 +1,7 @@
 """The console report: `vllm bench serve`'s block, row for row, then loadgen's own section."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
@@ -89,10 +90,10 @@ def _verdict(own: dict[str, Any]) -> Iterator[str]:
     notes = [check for check in wrong if not check["counts"]]
     noted = f", {len(notes)} {'note' if len(notes) == 1 else 'notes'}" if notes else ""
     yield f"Verdict: {own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
-    for check in wrong:
-        if check["counts"]:
+    for advice, checks in groupby((check for check in wrong if check["counts"]), lambda check: check["advice"]):
+        for check in checks:
             yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
-            yield f"    -> {check['advice']}"
+        yield f"    -> {advice}"
     for check in notes:
         yield f"  note: {check['value']}"
         yield f"    -> {check['advice']}"
@@ -103,12 +104,12 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
     columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
     yield ""
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
-    marked: list[str] = []
+    sure: list[str] = []
     for name, title in _rows(own):
         yield _line(title, summaries[name], columns)
-        marked += _uncertain(name, title, own) if name in own["intervals_ms"] else ()
-    if marked:
-        yield f"* few values for this percentile. At 99 % confidence it is, in ms: {', '.join(marked)}"
+        sure += _interval(name, title, own)
+    if sure:
+        yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
 
 
 def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -125,14 +126,22 @@ def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{clock}", f"{title} from {clock}"
 
 
-def _uncertain(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
-    """The intervals of a row's marked percentiles; of the two clocks, the chosen one's."""
+def _interval(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
+    """Where the highest of a row's marked percentiles lies; no more than one clock's, and no wait's."""
     if name.endswith(("_due", "_sent")) and not name.endswith(own["latency_from"]):
         return
-    for column, (low, high) in own["intervals_ms"][name].items():
-        if _mark(column, own["latency_ms"][name]):
-            lowest, highest = ("" if end is None else f"{end:.1f}" for end in (low, high))
-            yield f"{title} {column} {lowest}..{highest}"
+    intervals = own["intervals_ms"].get(name, {})
+    marked = [column for column in intervals if _mark(column, own["latency_ms"][name])]
+    for column in marked[-1:]:
+        match intervals[column]:
+            case None, None:
+                yield f"{title} {column} unknown"
+            case low, None:
+                yield f"{title} {column} >= {low:.1f}"
+            case None, high:
+                yield f"{title} {column} <= {high:.1f}"
+            case low, high:
+                yield f"{title} {column} {low:.1f} to {high:.1f}"
 
 
 def _said_otherwise(own: dict[str, Any]) -> set[str]:
@@ -141,7 +150,7 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     repeated = {
         "itl": not tokens["imputed_gaps"],  # each event brought one token, as far as anybody told
         "ttfo": not tokens["reasoning_events"],  # the first token is the first of the answer: TTFT
-        "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None,
+        "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None or own["closed_loop"],
         "connect": not own["client"]["late_connections"],
     }
     return {name for name, is_so in repeated.items() if is_so}
