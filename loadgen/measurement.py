@@ -207,12 +207,12 @@ def _check_limits(settings: RunSettings, requests: int) -> None:
 def warm_count(settings: RunSettings, requests: int) -> int:
     """How many connections to open before the clock starts.
 
-    auto: as many as are likely to be in flight (the cap; the rate times a guessed latency; all of a burst),
-    within what file descriptors and local ports allow.
+    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
+    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
     """
     allowed = machine.most_connections()
     if settings.warm_connections != "auto":
         return min(int(settings.warm_connections), allowed)
     rate = settings.ramp_up_end_rps or settings.request_rate
-    in_flight = min(rate * GUESSED_LATENCY_S, settings.max_concurrency or math.inf, requests, MOST_WARM, allowed)
+    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
     return math.ceil(in_flight)

@@ -56,7 +56,9 @@ def _median_gap(snapshot: Snapshot) -> Check:
     name, median = "median gap above 0", snapshot.histograms["icl"].percentile(50)
     if median is None:
         return inapplicable("F", name, "no answer came in two events or more")
-    advice = "answers came in one piece: turn off buffering in the server or the proxy before it, or read E2EL alone"
+    advice = (
+        "events come in bundles: turn off buffering in the server or a proxy before it, or read TPOT and E2EL alone"
+    )
     return Check("F", name, median > 0, f"median ITL per event {ms(median)}", "above 0", advice)
 
 

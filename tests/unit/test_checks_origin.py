@@ -49,6 +49,12 @@ def test_what_is_missing_is_named(part, name, said):
     assert (check.ok, check.value) == (False, f"unknown: {said}")
 
 
+def test_the_user_may_say_the_engines_version():
+    settings = RunSettings(metadata=("engine_version=b1234",))
+    assert of(evidence([steady()], settings, engine={"name": "other"})).ok
+    assert of(evidence([steady()], RunSettings(metadata=("arm=a",)), engine={"name": "other"})).ok is False
+
+
 def test_the_simulator_is_of_loadgens_own_version():
     assert without("engine", "version", simulated=True).ok
 
