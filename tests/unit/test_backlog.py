@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.backlog import FEWEST, backlog, why_unknown
+from loadgen.backlog import FEWEST, Backlog, backlog, why_unknown
 from loadgen.recorder import Recorder
 from loadgen.schedule import Flat, LinearRamp, Schedule
 from loadgen.settings import RunSettings
@@ -63,6 +63,20 @@ def test_a_queue_that_grows_is_rising_also_where_latencies_grow_as_long_as_the_r
     found = backlog(served(Schedule.poisson(20, count, seed=1), np.full(count, 500 * overload), servers=10))
     assert found.rising
     assert found.end - found.start == pytest.approx(count * (1 - 1 / overload), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "noise", "fit", "rising"),
+    [
+        (10, 20, 3.0, 0.9, True),
+        (10, 20, 3.5, 0.9, False),  # chance does that
+        (10, 20, 3.0, 0.4, False),  # a queue that came and went
+        (1000, 1100, 3.0, 0.9, False),  # certain, and of no consequence
+        (20, 10, 1.0, 0.9, False),
+    ],
+)
+def test_a_rise_counts_when_it_is_certain_straight_and_large(start, end, noise, fit, rising):
+    assert Backlog(start, end, noise, fit, window_s=10).rising is rising
 
 
 def test_bursty_arrivals_make_more_noise():
