@@ -1,5 +1,7 @@
 """Group C: did the client distort what it measured?"""
 
+from collections.abc import Iterator
+
 from loadgen.checks.check import Check, inapplicable, ms
 from loadgen.checks.sending import because, lag_limit_ns
 from loadgen.evidence import Evidence
@@ -22,6 +24,7 @@ MOST_STOLEN = 0.02
 MOST_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+UNKNOWN = "what the measuring process met is not known"
 _BLOCKED = "something kept the event loop from running: free a core, and let nothing else block in this process"
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
@@ -32,9 +35,7 @@ def distortion(evidence: Evidence) -> list[Check]:
         _pool(evidence),
         _stalls(evidence),
         _busy(evidence),
-        _throttled(evidence),
-        _stolen(evidence),
-        _garbage(evidence),
+        *_time_lost(evidence),
         _by_reader(evidence.snapshot),
         _clocks(evidence),
         _reads(evidence),
@@ -71,31 +72,30 @@ def _stalls(evidence: Evidence) -> Check:
 
 
 def _busy(evidence: Evidence) -> Check:
-    busy = evidence.client["busy_share"]
+    name, busy = "loop busy", evidence.client["busy_share"]
+    if busy is None:
+        return inapplicable("C", name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
-    return Check("C", "loop busy", busy <= MOST_BUSY, f"{busy:.0%} of the time", f"{MOST_BUSY:.0%}", advice)
+    return Check("C", name, busy <= MOST_BUSY, f"{busy:.0%} of the time", f"{MOST_BUSY:.0%}", advice)
 
 
-def _throttled(evidence: Evidence) -> Check:
-    advice = "raise or remove the CPU limit of the container the client runs in"
-    return _time_lost("CPU throttled", evidence.client["throttled_s"] / evidence.client["wall_s"], advice)
-
-
-def _stolen(evidence: Evidence) -> Check:
-    advice = "the host gives this virtual machine too little: measure from another, or from one with cores of its own"
-    return _time_lost("CPU stolen", evidence.client["stolen_share"], advice, MOST_STOLEN)
-
-
-def _garbage(evidence: Evidence) -> Check:
-    pauses = evidence.snapshot.histograms["gc_pause"]
-    share = pauses.total / 1e9 / evidence.client["wall_s"]
-    longest = f", the longest {ms(pauses.max)}" if pauses.count else ""
-    advice = "keep fewer objects in this process, or call gc.freeze() before the run"
-    return _time_lost("GC pauses", share, advice, seen=longest)
-
-
-def _time_lost(name: str, share: float, advice: str, most: float = MOST_TIME_LOST, seen: str = "") -> Check:
-    return Check("C", name, share <= most, f"{share:.2%} of the time{seen}", f"{most:.0%}", advice)
+def _time_lost(evidence: Evidence) -> Iterator[Check]:
+    """Shares of the run's time for which the client could not have run."""
+    client, pauses = evidence.client, evidence.snapshot.histograms["gc_pause"]
+    names = ("CPU throttled", "CPU stolen", "GC pauses")
+    if not client["wall_s"]:
+        yield from (inapplicable("C", name, UNKNOWN) for name in names)
+        return
+    shares = (client["throttled_s"] / client["wall_s"], client["stolen_share"], pauses.total / 1e9 / client["wall_s"])
+    limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
+    advices = (
+        "raise or remove the CPU limit of the container the client runs in",
+        "the host gives this virtual machine too little: measure from another, or from one with cores of its own",
+        "keep fewer objects in this process, or call gc.freeze() before the run",
+    )
+    longest = ("", "", f", the longest {ms(pauses.max)}" if pauses.count else "")
+    for name, share, limit, advice, seen in zip(names, shares, limits, advices, longest, strict=True):
+        yield Check("C", name, share <= limit, f"{share:.2%} of the time{seen}", f"{limit:.0%}", advice)
 
 
 def _by_reader(snapshot: Snapshot) -> Check:
@@ -128,7 +128,7 @@ def _reads(evidence: Evidence) -> Check:
     if not reads:
         return inapplicable("C", name, "no token came")
     together = 1 - reads / events
-    stalled = _stalls(evidence).ok is False or evidence.client["busy_share"] > MOST_BUSY
+    stalled = _stalls(evidence).ok is False or _busy(evidence).ok is False
     advice = (
         because("the client looked late, so gaps between tokens are not the server's: lower the load", evidence)
         if stalled
