@@ -21,6 +21,7 @@ class Busy:
     used_s: float  # by anybody
     stolen_s: float  # by the hypervisor
     own_s: float  # by this process
+    throttled_s: float = 0.0  # for which a CPU limit has kept our control groups from running
 
     @classmethod
     def now(cls) -> "Busy":
@@ -32,7 +33,31 @@ class Busy:
             used = user + nice + system + irq + softirq
         except (IndexError, ValueError):
             pass
-        return cls(time.monotonic(), used, stolen, time.process_time())
+        return cls(time.monotonic(), used, stolen, time.process_time(), throttled_s())
+
+
+def stolen_share(before: Busy, after: Busy) -> float:
+    """Which share of all cores' time the hypervisor took between two readings."""
+    wall_s = after.at_s - before.at_s
+    return (after.stolen_s - before.stolen_s) / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
+
+
+def throttled_s(root: Path = Path("/")) -> float:
+    """Seconds for which CPU limits have kept this process's control groups, of either version, from running.
+
+    Limits may stand at every level above the process, so all that can be seen are added up; 0 where none can.
+    """
+    seconds = 0.0
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number != "0" and "cpu" not in controllers.split(","):
+            continue
+        folder = root / "sys/fs/cgroup" / ("" if number == "0" else "cpu")
+        levels = [name for name in path.split("/") if name not in ("", "..")]
+        for depth in range(len(levels) + 1):
+            stat = dict(row.split() for row in _read(folder.joinpath(*levels[:depth], "cpu.stat")).splitlines())
+            seconds += int(stat.get("throttled_usec", 0)) / 1e6 + int(stat.get("throttled_time", 0)) / 1e9
+    return seconds
 
 
 def process_cpu_s(pid: int | None) -> float:
@@ -116,7 +141,7 @@ def _cpu_model() -> str | None:
     return platform.processor() or None
 
 
-def _read(path: str) -> str:
+def _read(path: str | Path) -> str:
     try:
         return Path(path).read_text()
     except OSError:

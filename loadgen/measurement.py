@@ -77,7 +77,8 @@ class Measured:
         schedule_sha256: Of the schedule it carried out.
         client: What the measuring cost and met, as JSON: wall_s, cpu_s (the process), busy_share (its loop's thread),
             peak_memory_bytes, engine_cpu_s, engine_runs (whether the engine started for the run still does),
-            connections_reused, disturbance, records_error, capture (what it kept, or None).
+            connections_reused, stolen_share (of all cores' time), throttled_s, disturbance, records_error, capture
+            (what it kept, or None).
     """
 
     snapshot: Snapshot
@@ -235,6 +236,8 @@ class Measurement:
             "engine_cpu_s": engine_s if pid else None,
             "engine_runs": machine.runs(pid) if pid else None,
             "connections_reused": self._transport.reuses,
+            "stolen_share": machine.stolen_share(before, after),
+            "throttled_s": after.throttled_s - before.throttled_s,
             "disturbance": machine.disturbance(before, after, engine_s),
         }
         if writer:
@@ -280,12 +283,12 @@ def _check_limits(settings: RunSettings, requests: int) -> None:
 def warm_count(settings: RunSettings, requests: int) -> int:
     """How many connections to open before the clock starts.
 
-    auto: as many as are likely to be in flight (the cap; the rate times a guessed latency; all of a burst),
-    within what file descriptors and local ports allow.
+    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
+    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
     """
     allowed = machine.most_connections()
     if settings.warm_connections != "auto":
         return min(int(settings.warm_connections), allowed)
     rate = settings.ramp_up_end_rps or settings.request_rate
-    in_flight = min(rate * GUESSED_LATENCY_S, settings.max_concurrency or math.inf, requests, MOST_WARM, allowed)
+    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
     return math.ceil(in_flight)

@@ -7,6 +7,7 @@ bodies, input tokens, output tokens), `sources` (one JSON string a line) and `ab
 import hashlib
 import itertools
 import os
+from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -43,6 +44,7 @@ def write(
         BadInput: There are fewer prompts, or more.
     """
     digest, ends, planned = hashlib.sha256(), [0], []
+    texts = array("q")  # a 64-bit hash of each: two of 50 million are the same by chance once in 10,000 runs
     waiting = itertools.islice(prompts, count + 1)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
         while block := list(itertools.islice(waiting, BLOCK)):
@@ -53,6 +55,7 @@ def write(
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
             planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
+            texts.extend(hash(prompt.text) for prompt in block)
             progress(len(planned))
     if len(planned) != count:
         given = len(planned) if len(planned) < count else "more"
@@ -60,13 +63,12 @@ def write(
         raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
     index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
     np.save(folder / "index.npy", index)
-    (folder / "about.json").write_bytes(
-        orjson.dumps(origin() | {"sha256": digest.hexdigest(), "requests": len(planned)})
-    )
+    about = {"sha256": digest.hexdigest(), "requests": len(planned), "distinct": len(np.unique(texts))}
+    (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
 
 
 def about(folder: Path) -> dict[str, Any]:
-    """What `write` was told of the prompts, with the sha256 of all bodies and the number of requests."""
+    """What `write` was told of the prompts, with sha256 of all bodies, number of requests and of distinct prompts."""
     found: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
     return found
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, report, requests
-from loadgen.checks import Check, Verdict, accounting, sending
+from loadgen import checks, provenance, report, requests
+from loadgen.checks import Verdict
 from loadgen.child import Child
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
+from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.histogram import Histogram
 from loadgen.measurement import UNKNOWN_CLIENT, Job, Measured, Progress
@@ -187,20 +188,11 @@ def _left(records: str | Path | None, died: WorkerDied) -> Result:
 
 def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result:
     """Check what was measured, and make the result."""
-    snapshot, settings = measured.snapshot, heading.settings
-    checks: list[Check] = accounting(
-        snapshot,
-        same_schedule=measured.schedule_sha256 == schedule.sha256,
-        engine_same=measured.client["engine_runs"],
-    ) + sending(snapshot, schedule, closed_loop=is_closed_loop(settings), disturbance=measured.client["disturbance"])
-    data = report.build(
-        settings,
-        snapshot,
-        checks,
-        model=heading.model,
-        date=heading.date,
-        provenance=heading.provenance,
+    evidence = Evidence(
+        heading=heading,
+        schedule=schedule,
+        snapshot=measured.snapshot,
         client=measured.client,
-        simulated=heading.simulated,
+        same_schedule=measured.schedule_sha256 == schedule.sha256,
     )
-    return Result(data, snapshot)
+    return Result(report.build(evidence, checks.examine(evidence)), measured.snapshot)

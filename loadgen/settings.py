@@ -310,6 +310,11 @@ def without_user(url: str) -> str:
     return f"{scheme + slashes if slashes else ''}(given)@{url.rpartition('@')[2]}" if "@" in url else url
 
 
+def parse_percentiles(text: str) -> list[float]:
+    """Read "50,99,99.9"; the settings' check has refused anything else."""
+    return [float(part) for part in text.split(",") if part.strip()]
+
+
 def is_closed_loop(settings: RunSettings) -> bool:
     """Whether requests are due when a slot is free for them: all at once, under a cap."""
     burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None

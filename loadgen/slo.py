@@ -32,6 +32,13 @@ class Limit:
     inclusive: bool
     most: float
 
+    @property
+    def percentile(self) -> float | None:
+        """The percentile that is limited; None for a mean, a maximum or a rate."""
+        if self.statistic == "median":
+            return 50.0
+        return float(self.statistic[1:]) if self.statistic.startswith("p") else None
+
     def met_by(self, value: float | None) -> bool:
         """Whether `value` is within the limit; an unmeasured value is not."""
         return value is not None and (value <= self.most if self.inclusive else value < self.most)
@@ -67,6 +74,18 @@ def parse(text: str) -> list[Limit]:
             )
         limits.append(Limit(part.strip(), metric, statistic, sign == "<=", most))
     return limits
+
+
+def distribution(metric: str, clock: str) -> str:
+    """Which distribution of a Snapshot a limit on a latency is held against.
+
+    Args:
+        metric: One of LATENCY_METRICS.
+        clock: "due" or "sent", for the latencies that start with a request.
+    """
+    if metric in ("ttft", "ttfo", "e2el"):
+        return f"{metric}_{clock}"
+    return "icl" if metric == "itl" else metric  # gaps between events: nothing in them is imputed
 
 
 def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:

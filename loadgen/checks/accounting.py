@@ -1,80 +1,75 @@
 """Group A: is every request and token accounted for?"""
 
-from collections.abc import Iterator
+import numpy as np
 
 from loadgen.checks.check import Check
+from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
 
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
 
-def accounting(snapshot: Snapshot, *, same_schedule: bool, engine_same: bool | None) -> list[Check]:
-    """Check the books of a run.
-
-    Args:
-        snapshot: The whole run.
-        same_schedule: Whether the measuring process carried out the schedule that is reported.
-        engine_same: Whether the engine's process at the end is the one of the start; None: not ours to know.
-    """
+def accounting(evidence: Evidence) -> list[Check]:
+    """Check the books of a run."""
+    snapshot, same = evidence.snapshot, evidence.same_schedule
+    disordered, runs = snapshot.counters["disordered"], evidence.client["engine_runs"]
     return [
-        *_requests(snapshot),
-        *_histograms(snapshot),
-        Check(
-            "A",
-            "stamps in order",
-            snapshot.counters["disordered"] == 0,
-            f"{snapshot.counters['disordered']} records out of order",
-            "0",
-            _BUG,
-        ),
-        Check(
-            "A",
-            "one schedule",
-            same_schedule,
-            "the same" if same_schedule else "another",
-            "the schedule of the report",
-            _BUG,
-        ),
+        _requests(snapshot),
+        _answers(snapshot),
+        _histograms(snapshot),
+        _range(snapshot),
+        Check("A", "stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
+        Check("A", "one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
         Check(
             "A",
             "same engine",
-            engine_same,
-            {True: "same process", False: "another process, or none", None: "not launched here"}[engine_same],
+            evidence.client["engine_runs"],
+            {True: "same process", False: "another process, or none", None: "not launched here"}[
+                evidence.client["engine_runs"]
+            ],
             "the process of the start",
             "the engine died or was restarted under load: read its log",
         ),
     ]
 
 
-def _requests(snapshot: Snapshot) -> Iterator[Check]:
-    partial = snapshot.partial is not None
-    yield Check(
+def _requests(snapshot: Snapshot) -> Check:
+    twice = len(snapshot.index) - len(np.unique(snapshot.index))
+    return Check(
         "A",
         "every request ended once",
-        snapshot.ended == snapshot.scheduled,
-        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled",
+        snapshot.ended == snapshot.scheduled and twice == 0,
+        f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled" + (f", {twice} of them repeated" * bool(twice)),
         "equal",
-        "the run ended early: its numbers describe only the requests that ended" if partial else _BUG,
+        "the run ended early: its numbers describe only the requests that ended" if snapshot.partial else _BUG,
     )
 
 
-def _histograms(snapshot: Snapshot) -> Iterator[Check]:
+def _answers(snapshot: Snapshot) -> Check:
+    """Each ok request has one finish reason, and its output tokens were counted in one way."""
+    counters = snapshot.counters
+    finished = sum(snapshot.finishes.values())
+    counted = counters["usage_requests"] + counters["id_requests"] + counters["event_requests"]
+    value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
+    return Check("A", "every answer counted once", finished == counted == snapshot.ok, value, "equal", _BUG)
+
+
+def _histograms(snapshot: Snapshot) -> Check:
     counters, histograms = snapshot.counters, snapshot.histograms
-    gaps = counters["token_events"] - snapshot.ok
-    expected = {"ttft_due": snapshot.ok, "ttft_sent": snapshot.ok, "e2el_due": snapshot.ok, "icl": gaps}
-    expected["lag"] = int((snapshot.sent >= 0).sum())
+    expected = dict.fromkeys(("ttft_due", "ttft_sent", "e2el_due", "e2el_sent"), snapshot.ok)
+    expected |= dict.fromkeys(("lag", "pool_wait", "connect"), int((snapshot.sent >= 0).sum()))
+    expected["icl"] = counters["token_events"] - snapshot.ok
+    if not counters["unseen_tokens"] and not counters["surplus_events"]:  # the events told of all tokens
+        expected["itl"] = counters["decode_tokens"]
     wrong = [
         f"{name} {histograms[name].count} for {wanted}"
         for name, wanted in expected.items()
         if histograms[name].count + histograms[name].rejects != wanted
     ]
-    yield Check("A", "histograms complete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
-    rejects = sum(histogram.rejects for histogram in histograms.values())
-    yield Check(
-        "A",
-        "values in range",
-        rejects == 0,
-        f"{rejects} values out of range",
-        "0",
-        "a latency below 0 or above 24 h was seen: the clock or the server is broken",
-    )
+    return Check("A", "histograms complete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
+
+
+def _range(snapshot: Snapshot) -> Check:
+    rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
+    advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
+    return Check("A", "values in range", rejects == 0, f"{rejects} values out of range", "0", advice)

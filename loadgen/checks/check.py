@@ -19,12 +19,13 @@ class Check:
     """One statement about a run.
 
     Attributes:
-        group: A accounting, B did we send it (see the documentation for the others).
+        group: A accounting, B sending, C distortion, D sufficiency, E workload, F impossible results, G provenance.
         name: What is checked, in a word or two.
         ok: True or False; None where the check does not apply to this run.
         value: What was seen, with its unit.
         limit: What was allowed, with its unit; or, where it does not apply, why.
         advice: What to do when it fails, in one line.
+        counts: Whether the verdict follows from it; a check that does not count is a note.
     """
 
     group: str
@@ -33,15 +34,26 @@ class Check:
     value: str
     limit: str
     advice: str
+    counts: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         return asdict(self)
 
 
+def inapplicable(group: str, name: str, why: str) -> Check:
+    """A check that says nothing about this run, because of `why`."""
+    return Check(group, name, None, "n/a", why, "none needed")
+
+
+def ms(ns: float | None) -> str:
+    """Nanoseconds as milliseconds, with their unit."""
+    return "n/a" if ns is None else f"{ns / 1e6:.3f} ms"
+
+
 def verdict(checks: Iterable[Check]) -> Verdict:
-    """INVALID if accounting (group A) fails, SUSPECT if any other check does, else VALID."""
-    failed = {check.group for check in checks if check.ok is False}
+    """INVALID if accounting (group A) fails, SUSPECT if any other check that counts does, else VALID."""
+    failed = {check.group for check in checks if check.ok is False and check.counts}
     if "A" in failed:
         return Verdict.INVALID
     return Verdict.SUSPECT if failed else Verdict.VALID

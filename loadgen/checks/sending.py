@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from loadgen.checks.check import Check
+from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.evidence import Evidence
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Schedule
 from loadgen.snapshot import Int64s, Snapshot
@@ -17,34 +18,37 @@ OUR_FAULTS = (Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR)
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 
 
-def sending(snapshot: Snapshot, schedule: Schedule, *, closed_loop: bool, disturbance: str) -> list[Check]:
-    """Check the sending side of a run.
-
-    Args:
-        snapshot: The whole run.
-        schedule: What was asked.
-        closed_loop: Requests were due when a slot was free, so there is no schedule to be late against.
-        disturbance: What else was busy on the machine, for the advice; empty if nothing was.
-    """
-    slow = f"{_SLOW} ({disturbance})" if disturbance else _SLOW
-    held_back = closed_loop or bool(snapshot.histograms["pool_wait"].max)
+def sending(evidence: Evidence) -> list[Check]:
+    """Check the sending side of a run."""
+    advice = because(_SLOW, evidence)
     return [
-        _lag(snapshot, slow),
-        _early(snapshot),
-        _rate(snapshot, schedule, held_back, slow),
-        _gaps(snapshot, schedule, held_back, slow),
-        _unsent(snapshot),
+        _lag(evidence.snapshot, advice),
+        _early(evidence.snapshot),
+        _rate(evidence, advice),
+        _gaps(evidence, advice),
+        _unsent(evidence.snapshot),
     ]
 
 
+def because(advice: str, evidence: Evidence) -> str:
+    """The advice, with what else was busy on the machine, if anything was."""
+    disturbance = evidence.client["disturbance"]
+    return f"{advice} ({disturbance})" if disturbance else advice
+
+
+def lag_limit_ns(snapshot: Snapshot) -> float:
+    """How late requests may be sent at p99: a twentieth of the p5 TTFT, within bounds."""
+    ttft = snapshot.histograms["ttft_sent"].percentile(5)
+    return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft if ttft is not None else LAG_CEILING_NS))
+
+
 def _lag(snapshot: Snapshot, advice: str) -> Check:
-    lag, ttft = snapshot.histograms["lag"], snapshot.histograms["ttft_sent"].percentile(5)
-    p99 = lag.percentile(99)
-    limit = max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft if ttft is not None else LAG_CEILING_NS))
-    if p99 is None or lag.max is None:
-        return Check("B", "lag p99", None, "n/a", "nothing was sent", advice)
-    value = f"{p99 / 1e6:.3f} ms (max {lag.max / 1e6:.3f} ms)"
-    return Check("B", "lag p99", p99 <= limit, value, f"{limit / 1e6:.3f} ms", advice)
+    lag, limit = snapshot.histograms["lag"], lag_limit_ns(snapshot)
+    p50, p99 = lag.percentiles((50, 99))
+    if p99 is None:
+        return inapplicable("B", "lag p99", "nothing was sent")
+    value = f"{ms(p99)} (p50 {ms(p50)}, max {ms(lag.max)})"
+    return Check("B", "lag p99", p99 <= limit, value, ms(limit), advice)
 
 
 def _early(snapshot: Snapshot) -> Check:
@@ -67,13 +71,11 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
     return schedule.due_ns[index], snapshot.sent[was_sent][order]
 
 
-def _rate(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Check:
+def _rate(evidence: Evidence, advice: str) -> Check:
     name, limit = "rate as scheduled", f"within {RATE_TOLERANCE:.1%}"
-    if free or schedule.duration_ns == 0:
-        return Check("B", name, None, "n/a", _why_free(free), advice)
-    due, sent = _times(snapshot, schedule)
-    if len(due) < FEWEST_FOR_RATE:
-        return Check("B", name, None, "n/a", f"fewer than {FEWEST_FOR_RATE} requests", advice)
+    due, sent = _times(evidence.snapshot, evidence.schedule)
+    if why := _why_not(evidence, len(due)):
+        return inapplicable("B", name, why)
     planned, achieved = float(due[-1] - due[0]), float(sent[-1] - sent[0])
     share = planned / achieved if achieved > 0 else math.inf
     rate = (len(due) - 1) / achieved * 1e9 if achieved > 0 else math.inf
@@ -81,20 +83,23 @@ def _rate(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Ch
     return Check("B", name, abs(share - 1) <= RATE_TOLERANCE, value, limit, advice)
 
 
-def _gaps(snapshot: Snapshot, schedule: Schedule, free: bool, advice: str) -> Check:
+def _gaps(evidence: Evidence, advice: str) -> Check:
     name = "gaps as scheduled"
-    if free or schedule.duration_ns == 0:
-        return Check("B", name, None, "n/a", _why_free(free), advice)
-    due, sent = _times(snapshot, schedule)
-    if len(due) < FEWEST_FOR_RATE:
-        return Check("B", name, None, "n/a", f"fewer than {FEWEST_FOR_RATE} requests", advice)
+    due, sent = _times(evidence.snapshot, evidence.schedule)
+    if why := _why_not(evidence, len(due)):
+        return inapplicable("B", name, why)
     asked, seen = np.sort(np.diff(due)), np.sort(np.diff(np.sort(sent)))
     distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
     return Check("B", name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
 
 
-def _why_free(free: bool) -> str:
-    return "the cap held requests back" if free else "all requests are due at once"
+def _why_not(evidence: Evidence, sent: int) -> str | None:
+    """Why the times of sending cannot be held against the schedule, if they cannot."""
+    if evidence.held_back:
+        return "the cap held requests back"
+    if evidence.schedule.duration_ns == 0:
+        return "all requests are due at once"
+    return f"fewer than {FEWEST_FOR_RATE} requests" if sent < FEWEST_FOR_RATE else None
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:

@@ -1,9 +1,12 @@
 """The console report: `vllm bench serve`'s block, row for row, then loadgen's own section."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
-from loadgen.report.result import p_word, parse_percentiles
+from loadgen.confidence import least_samples
+from loadgen.report.result import p_word
+from loadgen.settings import parse_percentiles
 
 WIDTH = 50
 HEADERS = {
@@ -64,18 +67,14 @@ def _row(label: str, value: float | None, form: str = ".2f") -> str:
 
 def _own(result: dict[str, Any]) -> Iterator[str]:
     own = result["loadgen"]
-    checks = own["checks"]
-    applied = [check for check in checks if check["ok"] is not None]
-    failed = [check for check in checks if check["ok"] is False]
     yield ""
     if own["simulated"]:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
     if own["partial"]:
         yield f"PARTIAL: {own['partial']}."
-    yield f"Verdict: {own['verdict']} ({len(applied) - len(failed)} of {len(applied)} checks passed)"
-    for check in failed:
-        yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
-        yield f"    -> {check['advice']}"
+    if own["overloaded"]:
+        yield "OVERLOADED: requests came faster than they were answered."
+    yield from _verdict(own)
     yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
     for name, examples in own["examples"].items():
         for example in examples:
@@ -84,24 +83,65 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield from _sums(own)
 
 
+def _verdict(own: dict[str, Any]) -> Iterator[str]:
+    """What was found wrong, the grave first; then what a reader should bear in mind."""
+    applied = [check for check in own["checks"] if check["ok"] is not None]
+    wrong = [check for check in applied if not check["ok"]]
+    notes = [check for check in wrong if not check["counts"]]
+    noted = f", {len(notes)} {'note' if len(notes) == 1 else 'notes'}" if notes else ""
+    yield f"Verdict: {own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+    for advice, checks in groupby((check for check in wrong if check["counts"]), lambda check: check["advice"]):
+        for check in checks:
+            yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
+        yield f"    -> {advice}"
+    for check in notes:
+        yield f"  note: {check['value']}"
+        yield f"    -> {check['advice']}"
+
+
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
-    clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
     summaries = own["latency_ms"]
     columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
     yield ""
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
+    sure: list[str] = []
+    for name, title in _rows(own):
+        yield _line(title, summaries[name], columns)
+        sure += _interval(name, title, own)
+    if sure:
+        yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
+
+
+def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The rows of the table: the name of each distribution, and its title."""
+    clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
     said = _said_otherwise(own)
-    for metric, name in TABLE.items():
+    for metric, title in (TABLE | WAITS).items():
         if metric in said:
             continue
-        if metric in summaries:
-            yield _line(name, summaries[metric], columns)
+        if metric in own["latency_ms"]:
+            yield metric, title
         else:
             for clock in clocks:
-                yield _line(f"{name} from {clock}", summaries[f"{metric}_{clock}"], columns)
-    for metric, name in WAITS.items():
-        if metric not in said:
-            yield _line(name, summaries[metric], columns)
+                yield f"{metric}_{clock}", f"{title} from {clock}"
+
+
+def _interval(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
+    """Where the highest of a row's marked percentiles lies; no more than one clock's, and no wait's."""
+    if name.endswith(("_due", "_sent")) and not name.endswith(own["latency_from"]):
+        return
+    intervals = own["intervals_ms"].get(name, {})
+    marked = [column for column in intervals if _mark(column, own["latency_ms"][name])]
+    for column in marked[-1:]:
+        match intervals[column]:
+            case None, None:
+                yield f"{title} {column} unknown"
+            case low, None:
+                yield f"{title} {column} >= {low:.1f}"
+            case None, high:
+                yield f"{title} {column} <= {high:.1f}"
+            case low, high:
+                yield f"{title} {column} {low:.1f} to {high:.1f}"
 
 
 def _said_otherwise(own: dict[str, Any]) -> set[str]:
@@ -110,15 +150,28 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     repeated = {
         "itl": not tokens["imputed_gaps"],  # each event brought one token, as far as anybody told
         "ttfo": not tokens["reasoning_events"],  # the first token is the first of the answer: TTFT
-        "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None,
+        "pool_wait": own["provenance"]["settings"]["max_concurrency"] is None or own["closed_loop"],
         "connect": not own["client"]["late_connections"],
     }
     return {name for name, is_so in repeated.items() if is_so}
 
 
-def _line(name: str, summary: dict[str, float | None], columns: list[str]) -> str:
-    cells = ("n/a" if summary[c] is None else f"{summary[c]:.3f}" for c in columns)
-    return f"{name:<18}" + "".join(f"{cell:>10}" for cell in cells)
+def _line(title: str, summary: dict[str, float | None], columns: list[str]) -> str:
+    line, mark = f"{title:<18}", ""
+    for column in columns:
+        value = summary[column]
+        cell = "n/a" if value is None else f"{value:.3f}"
+        line += f"{cell:>{10 - len(mark)}}"  # a mark stands in the space before the next column
+        mark = _mark(column, summary)
+        line += mark
+    return line
+
+
+def _mark(column: str, summary: dict[str, float | None]) -> str:
+    """A star for a percentile of too few values."""
+    if not column.startswith("p") or not summary["count"]:
+        return ""
+    return "*" if summary["count"] < least_samples(float(column[1:])) else ""
 
 
 def _sums(own: dict[str, Any]) -> Iterator[str]:
@@ -158,8 +211,6 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
     )
     if not client["connections_reused"]:
         yield "The server closes its connections soon after each response: none was used twice."
-    if own["repeated_prompts"]:
-        yield f"{own['repeated_prompts']} requests repeated an earlier prompt: a prefix cache makes them cheaper."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
     if client.get("capture"):

@@ -1,14 +1,16 @@
 """The result: one JSON object, `vllm bench serve`'s keys at the top and loadgen's own under `loadgen`."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from loadgen import slo, throughput
-from loadgen.checks import Check, verdict
+from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, verdict
+from loadgen.confidence import interval
+from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
-from loadgen.settings import METRICS, RunSettings, is_closed_loop
-from loadgen.snapshot import TOKENS, Snapshot
+from loadgen.settings import METRICS, is_closed_loop, parse_percentiles
+from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 
 SCHEMA = 1
 # vLLM's names -> what they mean there: from sent, a gap per event, and TPOT as if the first event were one token; but
@@ -24,30 +26,9 @@ COUNTED_BY = {
 COUNTED_PER_EVENT_BY = {"usage": "usage_per_event", "token ids": "ids_per_event"}
 
 
-def build(
-    settings: RunSettings,
-    snapshot: Snapshot,
-    checks: Iterable[Check],
-    *,
-    model: str,
-    date: str,
-    provenance: dict[str, Any],
-    client: dict[str, Any],
-    simulated: bool,
-) -> dict[str, Any]:
-    """Make the result of a run.
-
-    Args:
-        settings: As asked.
-        snapshot: As measured.
-        checks: What was checked.
-        model: The model's name in requests.
-        date: Local start time, YYYYmmdd-HHMMSS.
-        provenance: What is needed to know what was run, by whom and on what.
-        client: What the measuring side cost: busy share of its loop, other load on the machine.
-        simulated: Whether the engine was loadgen's own simulator.
-    """
-    checks = list(checks)
+def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
+    """Make the result of a run, of which these checks were made."""
+    settings, snapshot = evidence.settings, evidence.snapshot
     percentiles = parse_percentiles(settings.metric_percentiles)
     wall_s = throughput.wall_ns(snapshot) / 1e9
     counters = snapshot.counters
@@ -58,12 +39,12 @@ def build(
     failed = snapshot.scheduled - snapshot.ok
     peak = throughput.peak_output_tokens(snapshot)
     result: dict[str, Any] = {
-        "date": date,
+        "date": evidence.heading.date,
         "endpoint_type": settings.backend or "openai",
         "backend": settings.backend or "openai",
         "label": None,
-        "model_id": model,
-        "tokenizer_id": settings.tokenizer or model,
+        "model_id": evidence.heading.model,
+        "tokenizer_id": settings.tokenizer or evidence.heading.model,
         "num_prompts": snapshot.scheduled,
     }
     for pair in settings.metadata:
@@ -93,48 +74,46 @@ def build(
         result[f"std_{metric}_ms"] = _ms(histogram.std)
         for p in percentiles:
             result[f"p{p_word(p)}_{metric}_ms"] = _ms(histogram.percentile(p))
-    result["loadgen"] = _own(settings, snapshot, checks, provenance, client, simulated, per_second, percentiles)
+    result["loadgen"] = _own(evidence, checks, per_second)
     return result
 
 
-def _own(
-    settings: RunSettings,
-    snapshot: Snapshot,
-    checks: list[Check],
-    provenance: dict[str, Any],
-    client: dict[str, Any],
-    simulated: bool,
-    per_second: Any,
-    percentiles: list[float],
-) -> dict[str, Any]:
+def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], float | None]) -> dict[str, Any]:
+    settings, snapshot, percentiles = evidence.settings, evidence.snapshot, evidence.percentiles
     counters = snapshot.counters
     limits = slo.parse(settings.slo) if settings.slo else []
     errors = snapshot.scheduled - snapshot.ok
     error_rate = errors / snapshot.scheduled if snapshot.scheduled else None
+    steady = next((check.ok for check in checks if check.name == STEADY), None)
 
     def lookup(metric: str, statistic: str) -> float | None:
         if metric == "error":
             return error_rate
-        metric = "icl" if metric == "itl" else metric  # an event counts as one token
-        name = f"{metric}_{settings.latency_from}" if metric in ("ttft", "ttfo", "e2el") else metric
-        return _statistic(snapshot.histograms[name], statistic)
+        return _statistic(snapshot.histograms[slo.distribution(metric, settings.latency_from)], statistic)
 
     return {
         "schema": SCHEMA,
         "verdict": str(verdict(checks)),
         "checks": [check.to_dict() for check in checks],
         "partial": snapshot.partial,
-        "simulated": simulated,
+        "overloaded": None if steady is None else not steady,
+        "simulated": evidence.heading.simulated,
         "closed_loop": is_closed_loop(settings),
         "latency_from": settings.latency_from,
         "scheduled": snapshot.scheduled,
-        "repeated_prompts": max(0, snapshot.scheduled - provenance["prompts"]["requests"]),
+        "repeated_prompts": repeated_prompts(evidence),
         "outcomes": snapshot.outcomes,
         "examples": snapshot.examples,
         "finish_reasons": snapshot.finishes,
         "error_rate": error_rate,
-        "latency_ms": {
-            name: _summary(histogram, {50, 90, 99, *percentiles}) for name, histogram in snapshot.histograms.items()
+        "latency_ms": {name: _summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
+        "intervals_ms": {  # in which the true percentiles lie with 99 % confidence; null: not bounded by the sample
+            name: {f"p{p_word(p)}": [_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
+            for name in LATENCIES
+        },
+        "unfinished": {
+            "count": snapshot.histograms[UNFINISHED].count,
+            "p99_e2el_due_at_least_ms": _ms(unfinished_p99_ns(evidence)),
         },
         "tpot_token_weighted_ms": _ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
@@ -154,16 +133,11 @@ def _own(
             "good_share": counters["good"] / snapshot.scheduled if settings.goodput and snapshot.scheduled else None,
         },
         "slo": slo.judge(limits, lookup),
-        "client": client
+        "client": evidence.client
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
-        "provenance": provenance,
+        "provenance": evidence.heading.provenance,
         "histograms": {name: histogram.to_dict() for name, histogram in snapshot.histograms.items()},
     }
-
-
-def parse_percentiles(text: str) -> list[float]:
-    """Read "50,99,99.9"; the settings' check has refused anything else."""
-    return [float(part) for part in text.split(",") if part.strip()]
 
 
 def p_word(p: float) -> str:
@@ -186,7 +160,7 @@ def _statistic(histogram: Histogram, statistic: str) -> float | None:
     return _ms(histogram.percentile(float(statistic.removeprefix("p"))))
 
 
-def _summary(histogram: Histogram, percentiles: set[float]) -> dict[str, float | int | None]:
+def _summary(histogram: Histogram, percentiles: Iterable[float]) -> dict[str, float | int | None]:
     summary: dict[str, float | int | None] = {
         "count": histogram.count,
         "mean": _ms(histogram.mean),
@@ -194,7 +168,7 @@ def _summary(histogram: Histogram, percentiles: set[float]) -> dict[str, float |
         "min": _ms(histogram.min),
         "max": _ms(histogram.max),
     }
-    return summary | {f"p{p_word(p)}": _ms(histogram.percentile(p)) for p in sorted(percentiles)}
+    return summary | {f"p{p_word(p)}": _ms(histogram.percentile(p)) for p in percentiles}
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:

@@ -27,7 +27,8 @@ LAYERS = [
         "prompts",
     }
     | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
-    {"capture", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"capture", "confidence", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},

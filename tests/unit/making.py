@@ -11,6 +11,7 @@ import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
+from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
 from loadgen.provenance import provenance
@@ -26,13 +27,15 @@ S = 1000 * MS
 START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
-PROMPTS = {"sha256": "0" * 64, "requests": 10**9}
+PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
 CLIENT = {
     "wall_s": 1.0,
     "cpu_s": 0.25,
     "busy_share": 0.25,
     "engine_cpu_s": None,
     "engine_runs": None,
+    "stolen_share": 0.0,
+    "throttled_s": 0.0,
     "disturbance": "",
     "connections_reused": True,
     "records_error": None,
@@ -155,10 +158,45 @@ def due_at(*ms: float, duration: float | None = None) -> Schedule:
     return Schedule(due_ns, round((max(ms) if duration is None else duration) * MS))
 
 
-def heading(settings: RunSettings, schedule: Schedule, engine: dict[str, Any] | None = None) -> Heading:
-    """What stands above the numbers of a run."""
-    origin = provenance(settings, settings, schedule, engine or {"name": "tests"}) | {"prompts": PROMPTS}
-    return Heading(settings, "org/tiny", "20250102-030405", False, origin)
+def heading(
+    settings: RunSettings,
+    schedule: Schedule,
+    *,
+    prompts: dict[str, Any] | None = None,
+    engine: dict[str, Any] | None = None,
+    model: str = "org/tiny",
+    simulated: bool = False,
+) -> Heading:
+    """What stands above the numbers of a run; `prompts` says what is unlike PROMPTS."""
+    origin = provenance(settings, settings, schedule, engine or {"name": "tests", "version": "1"})
+    origin["prompts"] = PROMPTS | (prompts or {})
+    return Heading(settings, model, "20250102-030405", simulated, origin)
+
+
+def evidence(
+    records: Iterable[Record] | Snapshot,
+    settings: RunSettings | None = None,
+    schedule: Schedule | None = None,
+    *,
+    client: dict[str, Any] | None = None,
+    prompts: dict[str, Any] | None = None,
+    engine: dict[str, Any] | None = None,
+    model: str = "org/tiny",
+    simulated: bool = False,
+    same_schedule: bool = True,
+    **options: Any,
+) -> Evidence:
+    """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS."""
+    settings = settings or RunSettings()
+    snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
+    schedule = schedule or Schedule.burst(max(1, snapshot.scheduled))
+    return Evidence(
+        heading=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
+        schedule=schedule,
+        snapshot=snapshot,
+        client=CLIENT | (client or {}),
+        same_schedule=same_schedule,
+    )
 
 
 def result(
@@ -166,25 +204,10 @@ def result(
     settings: RunSettings | None = None,
     *,
     checks: Iterable[Check] = (),
-    model: str = "org/tiny",
-    simulated: bool = False,
-    engine: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """The result of a run that had these records."""
-    settings = settings or RunSettings()
-    snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
-    schedule = Schedule.burst(max(1, snapshot.scheduled))
-    return report.build(
-        settings,
-        snapshot,
-        checks,
-        model=model,
-        date="20250102-030405",
-        provenance=heading(settings, schedule, engine).provenance,
-        client=CLIENT,
-        simulated=simulated,
-    )
+    """The result of a run that had these records; see `evidence` for the options."""
+    return report.build(evidence(records, settings, **options), list(checks))
 
 
 @dataclass(frozen=True)

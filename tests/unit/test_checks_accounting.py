@@ -8,7 +8,7 @@ from loadgen.checks import Check, Verdict, accounting, verdict
 from loadgen.histogram import DAY_NS, Histogram
 from loadgen.outcomes import Outcome
 from loadgen.snapshot import LATENCIES
-from tests.unit.making import answered, at, failed, measured, steady, unsent
+from tests.unit.making import answered, at, evidence, failed, measured, steady, unsent
 
 RUN = [
     steady(0),
@@ -20,9 +20,9 @@ RUN = [
 ]
 
 
-def of(snapshot, *, same_schedule=True, engine_same=None):
+def of(snapshot, **facts):
     """The checks by name."""
-    checks = accounting(snapshot, same_schedule=same_schedule, engine_same=engine_same)
+    checks = accounting(evidence(snapshot, **facts))
     assert all(check.group == "A" for check in checks)
     return {check.name: check for check in checks}
 
@@ -32,7 +32,7 @@ def red(checks):
 
 
 def test_a_run_of_all_kinds_of_endings_is_green():
-    assert red(of(measured(RUN), engine_same=True)) == []
+    assert red(of(measured(RUN), client={"engine_runs": True})) == []
 
 
 def test_a_run_without_a_success_is_green_its_books_are_in_order():
@@ -57,7 +57,7 @@ def test_in_a_partial_run_missing_outcomes_are_not_called_a_bug():
     assert "ended early" in check.advice
 
 
-@pytest.mark.parametrize("name", ["ttft_due", "ttft_sent", "e2el_due", "icl", "lag"])
+@pytest.mark.parametrize("name", ["ttft_due", "e2el_sent", "icl", "lag", "pool_wait", "connect"])
 def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
     snapshot = measured(RUN)
     count = snapshot.histograms[name].count
@@ -96,16 +96,44 @@ def test_stamps_out_of_order_are_red():
     assert checks["stamps in order"].value == "1 records out of order"
 
 
+def test_a_request_that_ended_twice_in_place_of_another_is_red():
+    checks = of(measured([steady(0), steady(0)]))
+    assert red(checks) == ["every request ended once"]
+    assert checks["every request ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
+
+
+def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
+    whole = answered(tokens=[20, 30, 40], counts={"completion_tokens": 3})
+    hidden = answered(tokens=[20, 30, 40], counts={"completion_tokens": 9})
+    for record, expected in ((whole, ["histograms complete"]), (hidden, [])):
+        snapshot = measured([record])
+        assert red(of(snapshot)) == []
+        assert red(of(dataclasses.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()}))) == expected
+
+
+@pytest.mark.parametrize("name", ["usage_requests", "event_requests"])
+def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
+    snapshot = measured(RUN)
+    counters = snapshot.counters | {name: snapshot.counters[name] + 1}
+    assert red(of(dataclasses.replace(snapshot, counters=counters))) == ["every answer counted once"]
+
+
+def test_an_answer_without_a_finish_reason_in_the_books_is_red():
+    checks = of(dataclasses.replace(measured(RUN), finishes={"stop": 2}))
+    assert red(checks) == ["every answer counted once"]
+    assert checks["every answer counted once"].value == "2 finish reasons and 3 token counts of 3 answers"
+
+
 def test_another_schedule_than_the_reports_is_red():
     assert red(of(measured(RUN), same_schedule=False)) == ["one schedule"]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():
-    assert red(of(measured(RUN), engine_same=False)) == ["same engine"]
+    assert red(of(measured(RUN), client={"engine_runs": False})) == ["same engine"]
 
 
 def test_an_engine_that_was_not_launched_here_is_not_judged():
-    assert of(measured(RUN), engine_same=None)["same engine"].ok is None
+    assert of(measured(RUN), client={"engine_runs": None})["same engine"].ok is None
 
 
 def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
@@ -118,8 +146,8 @@ def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_lin
 # -- the verdict
 
 
-def check(group, ok):
-    return Check(group, "name", ok, "1", "2", "do this")
+def check(group, ok, counts=True):
+    return Check(group, "name", ok, "1", "2", "do this", counts)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +159,11 @@ def check(group, ok):
         ([check("A", True), check("B", False)], Verdict.SUSPECT),
         ([check("A", False), check("B", True)], Verdict.INVALID),
         ([check("B", False), check("A", False)], Verdict.INVALID),
+        ([check("A", True), check("D", False, counts=False)], Verdict.VALID),
+        ([check("A", True), check("D", False, counts=True)], Verdict.SUSPECT),
     ],
 )
-def test_accounting_makes_a_run_invalid_any_other_check_suspect(checks, expected):
+def test_accounting_makes_a_run_invalid_any_other_check_that_counts_suspect(checks, expected):
     assert verdict(checks) is expected
 
 
@@ -145,4 +175,5 @@ def test_a_check_is_json_as_it_stands():
         "value": "1",
         "limit": "2",
         "advice": "do this",
+        "counts": True,
     }

@@ -9,7 +9,8 @@ from loadgen.checks import sending
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder
 from loadgen.schedule import Flat, Schedule
-from tests.unit.making import MS, START, answered, due_at, failed, measured, steady, unsent
+from loadgen.settings import RunSettings
+from tests.unit.making import MS, START, answered, due_at, evidence, failed, measured, steady, unsent
 
 TTFT_MS = 40.0
 
@@ -23,9 +24,12 @@ def sent_at(schedule, sent_ns, *, ttft_ms=TTFT_MS):
     return recorder.snapshot()
 
 
-def of(snapshot, schedule, *, closed_loop=False, disturbance=""):
+OPEN, CLOSED = RunSettings(request_rate=100.0), RunSettings(max_concurrency=4)
+
+
+def of(snapshot, schedule, settings=OPEN, *, disturbance=""):
     """The checks by name."""
-    checks = sending(snapshot, schedule, closed_loop=closed_loop, disturbance=disturbance)
+    checks = sending(evidence(snapshot, settings, schedule, client={"disturbance": disturbance}))
     assert all(check.group == "B" for check in checks)
     return {check.name: check for check in checks}
 
@@ -129,7 +133,7 @@ def test_lag_above_its_limit_is_red(lag_ms, expected):
     schedule = Schedule.constant(100, 200)
     check = of(sent_at(schedule, schedule.due_ns + round(lag_ms * MS)), schedule)["lag p99"]
     assert check.ok is expected
-    assert check.value.endswith(f"(max {lag_ms:.3f} ms)")
+    assert check.value.endswith(f"(p50 {lag_ms:.3f} ms, max {lag_ms:.3f} ms)")
 
 
 def test_a_wait_for_a_slot_or_for_a_connection_is_no_lag():
@@ -167,7 +171,7 @@ def test_a_request_that_the_server_refused_is_not_our_fault():
 
 def test_in_a_closed_loop_rate_and_gaps_are_not_judged_and_say_why():
     schedule = Schedule.constant(100, 200)
-    checks = of(sent_at(schedule, schedule.due_ns * 2), schedule, closed_loop=True)
+    checks = of(sent_at(schedule, schedule.due_ns * 2), schedule, CLOSED)
     for name in ("rate as scheduled", "gaps as scheduled"):
         assert (checks[name].ok, checks[name].value) == (None, "n/a")
         assert checks[name].limit == "the cap held requests back"
@@ -178,7 +182,9 @@ def test_a_cap_is_an_excuse_only_where_it_held_something_back():
     late = [answered(i, due=i * 10, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
     held = [answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
     assert of(measured(late), schedule)["rate as scheduled"].ok is False
-    assert of(measured(held), schedule)["rate as scheduled"].ok is None
+    capped = OPEN.replace(max_concurrency=4)
+    assert of(measured(late), schedule, capped)["rate as scheduled"].ok is False
+    assert of(measured(held), schedule, capped)["rate as scheduled"].ok is None
 
 
 def test_a_burst_has_no_rate_and_says_so():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.checks import Check
+from loadgen.checks import STEADY, Check
 from loadgen.outcomes import Outcome
 from loadgen.report import render
 from loadgen.settings import RunSettings
@@ -179,6 +179,65 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
     ]
 
 
+def test_checks_that_fail_for_one_reason_get_its_advice_once():
+    other = Check("C", "loop stall p99", False, "9 ms", "2 ms", "stop the hog")
+    lines = below(checks=[red(), red(), other])
+    start = lines.index("Verdict: SUSPECT (0 of 3 checks passed)")
+    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["B ", "B ", "->", "C ", "->"]
+
+
+def test_notes_come_last_and_leave_the_verdict_alone():
+    note = Check("D", "enough", False, "5 values are few", "at least 9", "send more", counts=False)
+    lines = below(checks=[note, Check("A", "x", True, "1", "1", "y")])
+    start = lines.index("Verdict: VALID (1 of 2 checks passed, 1 note)")
+    assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
+    lines = below(checks=[note, note, red()])
+    start = lines.index("Verdict: SUSPECT (0 of 3 checks passed, 2 notes)")
+    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["B", "->", "note:", "->", "note:", "->"]
+
+
+def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_intervals():
+    lines = below(records=[steady(i, ttft=20 + i, n=1) for i in range(100)])
+    (row,) = [line for line in lines if line.startswith("TTFT from due")]
+    assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
+    (note,) = [line for line in lines if line.startswith("*")]
+    assert (
+        note
+        == "* of few values; at 99 % confidence it is, in ms: TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0"
+    )
+
+
+def test_marks_do_not_shift_the_columns():
+    few, many = ([steady(i, n=1) for i in range(count)] for count in (5, 700))
+    (marked,), (plain,) = (
+        [line for line in below(records=records) if line.startswith("TTFT from due")] for records in (few, many)
+    )
+    assert marked.replace("*", " ") == plain
+
+
+def test_intervals_say_what_they_can():
+    def said(count):
+        (note,) = [
+            line for line in below(records=[steady(i, ttft=20 + i, n=1) for i in range(count)]) if line[:1] == "*"
+        ]
+        return note.partition(": ")[2].split(", ")[0]
+
+    assert said(1) == "TTFT from due p99 unknown"
+    assert said(600).startswith("TTFT from due p99 6")
+    assert " to 619.0" in said(600)
+
+
+def test_enough_values_need_no_mark():
+    assert not any("*" in line for line in below(records=[steady(i, n=3) for i in range(700)]))
+
+
+def test_overload_is_named_before_the_verdict():
+    for ok, expected in ((False, True), (True, False), (None, False)):
+        checks = [Check("D", STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False)]
+        lines = below(checks=checks)
+        assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
+
+
 def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x" * 900)]
     lines = below(records=records)
@@ -198,8 +257,9 @@ def test_both_clocks_are_shown_the_chosen_one_first():
         rows = [line[:18].rstrip() for line in below(RunSettings(latency_from=clock), records)]
         assert rows.index(first) + 1 == rows.index(second)
     lines = below(records=records)
-    assert [line.split()[3:] for line in lines if line.startswith("TTFT from due")] == [["25.000"] * 5]
-    assert [line.split()[3:] for line in lines if line.startswith("TTFT from sent")] == [["20.000"] * 5]
+    for start, cell in (("TTFT from due", "25.000"), ("TTFT from sent", "20.000")):
+        (line,) = [line for line in lines if line.startswith(start)]
+        assert line.replace("*", " ").split()[3:] == [cell] * 5
 
 
 def test_the_columns_are_mean_percentiles_and_max():

@@ -56,7 +56,18 @@ def test_token_counts_are_plain_ints(write):
 
 def test_where_they_come_from_is_kept_with_the_hash_of_all_bodies(write):
     whole = b"".join(body(prompt) for prompt in prompts(5))
-    assert requests.about(write(5)) == {"name": "test", "requests": 5, "sha256": hashlib.sha256(whole).hexdigest()}
+    assert requests.about(write(5)) == {
+        "name": "test",
+        "sha256": hashlib.sha256(whole).hexdigest(),
+        "requests": 5,
+        "distinct": 5,
+    }
+
+
+def test_prompts_that_repeat_an_earlier_text_are_not_distinct_whatever_answer_they_ask(tmp_path):
+    repeated = [Prompt(f"text {i % 3}", 1, i + 1, "test") for i in range(8)]
+    requests.write(tmp_path, repeated, body, dict, 8)
+    assert requests.about(tmp_path)["distinct"] == 3
 
 
 def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):

@@ -3,7 +3,8 @@
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.slo import judge, parse, parse_goodput
+from loadgen.slo import LATENCY_METRICS, distribution, judge, parse, parse_goodput
+from loadgen.snapshot import LATENCIES
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,29 @@ def test_each_limit_is_judged_by_its_own_statistic():
     known = {("ttft", "p99"): 10.0, ("error", "rate"): 0.5}
     rows = judge(parse("ttft_p99<20ms,error_rate<1%"), lambda metric, statistic: known[metric, statistic])
     assert [(row["value"], row["met"]) for row in rows] == [(10.0, True), (0.5, False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "percentile"),
+    [
+        ("ttft_p99.9<1s", 99.9),
+        ("ttft_p5<1s", 5),
+        ("ttft_median<1s", 50),
+        ("ttft_mean<1s", None),
+        ("ttft_max<1s", None),
+        ("error_rate<1%", None),
+    ],
+)
+def test_a_limit_knows_which_percentile_it_is_on(text, percentile):
+    (limit,) = parse(text)
+    assert limit.percentile == percentile
+
+
+def test_limits_are_held_against_the_chosen_clock_and_gaps_against_what_imputes_nothing():
+    assert [distribution(metric, "due") for metric in ("ttft", "ttfo", "e2el")] == ["ttft_due", "ttfo_due", "e2el_due"]
+    assert distribution("ttft", "sent") == "ttft_sent"
+    assert [distribution(metric, "due") for metric in ("itl", "icl", "tpot")] == ["icl", "icl", "tpot"]
+    assert {distribution(metric, "sent") for metric in LATENCY_METRICS} <= set(LATENCIES)
 
 
 def test_goodput_limits_are_milliseconds():

@@ -95,7 +95,9 @@ def test_our_own_lateness_is_measured_as_it_is_and_stands_in_the_latency_from_du
     assert histograms["pool_wait"].max == 0
 
 
-@pytest.mark.parametrize(("every", "verdict", "failed"), [(50, "SUSPECT", ["lag p99"]), (200, "VALID", [])])
+@pytest.mark.parametrize(
+    ("every", "verdict", "failed"), [(50, "SUSPECT", ["lag p99", "due and sent agree"]), (200, "VALID", [])]
+)
 def test_lateness_of_more_than_one_request_in_a_hundred_makes_a_run_suspect(
     every: int, verdict: str, failed: list[str]
 ) -> None:

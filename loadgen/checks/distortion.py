@@ -1,0 +1,150 @@
+"""Group C: did the client distort what it measured?"""
+
+from collections.abc import Iterator
+
+from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.sending import because, lag_limit_ns
+from loadgen.evidence import Evidence
+from loadgen.snapshot import Snapshot
+from loadgen.throughput import peak_concurrency
+
+MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
+# A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
+# is held against their median. The event loop's timers keep to the millisecond, so that an idle machine shows a p99 of
+# 1 ms; and stalls of 5 ms are not good whatever the gaps are.
+STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 2e6, 4e6
+# An engine that steps a batch makes all streams readable at once. To read them one after the other (5 us each where it
+# was measured) is no stall, as long as half of the time until the next batch is left.
+READ_NS, BATCH_SHARE = 8_000, 0.5
+FEWEST_BEATS = 100  # of which the p99 is more than the one worst
+# What takes a hundredth of the time can move a p99.
+MOST_TIME_LOST = 0.01
+# Steal is time of all cores, of which the loop uses one: others may have borne it.
+MOST_STOLEN = 0.02
+MOST_BY_READER = 0.01
+# Events that came together shift the median of the gaps by half of their share.
+MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+UNKNOWN = "what the measuring process met is not known"
+_BLOCKED = "something kept the event loop from running: free a core, and let nothing else block in this process"
+_CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
+
+
+def distortion(evidence: Evidence) -> list[Check]:
+    """Check what the measuring side may have added to the numbers."""
+    return [
+        _pool(evidence),
+        _stalls(evidence),
+        _busy(evidence),
+        *_time_lost(evidence),
+        _by_reader(evidence.snapshot),
+        _clocks(evidence),
+        _reads(evidence),
+        _short_gaps(evidence.snapshot),
+    ]
+
+
+def _pool(evidence: Evidence) -> Check:
+    """Waits between due and sent that are not lag; a wait for a slot under the user's own cap is none of them."""
+    name, snapshot, limit = "no wait in the pool", evidence.snapshot, lag_limit_ns(evidence.snapshot)
+    waits = ["connect"] if evidence.settings.max_concurrency else ["connect", "pool_wait"]
+    p99 = max(snapshot.histograms[wait].percentile(99) or 0.0 for wait in waits)
+    if not evidence.client["connections_reused"]:
+        return inapplicable("C", name, "the server closes its connections")
+    late = snapshot.counters["late_connections"]
+    value = f"{late} requests had to open a connection, p99 of all waits {ms(p99)}"
+    advice = "open more connections before the clock starts, with --warm-connections"
+    return Check("C", name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
+
+
+def _stalls(evidence: Evidence) -> Check:
+    name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
+    p99 = stalls.percentile(99)
+    if p99 is None or stalls.count < FEWEST_BEATS:
+        return inapplicable("C", name, "the run is shorter than 2 s")
+    gap = evidence.snapshot.histograms["icl"].percentile(50)
+    if gap is None:
+        limit = STALL_CEILING_NS
+    else:
+        batch = min(READ_NS * peak_concurrency(evidence.snapshot), BATCH_SHARE * gap)
+        limit = max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap)) + batch
+    value = f"{ms(p99)} (max {ms(stalls.max)})"
+    return Check("C", name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
+
+
+def _busy(evidence: Evidence) -> Check:
+    name, busy = "loop busy", evidence.client["busy_share"]
+    if busy is None:
+        return inapplicable("C", name, UNKNOWN)
+    advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
+    return Check("C", name, busy <= MOST_BUSY, f"{busy:.0%} of the time", f"{MOST_BUSY:.0%}", advice)
+
+
+def _time_lost(evidence: Evidence) -> Iterator[Check]:
+    """Shares of the run's time for which the client could not have run."""
+    client, pauses = evidence.client, evidence.snapshot.histograms["gc_pause"]
+    names = ("CPU throttled", "CPU stolen", "GC pauses")
+    if not client["wall_s"]:
+        yield from (inapplicable("C", name, UNKNOWN) for name in names)
+        return
+    shares = (client["throttled_s"] / client["wall_s"], client["stolen_share"], pauses.total / 1e9 / client["wall_s"])
+    limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
+    advices = (
+        "raise or remove the CPU limit of the container the client runs in",
+        "the host gives this virtual machine too little: measure from another, or from one with cores of its own",
+        "keep fewer objects in this process, or call gc.freeze() before the run",
+    )
+    longest = ("", "", f", the longest {ms(pauses.max)}" if pauses.count else "")
+    for name, share, limit, advice, seen in zip(names, shares, limits, advices, longest, strict=True):
+        yield Check("C", name, share <= limit, f"{share:.2%} of the time{seen}", f"{limit:.0%}", advice)
+
+
+def _by_reader(snapshot: Snapshot) -> Check:
+    count = snapshot.counters["by_reader"]
+    value = f"{count} of {snapshot.ended} responses read by the slow reader"
+    advice = "the server compresses its streams: turn that off, their stamps are late"
+    limit = MOST_BY_READER * snapshot.ended
+    return Check("C", "read directly", count <= limit, value, f"{MOST_BY_READER:.0%}", advice)
+
+
+def _clocks(evidence: Evidence) -> Check:
+    """Latencies from due and from sent differ by what stands between the two: which of it was it?"""
+    name, histograms = "due and sent agree", evidence.snapshot.histograms
+    due, sent = (histograms[metric].percentile(99) for metric in ("ttft_due", "ttft_sent"))
+    if due is None or sent is None:
+        return inapplicable("C", name, "no request was ok")
+    if evidence.held_back:
+        return inapplicable("C", name, "the cap held requests back")
+    limit = lag_limit_ns(evidence.snapshot)
+    cause = max(_CAUSES, key=lambda wait: histograms[wait].percentile(99) or 0)
+    value = f"p99 TTFT {ms(due - sent)} longer from due than from sent"
+    advice = f"{_CAUSES[cause]} explains it: its p99 is {ms(histograms[cause].percentile(99))}"
+    return Check("C", name, due - sent <= limit, value, ms(limit), advice)
+
+
+def _reads(evidence: Evidence) -> Check:
+    """Events that one read brought came together, or came while the client did not look."""
+    name, counters = "events read one by one", evidence.snapshot.counters
+    events, reads = counters["token_events"], counters["token_reads"]
+    if not reads:
+        return inapplicable("C", name, "no token came")
+    together = 1 - reads / events
+    stalled = _stalls(evidence).ok is False or _busy(evidence).ok is False
+    advice = (
+        because("the client looked late, so gaps between tokens are not the server's: lower the load", evidence)
+        if stalled
+        else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
+    )
+    value = f"{events / reads:.3f} events per read, {together:.1%} came with another"
+    return Check("C", name, together <= MOST_TOGETHER, value, f"{MOST_TOGETHER:.0%}", advice)
+
+
+def _short_gaps(snapshot: Snapshot) -> Check:
+    """Gaps too short for a model between events that were read one by one."""
+    name, counters = "gaps above 50 us", snapshot.counters
+    together = counters["token_events"] - counters["token_reads"]
+    gaps = snapshot.histograms["icl"].count - together
+    if gaps <= 0:
+        return inapplicable("C", name, "no answer came in two reads or more")
+    share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
+    advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
+    return Check("C", name, share <= MOST_TOGETHER, f"{share:.1%} of gaps are shorter", f"{MOST_TOGETHER:.0%}", advice)

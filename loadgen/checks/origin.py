@@ -1,0 +1,40 @@
+"""Group G: does the result say what one needs to make the same run again?"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from loadgen.checks.check import Check
+from loadgen.evidence import Evidence
+
+# Parts of the provenance, and what of each must be known.
+NEEDED = {
+    "settings": (),
+    "seeds": ("arrivals", "prompts", "order"),
+    "schedule": ("sha256",),
+    "prompts": ("sha256",),
+    "versions": ("loadgen",),
+    "machine": ("system", "cores", "open_files_limit", "local_ports", "clock_source"),
+}
+ENGINE_VERSION = "engine_version"  # the name under which --metadata may say what a server does not
+_ADVICE = f"say what you know of it, as --metadata {ENGINE_VERSION}=..., so that the run can be made again"
+
+
+def origin(evidence: Evidence) -> list[Check]:
+    """Check that the provenance is complete; the simulator is of loadgen's own version."""
+    missing = list(_missing(evidence.heading.provenance))
+    said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in evidence.settings.metadata)
+    if not (evidence.heading.simulated or said or evidence.heading.provenance["engine"].get("version")):
+        missing.append("engine version")
+    value = f"unknown: {', '.join(missing)}" if missing else "complete"
+    return [Check("G", "provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]
+
+
+def _missing(provenance: dict[str, Any]) -> Iterator[str]:
+    for part, names in NEEDED.items():
+        known = provenance.get(part)
+        if known is None:
+            yield part
+            continue
+        for name in names:
+            if known.get(name) in (None, [], ""):
+                yield f"{part} {name}"

@@ -1,0 +1,51 @@
+"""Evidence: everything that a run leaves to be judged and reported."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from loadgen.heading import Heading
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings, is_closed_loop, parse_percentiles
+from loadgen.snapshot import Snapshot
+
+USUAL_PERCENTILES = (50.0, 90.0, 99.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What was asked, what was measured, and under which circumstances.
+
+    Attributes:
+        heading: What the run is.
+        schedule: The due times that were asked for.
+        snapshot: As measured.
+        client: What the measuring cost and met; see `loadgen.measurement.Measured.client`.
+        same_schedule: Whether the measuring process carried out `schedule`.
+    """
+
+    heading: Heading
+    schedule: Schedule
+    snapshot: Snapshot
+    client: dict[str, Any]
+    same_schedule: bool = True
+
+    @property
+    def settings(self) -> RunSettings:
+        """The settings, as resolved."""
+        return self.heading.settings
+
+    @property
+    def held_back(self) -> bool:
+        """Whether a cap, and not the schedule alone, decided when requests were sent."""
+        waited = bool(self.snapshot.histograms["pool_wait"].max)
+        return is_closed_loop(self.settings) or (waited and self.settings.max_concurrency is not None)
+
+    @property
+    def percentiles(self) -> list[float]:
+        """The percentiles that are printed of every latency, ascending: the usual ones and those asked for."""
+        return sorted({*USUAL_PERCENTILES, *parse_percentiles(self.settings.metric_percentiles)})
+
+    @property
+    def relied_on(self) -> bool:
+        """Whether somebody lets the run decide something, so that remarks on its worth count as failures."""
+        return self.settings.strict or self.settings.slo is not None

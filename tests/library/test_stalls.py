@@ -1,0 +1,28 @@
+"""A loop that something else blocks: the run says so, by name."""
+
+import asyncio
+import time
+
+import loadgen
+
+STALL_S, EVERY_S = 0.005, 0.02
+
+
+async def test_a_loop_that_stalls_for_5_ms_every_20_ms_is_named() -> None:
+    loop = asyncio.get_running_loop()
+
+    def stall() -> None:
+        nonlocal timer
+        time.sleep(STALL_S)
+        timer = loop.call_later(EVERY_S, stall)
+
+    timer = loop.call_later(EVERY_S, stall)
+    settings = loadgen.RunSettings(request_rate=20, num_prompts=60, random_input_len=8, random_output_len=16)
+    try:
+        result = await loadgen.run(settings)
+    finally:
+        timer.cancel()
+    (check,) = [check for check in result.data["loadgen"]["checks"] if check["name"] == "loop stall p99"]
+    assert check["ok"] is False
+    assert "kept the event loop from running" in check["advice"]
+    assert result.verdict is loadgen.Verdict.SUSPECT

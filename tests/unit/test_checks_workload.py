@@ -1,0 +1,126 @@
+"""Workload: were the prompts and answers those the settings claim? Notes, unless something rests on them."""
+
+import pytest
+
+from loadgen.checks import workload
+from loadgen.settings import RunSettings
+from tests.unit.making import answered, evidence, failed, result
+
+
+def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
+    """An answer whose usage counts these prompt and output tokens, with so many events."""
+    counts = {"prompt_tokens": prompt, "completion_tokens": tokens}
+    if cached is not None:
+        counts["prompt_tokens_details"] = {"cached_tokens": cached}
+    stamps = [20 + 10 * i for i in range(events)]
+    return answered(index, tokens=stamps, counts=counts)
+
+
+def of(records, settings=None, **options):
+    """The checks by name."""
+    checks = workload(evidence(records, settings, **options))
+    assert all(check.group == "E" for check in checks)
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+def test_answers_as_planned_are_green():
+    checks = of([reply(i) for i in range(20)])
+    assert red(checks) == []
+    assert all(check.ok for check in checks.values())
+
+
+# -- prompts
+
+
+def test_prompts_of_another_length_are_red_with_the_mean_difference():
+    checks = of([reply(i, prompt=21) for i in range(10)])
+    assert red(checks) == ["input as planned"]
+    expected = "0.0% of prompts have the planned length (the server counts +11.0 tokens on average)"
+    assert checks["input as planned"].value == expected
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(1, True), (2, False)])
+def test_one_prompt_in_a_thousand_may_differ(wrong, expected):
+    records = [reply(i, prompt=10 if i >= wrong else 11) for i in range(1000)]
+    assert of(records)["input as planned"].ok is expected
+
+
+def test_where_the_server_counts_nothing_nothing_is_judged_but_the_repeats():
+    checks = of([answered(i) for i in range(5)])
+    assert [name for name, check in checks.items() if check.ok is not None] == ["prompts distinct"]
+    assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts distinct"]
+
+
+# -- answers
+
+
+def test_answers_that_ended_early_are_red_with_their_finish_reasons():
+    records = [reply(i) for i in range(6)]
+    short = [reply(6 + i, events=2, tokens=2) for i in range(4)]
+    for record in short:
+        record.output_tokens = 3
+    check = of([*records, *short])["output as asked"]
+    assert check.ok is False
+    means = "2.6 of 3.0 tokens on average"
+    assert check.value == f"60.0% of answers have the length asked ({means}; finish reasons: stop 10)"
+    assert "--ignore-eos" in check.advice
+
+
+def test_several_tokens_in_each_event_are_red():
+    records = [reply(i, tokens=30, events=10) for i in range(5)]
+    for record in records:
+        record.output_tokens = 30
+    checks = of(records)
+    assert red(checks) == ["one token per event"]
+    assert checks["one token per event"].value == "3.00 tokens per event"
+
+
+def test_events_that_bear_no_token_are_red():
+    checks = of([reply(i, tokens=7, events=10) for i in range(5)])
+    assert checks["one token per event"].ok is False
+
+
+def test_the_end_token_that_no_event_shows_is_allowed():
+    assert of([reply(i, tokens=4, events=3) for i in range(5)])["one token per event"].ok
+
+
+# -- repeats
+
+
+@pytest.mark.parametrize(("distinct", "expected"), [(100, True), (99, True), (98, False)])
+def test_more_than_one_prompt_in_a_hundred_repeated_is_red(distinct, expected):
+    records = [reply(i) for i in range(100)]
+    check = of(records, prompts={"requests": 100, "distinct": distinct})["prompts distinct"]
+    assert check.ok is expected
+    assert check.value == f"{100 - distinct} of 100 requests repeated an earlier prompt"
+
+
+def test_requests_beyond_those_prepared_start_over_and_are_repeats():
+    records = [reply(i) for i in range(100)]
+    made = {"requests": 60, "distinct": 50}
+    assert of(records, prompts=made)["prompts distinct"].value.startswith("50 of 100 ")
+    assert result(records, prompts=made)["loadgen"]["repeated_prompts"] == 50
+
+
+def test_what_the_cache_served_is_said_beside_the_repeats():
+    records = [reply(i, prompt=10, cached=8) for i in range(10)]
+    check = of(records, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    assert check.value.endswith("(the server took 80.0% of its input from a cache)")
+
+
+# -- notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="error_rate<1%"), True)],
+)
+def test_they_count_only_where_something_rests_on_them(settings, counts):
+    records = [reply(i, prompt=11, tokens=9) for i in range(10)]
+    checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
+    assert len(red(checks)) == 4
+    assert {check.counts for check in checks.values()} == {counts}

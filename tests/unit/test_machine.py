@@ -1,0 +1,62 @@
+"""The machine: time that CPU limits and the hypervisor took from us."""
+
+import pytest
+
+from loadgen import machine
+from loadgen.machine import Busy, stolen_share, throttled_s
+
+
+@pytest.fixture
+def system(tmp_path):
+    """Writes files as a system would show them; returns its root."""
+
+    def put(path, text):
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return tmp_path
+
+    return put
+
+
+def test_throttling_of_the_second_version_is_in_microseconds(system):
+    system("proc/self/cgroup", "0::/a.slice/b\n")
+    root = system("sys/fs/cgroup/a.slice/b/cpu.stat", "usage_usec 9000000\nnr_throttled 3\nthrottled_usec 1500000\n")
+    assert throttled_s(root) == 1.5
+
+
+def test_throttling_of_the_first_version_is_in_nanoseconds(system):
+    system("proc/self/cgroup", "9:name=systemd:/\n4:memory:/a\n2:cpu,cpuacct:/a\n")
+    root = system("sys/fs/cgroup/cpu/a/cpu.stat", "nr_periods 9\nnr_throttled 3\nthrottled_time 2500000000\n")
+    assert throttled_s(root) == 2.5
+
+
+def test_a_limit_above_the_process_counts_too(system):
+    system("proc/self/cgroup", "0::/a/b\n")
+    system("sys/fs/cgroup/a/b/cpu.stat", "throttled_usec 1000000\n")
+    root = system("sys/fs/cgroup/a/cpu.stat", "throttled_usec 2000000\n")
+    assert throttled_s(root) == 3.0
+
+
+def test_in_a_container_the_groups_above_are_not_seen_and_its_own_is_the_root(system):
+    system("proc/self/cgroup", "0::/../../pod\n")
+    root = system("sys/fs/cgroup/cpu.stat", "throttled_usec 4000000\n")
+    assert throttled_s(root) == 4.0
+
+
+@pytest.mark.parametrize("groups", [None, "", "0::/\n", "4:memory:/a\n"])
+def test_where_nothing_is_told_nothing_was_throttled(system, tmp_path, groups):
+    if groups is not None:
+        system("proc/self/cgroup", groups)
+    assert throttled_s(tmp_path) == 0
+
+
+def test_this_machine_can_be_asked():
+    assert Busy.now().throttled_s >= 0
+
+
+def test_stolen_time_is_a_share_of_that_of_all_cores(monkeypatch):
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    before, after = Busy(100, 0, 1, 0), Busy(110, 0, 3, 0)
+    assert stolen_share(before, after) == 0.05
+    assert stolen_share(before, before) == 0
