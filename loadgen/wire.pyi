@@ -7,6 +7,7 @@ from loadgen.outcomes import Outcome
 MAX_HEAD: int
 MAX_LINE: int
 MAX_SAMPLE: int
+MAX_RESPONSE: int
 NEVER: int
 
 class Record:

@@ -25,9 +25,10 @@ cdef extern from "string.h" nogil:
 MAX_HEAD = 64 * 1024
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024
+MAX_RESPONSE = 1 << 30
 NEVER = (1 << 63) - 1
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
-cdef int64_t max_chunk = 1 << 40
+cdef int64_t max_chunk = 1 << 40, max_response = MAX_RESPONSE
 
 cdef enum Phase:
     IDLE          # no request under way
@@ -161,6 +162,7 @@ cdef class Response:
         self.keep_alive = self.first_line = True
         self.keep_alive_ns = 0
         self.left = -1
+        self.received = 0
         self.head.size = self.line.size = self.event.size = self.body.size = 0
 
     def feed(self, bytes data not None, int64_t at_ns):
@@ -170,7 +172,8 @@ cdef class Response:
     def feed_body(self, bytes data not None, int64_t at_ns):
         """Take the next bytes of a body whose framing and encoding aiohttp's reader has undone."""
         self.at_ns = at_ns
-        self._body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        if self._fits(PyBytes_GET_SIZE(data)):
+            self._body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
     def raw(self):
         """All bytes of a response that `wants_reader`, as they came."""
@@ -205,6 +208,8 @@ cdef class Response:
         self.at_ns = at_ns
         if n > 0 and self.phase == HEAD and self.record.first_byte == 0:
             self.record.first_byte = at_ns
+        if not self._fits(n):
+            return 0
         while n > 0:
             if self.phase == CHUNK or self.phase == LENGTH:
                 k = min(n, self.left)
@@ -240,6 +245,14 @@ cdef class Response:
                 self.keep_alive = False
                 return 0
         return 0
+
+    cdef bint _fits(self, Py_ssize_t n) except -1:
+        """Count n further bytes of a response, whatever they are; one without end fails."""
+        self.received += n
+        if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
+            self._fail(Outcome.PROTOCOL_ERROR, f"the response is larger than {max_response >> 20} MiB")
+            return False
+        return True
 
     cdef int _head(self, const char *p, Py_ssize_t n) except -1:
         """Collect the head; once it is whole, read it. Returns how many of the n bytes it took."""
@@ -431,6 +444,8 @@ cdef class Response:
         if n > 0 and p[0] == b" ":
             p += 1
             n -= 1
+        if self.event.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "an event without end")
         if self.has_data:
             append(&self.event, b"\n", 1)
         self.has_data = True

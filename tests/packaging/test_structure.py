@@ -42,6 +42,7 @@ HOMES = {
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.tokenizer"},
     "pydantic": {"cli.config", "profiles"},
+    "pytest_asyncio": {"testing.fixtures"},
     "rich": {"cli.progress"},
     "tokenizers": {"datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
