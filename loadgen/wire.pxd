@@ -26,7 +26,7 @@ cdef class Response:
     cdef readonly bint complete, keep_alive, wants_reader
     cdef readonly int64_t keep_alive_ns
     cdef int phase
-    cdef bint streamed, skip_lf, has_data, first_line
+    cdef bint streamed, skip_lf, has_data, first_line, at_end
     cdef int64_t left, received
     cdef int64_t at_ns
     cdef Bytes head, line, event, body

@@ -158,7 +158,7 @@ cdef class Response:
         """Expect the response to a request just sent, to be told in `record`."""
         self.record = record
         self.phase = HEAD
-        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
+        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = self.at_end = False
         self.keep_alive = self.first_line = True
         self.keep_alive_ns = 0
         self.left = -1
@@ -190,10 +190,7 @@ cdef class Response:
         elif self.phase == HEAD:
             self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
         elif self.phase != IDLE and self.phase != ENDED:
-            if self.record.status != 200:
-                self._end()  # the status is the outcome, however its body ended
-            else:
-                self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
+            self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
 
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from our side (a timeout, an interrupt)."""
@@ -295,7 +292,7 @@ cdef class Response:
                 return n
         taken = <Py_ssize_t>(end + 4 - self.head.data) - before
         if self.record.status < 200:  # an interim response: the real one follows
-            self.head.size = 0
+            self.head.size = self.record.status = 0
             self.keep_alive = True
             return taken
         self._start_body()
@@ -479,6 +476,8 @@ cdef class Response:
         try:
             delta = deltas.parse(payload)
         except ValueError as wrong:
+            if self.at_end:
+                return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
         if delta.error is not None:
@@ -510,8 +509,10 @@ cdef class Response:
         return record.stamp(self.at_ns)
 
     cdef int _fail(self, object outcome, object detail) except -1:
-        self.record.outcome, self.record.detail = outcome, detail
         self.keep_alive = False
+        if self.record.status > 200 and self.phase != HEAD:
+            return self._end()  # the status is the outcome, however its body ended
+        self.record.outcome, self.record.detail = outcome, detail
         return self._finish()
 
     cdef int _end(self) except -1:
@@ -524,6 +525,7 @@ cdef class Response:
         if not self.streamed and self.body.size:
             return self._whole(self.body.data[:self.body.size])
         if self.line.size or self.has_data:  # a last event that no blank line ends
+            self.at_end = True
             if self.line.size:
                 self._line(self.line.data, self.line.size)
             self._line(NULL, 0)

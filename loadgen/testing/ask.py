@@ -31,6 +31,8 @@ class Ask:
         Raises:
             ValueError: These bytes are no request.
         """
+        if received and not received[:1].isalpha():
+            raise ValueError("no request begins so")  # TLS, perhaps
         end = received.find(b"\r\n\r\n")
         if end < 0:
             if len(received) > MOST_HEAD:

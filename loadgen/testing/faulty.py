@@ -51,10 +51,7 @@ class Faulty:
 
     def player(self) -> Player:
         """The protocol of a new connection."""
-        self.connections += 1
-        made = Player(self.answer, self._gather, self._lost)
-        self._players.add(made)
-        return made
+        return Player(self)
 
     def answer(self, ask: Ask) -> Steps:
         """Count a request and choose what answers it."""
@@ -82,19 +79,26 @@ class Faulty:
         if self._players:
             await self._none_left.wait()
 
-    def _gather(self, player: Player, count: int) -> None:
-        self._waiting.append(player)
-        if len(self._waiting) >= count:
-            for waiting in self._waiting:
-                waiting.go_on()
-            self._waiting = []
+    def joined(self, player: Player) -> None:
+        """See `loadgen.testing.player.Owner`."""
+        self.connections += 1
+        self._players.add(player)
 
-    def _lost(self, player: Player) -> None:
+    def left(self, player: Player) -> None:
+        """See `loadgen.testing.player.Owner`."""
         self._players.discard(player)
         if player in self._waiting:
             self._waiting.remove(player)
         if not self._players:
             self._none_left.set()
+
+    def gather(self, player: Player, count: int) -> None:
+        """See `loadgen.testing.player.Owner`."""
+        self._waiting.append(player)
+        if len(self._waiting) >= count:
+            for waiting in self._waiting:
+                waiting.go_on()
+            self._waiting = []
 
 
 def _json(found: object) -> Steps:

@@ -3,38 +3,44 @@
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from typing import Any, Protocol
 
 from loadgen.testing.ask import Ask
 from loadgen.testing.faults import Step, Steps, Together
+from loadgen.testing.replies import error_body, whole
 
 NO_LINGER = struct.pack("ii", 1, 0)  # on, 0 s: the kernel ends the connection with a reset
 
 
+class Owner(Protocol):
+    """Whose connections they are."""
+
+    def answer(self, ask: Ask) -> Steps:
+        """The steps that answer a request."""
+
+    def joined(self, player: "Player") -> None:
+        """A connection has been accepted."""
+
+    def left(self, player: "Player") -> None:
+        """A connection has ended."""
+
+    def gather(self, player: "Player", count: int) -> None:
+        """Call `go_on` of this player once `count` of them have come to such a step."""
+
+
 class Player(asyncio.Protocol):
-    """Reads requests and plays what answers them.
+    """Reads requests and plays what answers them."""
 
-    Args:
-        answer: Chooses the steps for a request.
-        gather: Called with this player and a count when a step waits for others; they call `go_on`.
-        lost: Called with this player once its connection has ended.
-    """
-
-    def __init__(
-        self,
-        answer: Callable[[Ask], Steps],
-        gather: Callable[["Player", int], None],
-        lost: Callable[["Player"], None],
-    ) -> None:
-        self._answer, self._gather, self._lost = answer, gather, lost
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
         self._received = bytearray()
         self._steps: Steps | None = None
         self._awaits_request = self._paused = self._scheduled = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:  # uvloop's are no asyncio.Transport
         """asyncio: the connection is there."""
-        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        self._owner.joined(self)
 
     def data_received(self, data: bytes) -> None:
         """asyncio: bytes have come."""
@@ -44,7 +50,7 @@ class Player(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """asyncio: the connection has ended."""
         self._steps = None
-        self._lost(self)
+        self._owner.left(self)
 
     def pause_writing(self) -> None:
         """asyncio: the client does not keep up."""
@@ -72,12 +78,13 @@ class Player(asyncio.Protocol):
             return  # it is answered after the one before it
         try:
             ask = Ask.take(self._received)
-        except ValueError:
+        except ValueError as error:
+            self._transport.write(whole(400, "Bad Request", error_body(str(error), 400), "Connection: close"))
             self._transport.close()
             return
         if ask is None:
             return
-        steps = self._answer(ask)
+        steps = self._owner.answer(ask)
         if self._awaits_request:
             self._awaits_request = False
         else:
@@ -96,7 +103,7 @@ class Player(asyncio.Protocol):
                 self._transport.write(data)
                 self.go_on()
             case Together(count=count):
-                self._gather(self, count)
+                self._owner.gather(self, count)
             case Step.CLOSE:
                 self._transport.close()
             case Step.RESET:

@@ -16,13 +16,18 @@ def begun(ask: Ask, tokens: int) -> Steps:
         yield chunk(answer.tokens[number % len(answer.tokens)])
 
 
-@fault
-def none(ask: Ask) -> Steps:
-    """Answers well: as many tokens as were asked for, an event and a write each."""
-    yield STREAM
+def good(ask: Ask, *headers: bytes) -> Steps:
+    """A good answer with further headers."""
+    yield STREAM.removesuffix(b"\r\n") + b"".join(header + b"\r\n" for header in headers) + b"\r\n"
     for event in Answer.to(ask).events(with_usage=ask.wants_usage):
         yield chunk(event)
     yield LAST_CHUNK
+
+
+@fault
+def none(ask: Ask) -> Steps:
+    """Answers well: as many tokens as were asked for, an event and a write each."""
+    yield from good(ask)
 
 
 @fault
@@ -95,16 +100,29 @@ def rst_together(ask: Ask, count: int = 100) -> Steps:
 
 
 @fault
+def connection_close(ask: Ask) -> Steps:
+    """Answers well, and says that it closes the connection, which it does."""
+    yield from good(ask, b"Connection: close")
+    yield Step.CLOSE
+
+
+@fault
+def keep_alive(ask: Ask, seconds: int = 1) -> Steps:
+    """Answers well, and says that it keeps the connection for NUMBER seconds."""
+    yield from good(ask, b"Keep-Alive: timeout=%d" % seconds)
+
+
+@fault
 def close_after(ask: Ask) -> Steps:
     """Answers well, promises to keep the connection, and closes it."""
-    yield from none(ask)
+    yield from good(ask)
     yield Step.CLOSE
 
 
 @fault
 def close_on_reuse(ask: Ask) -> Steps:
     """Answers well, and closes the connection as its next request arrives."""
-    yield from none(ask)
+    yield from good(ask)
     yield Step.NEXT_REQUEST
     yield Step.CLOSE
 
@@ -112,5 +130,5 @@ def close_on_reuse(ask: Ask) -> Steps:
 @fault
 def after_end(ask: Ask) -> Steps:
     """Answers well, and sends bytes that belong to no response."""
-    yield from none(ask)
+    yield from good(ask)
     yield b"HTTP/1.1 200 OK\r\nX-Nobody: asked"

@@ -5,7 +5,7 @@ import http
 import orjson
 
 from loadgen.testing.ask import Ask
-from loadgen.testing.faults.connections import none
+from loadgen.testing.faults.connections import good
 from loadgen.testing.faults.fault import Steps, fault
 from loadgen.testing.replies import error_body, whole
 
@@ -49,4 +49,4 @@ def not_http(ask: Ask) -> Steps:
 def interim(ask: Ask) -> Steps:
     """Sends an interim response (103) before a good one."""
     yield b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
-    yield from none(ask)
+    yield from good(ask)
