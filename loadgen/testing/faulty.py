@@ -37,6 +37,7 @@ class Faulty:
         url: Scheme, host and port, where `serving` has set it.
         requests: Requests that have come, those for the list of models and for counts left out.
         connections: Connections that have been accepted.
+        open: Those of them that have not ended.
         played: How often each fault has been played, by name; `none` is a good answer.
     """
 
@@ -48,6 +49,11 @@ class Faulty:
         self._players: set[Player] = set()
         self._waiting: list[Player] = []
         self._none_left = asyncio.Event()
+
+    @property
+    def open(self) -> int:
+        """See above."""
+        return len(self._players)
 
     def player(self) -> Player:
         """The protocol of a new connection."""

@@ -129,6 +129,8 @@ def close_on_reuse(ask: Ask) -> Steps:
 
 @fault
 def after_end(ask: Ask) -> Steps:
-    """Answers well, and sends bytes that belong to no response."""
-    yield from good(ask)
-    yield b"HTTP/1.1 200 OK\r\nX-Nobody: asked"
+    """Answers well, and sends a response that nobody asked for with the end of it."""
+    *steps, last = good(ask)
+    yield from steps
+    assert isinstance(last, bytes)
+    yield last + b"HTTP/1.1 500 Nobody Asked\r\nContent-Length: 0\r\n\r\n"
