@@ -156,13 +156,12 @@ cdef class Response:
 
     def begin(self, Record record not None):
         """Expect the response to a request just sent, to be told in `record`."""
-        self.record = record
+        self.record, self.received, self.at_end = record, 0, False
         self.phase = HEAD
-        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = self.at_end = False
+        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
         self.keep_alive = self.first_line = True
         self.keep_alive_ns = 0
         self.left = -1
-        self.received = 0
         self.head.size = self.line.size = self.event.size = self.body.size = 0
 
     def feed(self, bytes data not None, int64_t at_ns):
@@ -292,7 +291,7 @@ cdef class Response:
                 return n
         taken = <Py_ssize_t>(end + 4 - self.head.data) - before
         if self.record.status < 200:  # an interim response: the real one follows
-            self.head.size = self.record.status = 0
+            self.head.size = 0
             self.keep_alive = True
             return taken
         self._start_body()

@@ -48,6 +48,11 @@ class Sender:
         self.transport._head = target(self.url, fault).head()
         return [self._send() for _ in range(count)]
 
+    async def ended(self, count: int) -> list[Record]:
+        """Wait until `count` records have ended in all."""
+        await until(lambda: len(self.records) >= count)
+        return self.records
+
     async def several(self, count: int, fault: str | None = None) -> list[Record]:
         """Send `count` requests that meet `fault`, and wait for all of them."""
         return list(await asyncio.gather(*self.start(count, fault)))

@@ -17,7 +17,7 @@ from tests.faults.sending import target
 
 def job(url: str, folder: Path, count: int, fault: str | None = None, **settings: Any) -> Job:
     asked = target(url, fault)
-    prompts = [Prompt("Hello?", 1, 2, f"test/{number}") for number in range(count)]
+    prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
     requests.write(folder, prompts, asked.body, dict, count)
     return Job(RunSettings(num_prompts=count, **settings), asked, folder)
 
