@@ -1,5 +1,8 @@
 """Every fault that a server can produce: one Record, the right Outcome, sent once; neighbours stay unaffected."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from loadgen.outcomes import Outcome
@@ -187,7 +190,24 @@ async def test_a_mixture_of_faults_is_counted_as_it_was_played(faulty: Faulty) -
                 assert_good(record)
 
 
+def outcomes() -> dict[str, set[str]]:
+    """The outcomes of each fault, by name, as tested above."""
+    found: dict[str, set[str]] = {"endless-error": {"status"}, "rst-together": {"truncated"}}
+    rows = [(row[0], row[1]) for row in FAILURES] + [(row[0], row[2]) for row in SILENCES]
+    rows += [(row[0], Outcome.OK) for row in ODDITIES] + [(choice, Outcome.STATUS) for choice in STATUSES]
+    for choice, outcome in rows:
+        found.setdefault(choice.partition(":")[0], set()).add(str(outcome))
+    return found
+
+
 def test_no_fault_is_without_a_test() -> None:
-    tables = [row[0] for table in (FAILURES, ODDITIES, SILENCES) for row in table]
-    tested = {choice.partition(":")[0] for choice in [*tables, *STATUSES, "endless-error", "rst-together"]}
-    assert tested == FAULTS.keys()
+    assert outcomes().keys() == FAULTS.keys()
+
+
+def test_the_page_of_the_test_kit_tells_every_fault_and_its_outcome() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
+    told = re.findall(r"^\| `([a-z0-9-]+)(?::(\d+))?` \| (.+?) \| (.+) \|$", page, re.MULTILINE)
+    assert {name: (number, does, set(ends.split(", "))) for name, number, does, ends in told} == {
+        name: ("" if fault.default is None else str(fault.default), fault.does, outcomes()[name])
+        for name, fault in FAULTS.items()
+    }
