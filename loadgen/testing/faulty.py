@@ -35,7 +35,7 @@ class Faulty:
 
     Attributes:
         url: Scheme, host and port, where `serving` has set it.
-        requests: Requests that have come, those for the list of models and for counts left out.
+        requests: POSTs that have come; a client's probes are no part of what is to be tested.
         connections: Connections that have been accepted.
         open: Those of them that have not ended.
         played: How often each fault has been played, by name; `none` is a good answer.
@@ -67,8 +67,11 @@ class Faulty:
             case "GET", "/counts":
                 counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
                 return _json(counts)
-        number, self.requests = self.requests, self.requests + 1
         named = ask.headers.get(HEADER.lower())
+        if ask.method != "POST" and not named:
+            return iter([whole(404, "Not Found", error_body(f"there is no {ask.path}", 404))])
+        number = self.requests
+        self.requests += ask.method == "POST"
         try:
             found = chosen(named, HEADER) if named else self._plan.of(number)
         except BadInput as error:

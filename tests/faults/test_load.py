@@ -11,7 +11,8 @@ from loadgen.measurement import Job, Measured, Measurement
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.settings import RunSettings
-from loadgen.testing.faulty import Faulty
+from loadgen.testing.faulty import Faulty, serving
+from loadgen.testing.plan import Plan
 from tests.faults.sending import target
 
 
@@ -39,6 +40,25 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
     measured = await carried_out(Measurement(job(faulty.url, tmp_path, 30, request_rate=1000), prepared()))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
+
+
+async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
+    plan = Plan.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    async with serving(plan) as faulty:
+        measured = await carried_out(Measurement(job(faulty.url, tmp_path, 300, request_rate=3000), prepared()))
+    names = {
+        "none": "ok",
+        "status": "status(503)",
+        "eof": "truncated",
+        "reset": "refused",
+        "stream-error": "stream_error",
+        "done-only": "empty",
+        "bad-json": "protocol_error",
+    }
+    assert measured.snapshot.outcomes == {names[fault]: count for fault, count in faulty.played.items()}
+    assert len(measured.snapshot.outcomes) == len(names)
+    assert sum(measured.snapshot.outcomes.values()) == faulty.requests == 300
+    assert measured.snapshot.histograms["ttft_due"].count == faulty.played["none"]
 
 
 @pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])

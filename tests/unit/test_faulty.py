@@ -92,9 +92,10 @@ class TestAnswering:
     async def test_models_and_counts_are_told_whatever_the_plan(self) -> None:
         async with serving(Plan.parse("reset=1")) as faulty:
             models = await http.get(faulty.url + "/v1/models")
+            assert (await http.get(faulty.url + "/version")).status == 404
             counts = await http.get(faulty.url + "/counts")
         assert models.json()["data"][0]["id"] == MODEL
-        assert counts.json() == {"requests": 0, "connections": 2, "played": {}}
+        assert counts.json() == {"requests": 0, "connections": 3, "played": {}}
 
     async def test_what_is_no_request_is_refused_and_nothing_is_left_of_it(self, faulty: Faulty) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(faulty.url.rpartition(":")[2]))
