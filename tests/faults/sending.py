@@ -89,12 +89,10 @@ async def neighbours(sender: Sender) -> AsyncIterator[None]:
         for _ in range(NEIGHBOURS):
             tasks.create_task(neighbour())
         await until(lambda: len(records) >= NEIGHBOURS)
-        try:
-            yield
-        finally:
-            seen = len(records)
-            await until(lambda: len(records) >= seen + NEIGHBOURS)
-            stop.set()
+        yield
+        seen = len(records)
+        await until(lambda: len(records) >= seen + NEIGHBOURS)
+        stop.set()
     for record in records:
         assert_good(record)
 
