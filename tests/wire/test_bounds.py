@@ -97,6 +97,11 @@ def test_a_head_that_is_not_whole_has_no_status_yet() -> None:
     assert record.outcome is Outcome.TIMEOUT
 
 
+def test_a_head_that_is_broken_has_no_status_either() -> None:
+    _, record = read([b"HTTP/1.1 503 Busy\r\nno colon here\r\n\r\n"])
+    assert record.outcome is Outcome.PROTOCOL_ERROR
+
+
 @pytest.mark.parametrize("framing", ["until close", "length", "chunked"])
 def test_a_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
     cut = (delta(content="a") + delta(content="b"))[:-20]
