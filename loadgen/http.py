@@ -7,6 +7,8 @@ import orjson
 
 from loadgen.errors import Unreachable
 
+MOST_BYTES = 64 * 1024 * 1024  # of an answer to a probe: far above any list of models or scrape of metrics
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -30,7 +32,7 @@ async def get(
     """Fetch `url`, whatever the status.
 
     Raises:
-        Unreachable: No answer, or none in time.
+        Unreachable: No answer, none in time, or one without end.
     """
     return await _ask("GET", url, None, headers, verify_tls, timeout_s)
 
@@ -56,7 +58,12 @@ async def _ask(
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
             session.request(method, url, data=body, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
         ):
-            return Reply(response.status, await response.read(), dict(response.headers))
+            body = bytearray()
+            async for data in response.content.iter_any():
+                body += data
+                if len(body) > MOST_BYTES:
+                    raise Unreachable(f"{url}: the answer is larger than {MOST_BYTES >> 20} MiB")
+            return Reply(response.status, bytes(body), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         reason = str(error) or f"no answer in {timeout_s:g} s"
         raise Unreachable(f"{url}: {reason}") from error

@@ -129,9 +129,13 @@ def most_connections() -> int:
     """How many connections to one address this process may have: by file descriptors, and by local ports."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
+    return int(max(0, min(files - SPARE_FILES, most_by_ports())))
+
+
+def most_by_ports() -> int:
+    """How many connections to one address the range of local ports allows, a tenth of it left to others."""
     ports = _read("/proc/sys/net/ipv4/ip_local_port_range").split()
-    free_ports = int(ports[1]) - int(ports[0]) + 1 if len(ports) == 2 else 1 << 16
-    return int(max(0, min(files - SPARE_FILES, free_ports * 9 // 10)))
+    return (int(ports[1]) - int(ports[0]) + 1 if len(ports) == 2 else 1 << 16) * 9 // 10
 
 
 def _cpu_model() -> str | None:

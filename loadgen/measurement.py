@@ -271,13 +271,20 @@ def timeouts(settings: RunSettings) -> Timeouts:
 def _check_limits(settings: RunSettings, requests: int) -> None:
     """Refuse what is sure to need more connections than this process can have."""
     burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
-    needed = min(settings.max_concurrency or requests, requests) if burst else 0
-    allowed = machine.most_connections()
-    if needed > allowed:
-        problem = f"{needed} requests at once need as many connections, and this process may have {allowed}"
-        raise BadInput(
-            "--max-concurrency", problem, f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
-        )
+    at_once = min(settings.max_concurrency or requests, requests) if burst else 0
+    ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
+    needed, allowed = max(at_once, ahead), machine.most_connections()
+    if needed <= allowed:
+        return
+    flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
+    what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
+    if needed > (by_ports := machine.most_by_ports()):
+        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to one server"
+        remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
+    else:
+        problem = f"{needed} {what}, and this process may have {allowed}"
+        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
+    raise BadInput(flag, problem, remedy)
 
 
 def warm_count(settings: RunSettings, requests: int) -> int:
@@ -286,9 +293,9 @@ def warm_count(settings: RunSettings, requests: int) -> int:
     auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
     twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
     """
-    allowed = machine.most_connections()
     if settings.warm_connections != "auto":
-        return min(int(settings.warm_connections), allowed)
+        return int(settings.warm_connections)
+    allowed = machine.most_connections()
     rate = settings.ramp_up_end_rps or settings.request_rate
     in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
     return math.ceil(in_flight)

@@ -4,16 +4,19 @@
 made so far, and at the end None, or the error that stopped it.
 """
 
+import errno
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen import messages, requests
-from loadgen.errors import LoadgenError
+from loadgen.errors import BadInput, LoadgenError
 from loadgen.prompts import Dataset
 from loadgen.settings import RunSettings
 from loadgen.target import Target
+
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,23 @@ class Order:
 
 
 def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None) -> None:
-    """Write the requests of an order, from `dataset` or from the one its settings name."""
+    """Write the requests of an order, from `dataset` or from the one its settings name.
+
+    Raises:
+        BadInput: There is no room for them.
+    """
     if dataset is None:
         from loadgen.datasets import create
 
         dataset = create(order.settings)
-    requests.write(
-        order.folder, dataset.prompts(order.count), order.target.body, dataset.provenance, order.count, progress
-    )
+    prompts = dataset.prompts(order.count)
+    try:
+        requests.write(order.folder, prompts, order.target.body, dataset.provenance, order.count, progress)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        problem = f"no room for {order.count} requests in {order.folder.parent} ({error.strerror})"
+        raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
 
 
 def main() -> None:

@@ -261,7 +261,6 @@ class Transport:
         self._sweeper = asyncio.get_running_loop().call_later(self.timeouts.sweep_s, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
-        error = None
         try:
             _, payload = await handler.read()
             async for data in payload.iter_any():
@@ -271,9 +270,10 @@ class Transport:
         except asyncio.CancelledError:
             return  # abandoned: the record has its outcome already
         except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
-            error = str(failure) or type(failure).__name__
+            detail = " ".join(str(failure).split()) or type(failure).__name__
+            connection.abandon(_reader_outcome(failure), detail, now_ns())
         if not connection.complete:
-            connection.eof(now_ns(), error)
+            connection.eof(now_ns())
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
@@ -301,3 +301,12 @@ def _connect_outcome(error: BaseException) -> Outcome:
         case aiohttp.ClientConnectionError() | OSError():
             return Outcome.REFUSED
     return Outcome.CLIENT_ERROR
+
+
+def _reader_outcome(error: Exception) -> Outcome:
+    from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
+
+    cause = error.__cause__ or error
+    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)  # less came than the framing promised
+    broken = isinstance(cause, HttpProcessingError) and not cut_off
+    return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

@@ -29,11 +29,12 @@ cdef class Response:
     cdef readonly bint complete, keep_alive, wants_reader
     cdef readonly int64_t keep_alive_ns
     cdef int phase
-    cdef bint streamed, skip_lf, has_data, first_line
-    cdef int64_t left
+    cdef bint streamed, skip_lf, has_data, first_line, at_end
+    cdef int64_t left, received
     cdef int64_t at_ns
     cdef Bytes head, line, event, body
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef bint _fits(self, Py_ssize_t n) except -1
     cdef int _head(self, const char *p, Py_ssize_t n) except -1
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1
     cdef int _start_body(self) except -1

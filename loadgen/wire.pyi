@@ -7,6 +7,7 @@ from loadgen.outcomes import Outcome
 MAX_HEAD: int
 MAX_LINE: int
 MAX_SAMPLE: int
+MAX_RESPONSE: int
 NEVER: int
 BY_EVENTS: int
 BY_IDS: int

@@ -27,9 +27,10 @@ cdef extern from "string.h" nogil:
 MAX_HEAD = 64 * 1024
 MAX_LINE = 64 * 1024 * 1024
 MAX_SAMPLE = 1024
+MAX_RESPONSE = 1 << 30
 NEVER = (1 << 63) - 1
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
-cdef int64_t max_chunk = 1 << 40
+cdef int64_t max_chunk = 1 << 40, max_response = MAX_RESPONSE
 
 cdef enum Phase:
     IDLE          # no request under way
@@ -89,7 +90,7 @@ cdef class Response:
 
     def begin(self, Record record not None):
         """Expect the response to a request just sent, to be told in `record`."""
-        self.record = record
+        self.record, self.received, self.at_end = record, 0, False
         self.phase = HEAD
         self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
         self.keep_alive = self.first_line = True
@@ -104,7 +105,8 @@ cdef class Response:
     def feed_body(self, bytes data not None, int64_t at_ns):
         """Take the next bytes of a body whose framing and encoding aiohttp's reader has undone."""
         self.at_ns = at_ns
-        self._body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+        if self._fits(PyBytes_GET_SIZE(data)):
+            self._body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
     def raw(self):
         """All bytes of a response that `wants_reader`, as they came."""
@@ -121,10 +123,7 @@ cdef class Response:
         elif self.phase == HEAD:
             self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
         elif self.phase != IDLE and self.phase != ENDED:
-            if self.record.status != 200:
-                self._end()  # the status is the outcome, however its body ended
-            else:
-                self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
+            self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
 
     def abandon(self, outcome, detail, int64_t at_ns):
         """End the response from our side (a timeout, an interrupt)."""
@@ -139,6 +138,8 @@ cdef class Response:
         self.at_ns = at_ns
         if n > 0 and self.phase == HEAD and self.record.first_byte == 0:
             self.record.first_byte = at_ns
+        if not self._fits(n):
+            return 0
         while n > 0:
             if self.phase == CHUNK or self.phase == LENGTH:
                 k = min(n, self.left)
@@ -174,6 +175,14 @@ cdef class Response:
                 self.keep_alive = False
                 return 0
         return 0
+
+    cdef bint _fits(self, Py_ssize_t n) except -1:
+        """Count n further bytes of a response, whatever they are; one without end fails."""
+        self.received += n
+        if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
+            self._fail(Outcome.PROTOCOL_ERROR, f"the response is larger than {max_response >> 20} MiB")
+            return False
+        return True
 
     cdef int _head(self, const char *p, Py_ssize_t n) except -1:
         """Collect the head; once it is whole, read it. Returns how many of the n bytes it took."""
@@ -365,6 +374,8 @@ cdef class Response:
         if n > 0 and p[0] == b" ":
             p += 1
             n -= 1
+        if self.event.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "an event without end")
         if self.has_data:
             append(&self.event, b"\n", 1)
         self.has_data = True
@@ -393,6 +404,8 @@ cdef class Response:
         try:
             delta = deltas.parse(payload)
         except ValueError as wrong:
+            if self.at_end:
+                return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
         if delta.error is not None:
@@ -441,8 +454,10 @@ cdef class Response:
         return record.mark(self.at_ns, tokens)
 
     cdef int _fail(self, object outcome, object detail) except -1:
-        self.record.outcome, self.record.detail = outcome, detail
         self.keep_alive = False
+        if self.record.status > 200 and self.phase != HEAD:
+            return self._end()  # the status is the outcome, however its body ended
+        self.record.outcome, self.record.detail = outcome, detail
         return self._finish()
 
     cdef int _end(self) except -1:
@@ -455,6 +470,7 @@ cdef class Response:
         if not self.streamed and self.body.size:
             return self._whole(self.body.data[:self.body.size])
         if self.line.size or self.has_data:  # a last event that no blank line ends
+            self.at_end = True
             if self.line.size:
                 self._line(self.line.data, self.line.size)
             self._line(NULL, 0)

@@ -23,10 +23,8 @@ def accounting(evidence: Evidence) -> list[Check]:
         Check(
             "A",
             "same engine",
-            evidence.client["engine_runs"],
-            {True: "same process", False: "another process, or none", None: "not launched here"}[
-                evidence.client["engine_runs"]
-            ],
+            runs,
+            {True: "same process", False: "another process, or none", None: "not launched here"}[runs],
             "the process of the start",
             "the engine died or was restarted under load: read its log",
         ),

@@ -1,21 +1,24 @@
 """Bad input: one line that names the field and the remedy, exit code 2, nothing sent, no traceback."""
 
+import json
 import os
 import socket
 from pathlib import Path
 
 import pytest
 
+from tests import tokenizers_trained as trained
 from tests.commands.calling import loadgen, served
 
 TOKENIZER = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
+PROGRESS = tuple(f"loadgen: {phase}" for phase in ("preparing", "connecting", "warming up"))
 
 
 def refused(*arguments: str, cwd: Path | None = None) -> str:
     done = loadgen(*arguments, cwd=cwd)
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if "preparing" not in line and "warming up" not in line]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(PROGRESS)]
     assert len(lines) == 1, done.stderr
     return lines[0]
 
@@ -26,6 +29,7 @@ def refused(*arguments: str, cwd: Path | None = None) -> str:
         (["--rate", "0"], "--request-rate", "above 0"),
         (["--rate", "-5"], "--request-rate", "above 0"),
         (["--rate", "nan"], "--request-rate", "above 0"),
+        (["--rate=-inf"], "--request-rate", "above 0"),
         (["--rate", "1e9"], "--request-rate", "at most"),
         (["--rate", "fast"], "--request-rate", "--help"),
         (["--frequency", "3"], "--frequency", "--frequency-penalty"),
@@ -88,6 +92,41 @@ def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, s
     (tmp_path / "s.json").write_bytes(content)
     line = refused("run", "--dataset-name", "sharegpt", "--dataset-path", "s.json", cwd=tmp_path)
     assert said in line
+
+
+def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(tmp_path: Path) -> None:
+    turns = [{"from": "human", "value": "one two three four five"}, {"from": "gpt", "value": "a b c d e f"}]
+    whole = json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
+    (tmp_path / "s.json").write_text(whole[:-40])
+    flags = ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--num-prompts", "4", "--rate", "100"]
+    done = loadgen("run", *flags, "--json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "s.json: the file is cut off; its 2 whole conversations are used" in done.stderr
+    result = json.loads(done.stdout)
+    assert result["completed"] == 4
+    assert result["loadgen"]["provenance"]["prompts"]["file_cut_off"]
+
+
+def test_a_length_that_the_template_of_the_tokenizer_fills_is_refused(tmp_path: Path) -> None:
+    tokenizer = str(trained.wordpiece(tmp_path))
+    with served() as (url, _):
+        line = refused("run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2")
+    assert "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3" in line
+
+
+def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:
+    with served("--served-model-name", "./models/mine") as (url, _):
+        line = refused("run", "--base-url", url, cwd=tmp_path)
+    assert "--tokenizer" in line
+    assert "./models/mine" in line
+    assert "tokenizer.json" in line
+
+
+def test_an_unknown_key_in_a_profile_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("dataset_sed: 3\n")
+    line = refused("run", "--workload", "p.yaml", cwd=tmp_path)
+    assert "p.yaml: dataset_sed" in line
+    assert "dataset_seed" in line
 
 
 def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_one(tmp_path: Path) -> None:

@@ -1,18 +1,43 @@
-"""Every test here sends through the real transport and must leave no socket and no task behind."""
+"""Every test here sends through the real transport, in either event loop, and must leave nothing behind."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 
-import psutil
 import pytest
+import uvloop
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """asyncio's own loop, as in programs that embed a run, and uvloop, as in the command."""
+    return {"asyncio": asyncio.SelectorEventLoop, "uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(autouse=True)
 async def nothing_is_left() -> AsyncIterator[None]:
-    process = psutil.Process()
-    before = process.num_fds()
+    """No task, and no file descriptor of any kind: socket, pipe, timer or file."""
+    before = descriptors()
     yield
     await asyncio.sleep(0)
-    left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert not left
-    assert process.num_fds() <= before
+    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    assert descriptors() - before == Counter()
+
+
+@pytest.fixture
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections may be used again at once."""
+    monkeypatch.setattr("loadgen.transport.REST_NS", 0)
+
+
+def descriptors() -> Counter[str]:
+    """The open file descriptors of this process by kind: `socket`, `pipe`, `anon_inode`, or a path."""
+    found: Counter[str] = Counter()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        except OSError:
+            continue  # the one with which the folder was listed
+        found[target.partition(":")[0]] += 1
+    del found["/dev/null"]  # libuv keeps one from its first listening socket on
+    return found

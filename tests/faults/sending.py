@@ -1,26 +1,38 @@
-"""Sends requests through a real Transport and collects their Records."""
+"""Sends requests through a real Transport, some of which meet a fault, and collects their Records."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
 
 from loadgen.clock import now_ns
+from loadgen.outcomes import Outcome
 from loadgen.prompts import Prompt
 from loadgen.target import Target
+from loadgen.testing.faulty import HEADER
 from loadgen.transport import Timeouts, Transport
 from loadgen.wire import Record
 
-PROMPT = Prompt("Hello?", 2, 2, "test/0")
+TOKENS = 6
+PROMPT = Prompt("Hello there", 2, TOKENS, "test/0")
 S = 1_000_000_000
+NEIGHBOURS = 3
+
+
+def target(url: str, fault: str | None = None, *, verify_tls: bool = True) -> Target:
+    headers = {HEADER: fault} if fault else {}
+    return Target(url + "/v1/chat/completions", "m", chat=True, headers=headers, verify_tls=verify_tls)
 
 
 class Sender:
-    """A transport, and the records that came back, in order of ending."""
+    """A transport, and the records that came back, in order of ending: exactly one for each request."""
 
     def __init__(self, url: str, timeouts: Timeouts | None = None, *, verify_tls: bool = True) -> None:
-        self.target = Target(url + "/v1/chat/completions", "m", chat=True, verify_tls=verify_tls)
+        self.url, self.target = url, target(url, verify_tls=verify_tls)
         self.transport = Transport(self.target, timeouts or Timeouts(connect=10 * S))
         self.transport.on_end = self._ended
         self.records: list[Record] = []
-        self._changed = asyncio.Event()
+        self.sent = 0
+        self._waiting: dict[Record, asyncio.Future[Record]] = {}
 
     async def __aenter__(self) -> "Sender":
         await self.transport.open()
@@ -28,26 +40,75 @@ class Sender:
 
     async def __aexit__(self, *error: object) -> None:
         await self.transport.close()
+        assert len(self.records) == len(set(self.records))
+        assert not self._waiting
 
-    def start(self, count: int = 1) -> None:
-        for _ in range(count):
-            record = Record(0, 2, 2, now_ns())
-            record.ready = record.due
-            self.transport.send(record, self.target.body(PROMPT))
+    def start(self, count: int = 1, fault: str | None = None) -> "list[asyncio.Future[Record]]":
+        """Send `count` requests that meet `fault`; returns what will be their records."""
+        # A run sends the same headers with each request; here one transport has to serve good and bad alike.
+        self.transport._head = target(self.url, fault).head()
+        return [self._send() for _ in range(count)]
 
     async def ended(self, count: int) -> list[Record]:
         """Wait until `count` records have ended in all."""
-        while len(self.records) < count:
-            self._changed.clear()
-            await self._changed.wait()
+        await until(lambda: len(self.records) >= count)
         return self.records
 
-    async def one(self) -> Record:
-        """Send one request and wait for it."""
-        before = len(self.records)
-        self.start()
-        return (await self.ended(before + 1))[-1]
+    async def several(self, count: int, fault: str | None = None) -> list[Record]:
+        """Send `count` requests that meet `fault`, and wait for all of them."""
+        return list(await asyncio.gather(*self.start(count, fault)))
+
+    async def one(self, fault: str | None = None) -> Record:
+        """Send one request that meets `fault`, and wait for it."""
+        return (await self.several(1, fault))[0]
+
+    def _send(self) -> "asyncio.Future[Record]":
+        record = Record(self.sent, PROMPT.input_tokens, PROMPT.output_tokens, now_ns())
+        record.ready = record.due
+        self.sent += 1
+        self._waiting[record] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[record]
+        self.transport.send(record, self.target.body(PROMPT))
+        return waiting
 
     def _ended(self, record: Record) -> None:
         self.records.append(record)
-        self._changed.set()
+        waiting = self._waiting.pop(record, None)
+        if waiting is not None:
+            waiting.set_result(record)
+
+
+@contextlib.asynccontextmanager
+async def neighbours(sender: Sender) -> AsyncIterator[None]:
+    """Good requests, several at any time, from before the block until after it; each must be as if it were alone."""
+    records: list[Record] = []
+    stop = asyncio.Event()
+
+    async def neighbour() -> None:
+        while not stop.is_set():
+            records.append(await sender.one())
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(NEIGHBOURS):
+            tasks.create_task(neighbour())
+        await until(lambda: len(records) >= NEIGHBOURS)
+        yield
+        seen = len(records)
+        await until(lambda: len(records) >= seen + NEIGHBOURS)
+        stop.set()
+    for record in records:
+        assert_good(record)
+
+
+def assert_good(record: Record) -> None:
+    """The record of a good answer: every token, the server's counts, and stamps in order."""
+    assert (record.outcome, record.detail, record.status) == (Outcome.OK, None, 200)
+    assert (record.events, record.completion_tokens, record.finish_reason) == (TOKENS, TOKENS, "length")
+    assert record.ordered
+    assert record.stamps == sorted(record.stamps)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Let the loop turn until something holds; pytest's own timeout bounds it."""
+    while not holds():
+        await asyncio.sleep(0)

@@ -12,23 +12,16 @@ from loadgen.measurement import Job, Measured, Measurement
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.settings import RunSettings
-from loadgen.target import Target
-from tests.faults.servers import GOOD, answering, read_request, serving
-from tests.wire.bytes_of import HEAD, delta
+from loadgen.testing.faulty import Faulty, serving
+from loadgen.testing.plan import Plan
+from tests.faults.sending import target
 
 
-async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answers with one token, and never ends."""
-    await read_request(reader)
-    writer.write(HEAD + b"\r\n" + delta(content="a"))
-    await reader.read()
-
-
-def job(url: str, folder: Path, count: int, **settings: Any) -> Job:
-    target = Target(url + "/v1/chat/completions", "m", chat=True)
+def job(url: str, folder: Path, count: int, fault: str | None = None, **settings: Any) -> Job:
+    asked = target(url, fault)
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
-    requests.write(folder, prompts, target.body, dict, count)
-    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), target, folder)
+    requests.write(folder, prompts, asked.body, dict, count)
+    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), asked, folder)
 
 
 async def carried_out(measurement: Measurement) -> Measured:
@@ -44,71 +37,86 @@ async def until(measurement: Measurement, phase: str) -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_every_request_of_a_run_is_accounted_for(tmp_path: Path) -> None:
-    async with serving(answering(GOOD)) as url:
-        measured = await carried_out(Measurement(job(url, tmp_path, 30, request_rate=1000), prepared()))
+async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path: Path) -> None:
+    measured = await carried_out(Measurement(job(faulty.url, tmp_path, 30, request_rate=1000), prepared()))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
 
 
+async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
+    plan = Plan.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    async with serving(plan) as faulty:
+        measured = await carried_out(Measurement(job(faulty.url, tmp_path, 300, request_rate=3000), prepared()))
+    names = {
+        "none": "ok",
+        "status": "status(503)",
+        "eof": "truncated",
+        "reset": "refused",
+        "stream-error": "stream_error",
+        "done-only": "empty",
+        "bad-json": "protocol_error",
+    }
+    assert measured.snapshot.outcomes == {names[fault]: count for fault, count in faulty.played.items()}
+    assert len(measured.snapshot.outcomes) == len(names)
+    assert sum(measured.snapshot.outcomes.values()) == faulty.requests == 300
+    assert measured.snapshot.histograms["ttft_due"].count == faulty.played["none"]
+
+
 @pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])
 async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
-    tmp_path: Path, settings: dict[str, Any]
+    faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    async with serving(hang) as url:
-        measurement = Measurement(job(url, tmp_path, 50, **settings), prepared())
-        run = asyncio.create_task(carried_out(measurement))
-        await until(measurement, "running")
-        measurement.stop("enough")
-        measurement.stop("enough")
-        measurement.abort("enough")
-        snapshot = (await run).snapshot
+    measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings), prepared())
+    run = asyncio.create_task(carried_out(measurement))
+    await until(measurement, "running")
+    measurement.stop("enough")
+    measurement.stop("enough")
+    measurement.abort("enough")
+    snapshot = (await run).snapshot
     assert snapshot.outcomes == {"cancelled": 50}
     assert snapshot.partial == "enough"
 
 
-async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent(tmp_path: Path) -> None:
+async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent(
+    faulty: Faulty, tmp_path: Path
+) -> None:
     ready = asyncio.get_running_loop().create_future()
-    async with serving(answering(GOOD)) as url:
-        measurement = Measurement(job(url, tmp_path, 5), ready)
-        run = asyncio.create_task(carried_out(measurement))
-        await asyncio.sleep(0)
-        measurement.stop("enough")
-        ready.set_result(None)
-        snapshot = (await run).snapshot
+    measurement = Measurement(job(faulty.url, tmp_path, 5), ready)
+    run = asyncio.create_task(carried_out(measurement))
+    await asyncio.sleep(0)
+    measurement.stop("enough")
+    ready.set_result(None)
+    snapshot = (await run).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
 
 
-async def test_an_abort_ends_warm_ups_that_hang(tmp_path: Path) -> None:
-    async with serving(hang) as url:
-        measurement = Measurement(job(url, tmp_path, 5, num_warmups=3), prepared())
-        run = asyncio.create_task(carried_out(measurement))
-        await until(measurement, "warming up")
-        while not measurement._transport._active:
-            await asyncio.sleep(0.001)
-        measurement.abort("enough")
-        snapshot = (await run).snapshot
+async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
+    measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3), prepared())
+    run = asyncio.create_task(carried_out(measurement))
+    await until(measurement, "warming up")
+    while not measurement._transport._active:
+        await asyncio.sleep(0.001)
+    measurement.abort("enough")
+    snapshot = (await run).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
 
 
-async def test_a_closed_loop_that_is_stopped_invents_no_requests(tmp_path: Path) -> None:
-    async with serving(answering(GOOD)) as url:
-        measurement = Measurement(job(url, tmp_path, 10_000, max_concurrency=2, duration=20.0), prepared())
-        run = asyncio.create_task(carried_out(measurement))
-        await until(measurement, "running")
-        measurement.stop("enough")
-        snapshot = (await run).snapshot
+async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
+    measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0), prepared())
+    run = asyncio.create_task(carried_out(measurement))
+    await until(measurement, "running")
+    measurement.stop("enough")
+    snapshot = (await run).snapshot
     assert snapshot.outcomes == {"ok": snapshot.scheduled}
     assert snapshot.scheduled < 10_000
 
 
 async def test_a_fault_of_ours_on_the_clock_ends_the_run_and_is_raised(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr(Recorder, "add", broken)
-    async with serving(answering(GOOD)) as url:
-        with pytest.raises(ZeroDivisionError, match="a bug"):
-            await carried_out(Measurement(job(url, tmp_path, 10, request_rate=1000), prepared()))
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        await carried_out(Measurement(job(faulty.url, tmp_path, 10, request_rate=1000), prepared()))

@@ -45,6 +45,7 @@ HOMES = {
     "huggingface_hub": {"datasets.tokenizer"},
     "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
+    "pytest_asyncio": {"testing.fixtures"},
     "rich": {"cli.progress"},
     "tokenizers": {"datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},

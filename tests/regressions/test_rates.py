@@ -9,9 +9,10 @@ import pytest
 from loadgen import throughput
 from loadgen.checks import sending
 from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
 from tests.faults.servers import GOOD, Script, read_request, serving
 from tests.regressions.measuring import measured
-from tests.unit.making import answered, due_at, result, steady
+from tests.unit.making import answered, due_at, evidence, result, steady
 from tests.unit.making import measured as snapshot_of
 
 SERVICE_S = 0.05  # what the server takes; long beside the gaps of a schedule of 1,000 requests/s
@@ -112,7 +113,8 @@ async def test_slots_that_come_free_together_let_nothing_go_before_it_is_due(tmp
     assert [record["due"] for record in records] == schedule.due_ns.tolist()
     assert all(0 <= record["ready"] <= record["sent"] for record in records)
     assert found.snapshot.histograms["pool_wait"].max > 0
-    checks = {c.name: c for c in sending(found.snapshot, schedule, closed_loop=False, disturbance="")}
+    settings = RunSettings(request_rate=1000.0, max_concurrency=4)
+    checks = {check.name: check for check in sending(evidence(found.snapshot, settings, schedule))}
     assert checks["rate as scheduled"].limit == "the cap held requests back"
 
 
@@ -123,7 +125,7 @@ def test_without_a_cap_requests_that_end_together_move_no_other():
 
     def verdict(sent):
         records = [steady(i, due=d, sent=s, n=1, ttft=5000 - d) for i, (d, s) in enumerate(zip(due, sent, strict=True))]
-        checks = sending(snapshot_of(records), planned, closed_loop=False, disturbance="")
+        checks = sending(evidence(records, RunSettings(request_rate=100.0), planned))
         return {check.name: check.ok for check in checks}["gaps as scheduled"]
 
     assert verdict(due)

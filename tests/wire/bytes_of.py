@@ -1,38 +1,11 @@
-"""Bytes for the wire: responses built by hand, cut anywhere."""
+"""Bytes for the wire: responses cut anywhere, and what was read of them."""
 
 from collections.abc import Iterable
 
-import orjson
-
+from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from loadgen.wire import Record, Response
 
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-DONE = b"data: [DONE]\n\n"
-
-
-def event(**fields: object) -> bytes:
-    return b"data: " + orjson.dumps(fields) + b"\n\n"
-
-
-def delta(finish_reason: str | None = None, **fields: object) -> bytes:
-    return event(id="x", choices=[{"index": 0, "delta": fields, "finish_reason": finish_reason}])
-
-
-def usage(**counts: object) -> bytes:
-    return event(id="x", choices=[], usage=counts)
-
-
-def answer(*words: str, finish: str = "stop") -> bytes:
-    return delta(role="assistant", content="") + b"".join(delta(content=word) for word in words) + delta(finish) + DONE
-
-
-def chunked(body: bytes, size: int = 100) -> bytes:
-    cuts = (body[i : i + size] for i in range(0, len(body), size))
-    return b"".join(b"%x\r\n%s\r\n" % (len(cut), cut) for cut in cuts) + b"0\r\n\r\n"
-
-
-def streamed(body: bytes, size: int = 100) -> bytes:
-    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(body, size)
+__all__ = ["DONE", "HEAD", "answer", "chunked", "delta", "event", "facts", "read", "slices", "streamed", "usage"]
 
 
 def slices(data: bytes, step: int) -> list[bytes]:

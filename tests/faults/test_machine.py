@@ -1,0 +1,120 @@
+"""What the machine lacks: descriptors and ports are asked for before anything is sent, a full disk loses no number."""
+
+import asyncio
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen import machine, requests
+from loadgen.errors import BadInput
+from loadgen.measurement import Measurement
+from loadgen.preparing import Order, prepare
+from loadgen.prompts import Prompt
+from loadgen.settings import RunSettings
+from loadgen.testing.faulty import Faulty
+from tests.faults.sending import target
+from tests.faults.test_load import carried_out, job, prepared
+
+FULL = "/dev/full"  # every write to it finds no space left
+
+
+class Prompts:
+    """A data set of the test's own."""
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        return (Prompt("word " * 200, 200, 2, f"test/{number}") for number in range(count))
+
+    def provenance(self) -> dict[str, Any]:
+        return {"name": "test"}
+
+
+async def refused(faulty: Faulty, folder: Path, **settings: Any) -> BadInput:
+    never = asyncio.get_running_loop().create_future()  # refused before the requests are waited for
+    with pytest.raises(BadInput) as caught:
+        await carried_out(Measurement(job(faulty.url, folder, 500, **settings), never))
+    assert faulty.connections == 0
+    return caught.value
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    """This process may open 200 files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def few_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are 400 local ports."""
+    read = machine._read
+    monkeypatch.setattr(machine, "_read", lambda path: "40000 40399\n" if "port_range" in path else read(path))
+
+
+@pytest.mark.usefixtures("few_files")
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({}, "--max-concurrency"),
+        ({"max_concurrency": 400}, "--max-concurrency"),
+        ({"request_rate": 10.0, "warm_connections": "400"}, "--warm-connections"),
+    ],
+    ids=["a burst", "a cap", "connections ahead"],
+)
+async def test_too_few_files_are_refused_with_the_numbers_needed(
+    faulty: Faulty, tmp_path: Path, settings: dict[str, Any], field: str
+) -> None:
+    error = await refused(faulty, tmp_path, **settings)
+    needed = 500 if not settings else 400
+    assert error.field == field
+    assert str(needed) in error.problem
+    assert str(200 - machine.SPARE_FILES) in error.problem
+    assert f"ulimit -n {needed + 1000}" in error.remedy
+
+
+@pytest.mark.usefixtures("few_ports")
+async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty, tmp_path: Path) -> None:
+    error = await refused(faulty, tmp_path)
+    assert error.field == "--max-concurrency"
+    assert "500 requests at once" in error.problem
+    assert "local ports allow 360" in error.problem
+    assert "ip_local_port_range" in error.remedy
+
+
+@pytest.mark.usefixtures("few_files")
+@pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
+async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
+    measured = await carried_out(Measurement(job(faulty.url, tmp_path, 60, **settings), prepared()))
+    assert measured.snapshot.outcomes == {"ok": 60}
+
+
+async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
+    measured = await carried_out(
+        Measurement(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL), prepared())
+    )
+    assert measured.snapshot.outcomes == {"ok": 300}
+    assert measured.client["records_error"] == os.strerror(errno.ENOSPC)
+
+
+async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bodies").symlink_to(FULL)
+    order = Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path)
+    with pytest.raises(BadInput, match="no room for 50 requests") as caught:
+        prepare(order, Prompts())
+    assert caught.value.field == "TMPDIR"
+    assert os.strerror(errno.ENOSPC) in caught.value.problem
+
+
+def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(requests, "write", broken)
+    with pytest.raises(OSError, match="broken"):
+        prepare(Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), Prompts())
