@@ -34,9 +34,8 @@ GUESSED_LATENCY_S = 2.0  # for the size of the pool, when nothing says how long 
 MOST_WARM = 4096
 # What the measuring cost and met, where nobody has told.
 UNKNOWN_CLIENT: dict[str, Any] = {
-    **dict.fromkeys(
-        ("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "engine_cpu_s", "engine_runs", "records_error")
-    ),
+    **dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s")),
+    **dict.fromkeys(("engine_cpu_s", "engine_runs", "records_error", "capture")),
     "connections_reused": True,
     "disturbance": "",
 }

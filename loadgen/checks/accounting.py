@@ -47,7 +47,7 @@ def _answers(snapshot: Snapshot) -> Check:
     """Each ok request has one finish reason, and its output tokens were counted in one way."""
     counters = snapshot.counters
     finished = sum(snapshot.finishes.values())
-    counted = counters["usage_requests"] + counters["id_requests"] + counters["event_requests"]
+    counted = sum(counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event"))
     value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
     return Check("A", "every answer counted once", finished == counted == snapshot.ok, value, "equal", _BUG)
 
@@ -57,7 +57,8 @@ def _histograms(snapshot: Snapshot) -> Check:
     expected = dict.fromkeys(("ttft_due", "ttft_sent", "e2el_due", "e2el_sent"), snapshot.ok)
     expected |= dict.fromkeys(("lag", "pool_wait", "connect"), int((snapshot.sent >= 0).sum()))
     expected["icl"] = counters["token_events"] - snapshot.ok
-    if not counters["unseen_tokens"] and not counters["surplus_events"]:  # the events told of all tokens
+    if not any(counters[name] for name in ("unseen_tokens", "surplus_events", "tokenizer_requests")):
+        # The events told of all tokens.
         expected["itl"] = counters["decode_tokens"]
     wrong = [
         f"{name} {histograms[name].count} for {wanted}"

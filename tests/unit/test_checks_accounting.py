@@ -35,6 +35,12 @@ def test_a_run_of_all_kinds_of_endings_is_green():
     assert red(of(measured(RUN), client={"engine_runs": True})) == []
 
 
+def test_a_run_whose_tokens_a_tokenizer_has_counted_is_green():
+    record = answered(0, tokens=[20, 40])
+    record.tokenized = 7
+    assert red(of(measured([record, answered(1)]))) == []
+
+
 def test_a_run_without_a_success_is_green_its_books_are_in_order():
     assert red(of(measured([failed(0), unsent(1)]))) == []
 
