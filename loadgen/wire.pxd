@@ -30,10 +30,12 @@ cdef class Response:
     cdef readonly int64_t keep_alive_ns
     cdef int phase
     cdef bint streamed, skip_lf, has_data, first_line
+    cdef bint chunked, encoded_transfer, closes
     cdef int64_t left
     cdef int64_t at_ns
     cdef Bytes head, line, event, body
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef int _forget_headers(self) except -1
     cdef int _head(self, const char *p, Py_ssize_t n) except -1
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1
     cdef int _start_body(self) except -1
@@ -46,6 +48,7 @@ cdef class Response:
     cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1
     cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1
     cdef int _fail(self, object outcome, object detail) except -1
+    cdef int _broken(self, object detail) except -1
     cdef int _end(self) except -1
     cdef int _whole(self, bytes body) except -1
     cdef int _finish(self) except -1

@@ -7,7 +7,7 @@ thing it does with the bytes.
 """
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
@@ -47,6 +47,8 @@ cdef enum Phase:
 cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
     cdef char *grown
     cdef Py_ssize_t room
+    if n == 0:  # to.data and p may be NULL, which memcpy must not be given
+        return 0
     if to.size + n > to.room:
         room = max(to.size + n, 2 * to.room, 256)
         grown = <char *>realloc(to.data, room)
@@ -60,6 +62,43 @@ cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
 
 cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
     return n == name_len and strncasecmp(p, name, n) == 0
+
+
+cdef inline bint is_space(char c) noexcept nogil:
+    return c == b" " or c == b"\t"
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    """A space in a head, also in the place of what must not be there (RFC 9110, section 5.5)."""
+    return is_space(c) or c == b"\r" or c == b"\n" or c == 0
+
+
+cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
+    """The end of a line of the head that ends at `end`; one that starts with a space belongs to the line before it."""
+    while True:
+        p = <const char *>memmem(p, end + 2 - p, b"\r\n", 2)
+        if p == end or not is_space(p[2]):
+            return p
+        p += 2
+
+
+cdef inline bint lists(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+    """Whether one of the items between commas is `word`."""
+    cdef const char *end = p + n
+    cdef const char *comma
+    cdef const char *last
+    while p < end:
+        comma = <const char *>memchr(p, b",", end - p)
+        last = end if comma == NULL else comma
+        while p < last and is_blank(p[0]):
+            p += 1
+        n = last - p
+        while n > 0 and is_blank(p[n - 1]):
+            n -= 1
+        if is_name(p, n, word, word_len):
+            return True
+        p = last + 1
+    return False
 
 
 cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
@@ -91,11 +130,17 @@ cdef class Response:
         """Expect the response to a request just sent, to be told in `record`."""
         self.record = record
         self.phase = HEAD
-        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
-        self.keep_alive = self.first_line = True
+        self.complete = self.skip_lf = self.has_data = False
+        self.first_line = True
+        self._forget_headers()
+        self.head.size = self.line.size = self.event.size = self.body.size = 0
+
+    cdef int _forget_headers(self) except -1:
+        self.streamed = self.keep_alive = True
+        self.wants_reader = self.chunked = self.closes = self.encoded_transfer = False
         self.keep_alive_ns = 0
         self.left = -1
-        self.head.size = self.line.size = self.event.size = self.body.size = 0
+        return 0
 
     def feed(self, bytes data not None, int64_t at_ns):
         """Take the next bytes of the connection, which arrived at `at_ns`."""
@@ -154,7 +199,7 @@ cdef class Response:
                 q = <const char *>memchr(p, b"\n", n)
                 k = n if q == NULL else q + 1 - p
                 if self.head.size + k > max_head:
-                    return self._fail(Outcome.PROTOCOL_ERROR, "chunk header too long")
+                    return self._broken("chunk header too long")
                 append(&self.head, p, k)
                 p += k
                 n -= k
@@ -183,58 +228,74 @@ cdef class Response:
         cdef const char *eol
         cdef const char *colon
         cdef const char *value
+        cdef const char *value_end
         cdef Py_ssize_t taken
+        cdef int status
         append(&self.head, p, n)
         end = <const char *>memmem(self.head.data + seen, self.head.size - seen, b"\r\n\r\n", 4)
-        if end == NULL:
-            if self.head.size > max_head:
-                self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
+        taken = self.head.size if end == NULL else end + 4 - self.head.data
+        if taken > max_head:
+            self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
             return n
+        if end == NULL:
+            return n
+        taken -= before
         line = self.head.data
-        eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
-        if eol - line < 12 or strncasecmp(line, b"HTTP/1.", 7) != 0 or line[8] != b" ":
+        eol = line_end(line, end)
+        if eol - line < 12 or memcmp(line, b"HTTP/1.", 7) != 0 or not b"0" <= line[7] <= b"9" or not is_blank(line[8]):
             self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP/1 response")
             return n
-        self.keep_alive = line[7] != b"0"
-        if not (b"1" <= line[9] <= b"9" and b"0" <= line[10] <= b"9" and b"0" <= line[11] <= b"9"):
+        if not (
+            b"1" <= line[9] <= b"9" and b"0" <= line[10] <= b"9" and b"0" <= line[11] <= b"9"
+            and (line + 12 == eol or is_blank(line[12]))
+        ):
             self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP status")
             return n
-        self.record.status = (line[9] - 48) * 100 + (line[10] - 48) * 10 + (line[11] - 48)
-        self.streamed = True
+        status = (line[9] - 48) * 100 + (line[10] - 48) * 10 + (line[11] - 48)
+        self.keep_alive = line[7] != b"0"
         while eol < end:
             line = eol + 2
-            eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
+            eol = line_end(line, end)
             colon = <const char *>memchr(line, b":", eol - line)
             if colon == NULL:
                 self._fail(Outcome.PROTOCOL_ERROR, "a header line without a colon")
                 return n
             value = colon + 1
-            while value < eol and (value[0] == b" " or value[0] == b"\t"):
+            value_end = eol
+            while value < value_end and is_blank(value[0]):
                 value += 1
-            self._header(line, colon - line, value, eol - value)
+            while value < value_end and is_blank(value_end[-1]):
+                value_end -= 1
+            self._header(line, colon - line, value, value_end - value)
             if self.phase == ENDED:
                 return n
-        taken = <Py_ssize_t>(end + 4 - self.head.data) - before
-        if self.record.status < 200:  # an interim response: the real one follows
+        if status < 200:  # an interim response: the real one follows
             self.head.size = 0
-            self.keep_alive = True
+            self._forget_headers()
             return taken
+        self.record.status = status
+        # HTTP/1.0 has no transfer encodings: such framing is not to be trusted further (RFC 9112, section 6.1).
+        if self.closes or (self.encoded_transfer and self.head.data[7] == b"0"):
+            self.keep_alive = False
         self._start_body()
         return n if self.phase == READER else taken
 
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1:
         cdef int64_t number = 0
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, j
+        cdef bint starts
         if is_name(name, name_len, b"content-length", 14):
             for i in range(n):
-                if not b"0" <= value[i] <= b"9" or i > 15:
+                if not b"0" <= value[i] <= b"9" or number > max_chunk:
                     return self._fail(Outcome.PROTOCOL_ERROR, "Content-Length is no number")
                 number = number * 10 + (value[i] - 48)
-            if self.left == -1:
-                self.left = number
+            if n == 0 or number > max_chunk or (self.left >= 0 and self.left != number):
+                return self._fail(Outcome.PROTOCOL_ERROR, "Content-Length is no number, or there are two")
+            self.left = number
         elif is_name(name, name_len, b"transfer-encoding", 17):
+            self.encoded_transfer = True
             if is_name(value, n, b"chunked", 7):
-                self.left = -2
+                self.chunked = True
             elif not is_name(value, n, b"identity", 8):
                 self.wants_reader = True
         elif is_name(name, name_len, b"content-encoding", 16):
@@ -242,29 +303,31 @@ cdef class Response:
         elif is_name(name, name_len, b"content-type", 12):
             self.streamed = not mentions(value, n, b"json", 4)
         elif is_name(name, name_len, b"connection", 10):
-            if mentions(value, n, b"close", 5):
-                self.keep_alive = False
-            elif mentions(value, n, b"keep-alive", 10):
+            if lists(value, n, b"close", 5):
+                self.closes = True
+            elif lists(value, n, b"keep-alive", 10):
                 self.keep_alive = True
         elif is_name(name, name_len, b"keep-alive", 10):
-            for i in range(n - 8):
-                if strncasecmp(value + i, b"timeout=", 8) == 0:
-                    i += 8
-                    while i < n and b"0" <= value[i] <= b"9" and number < 1000000:
-                        number = number * 10 + (value[i] - 48)
-                        i += 1
+            for i in range(n - 7):
+                starts = i == 0 or value[i - 1] == b"," or is_blank(value[i - 1])
+                if starts and strncasecmp(value + i, b"timeout=", 8) == 0:
+                    number = 0
+                    for j in range(i + 8, n):
+                        if not b"0" <= value[j] <= b"9":
+                            break
+                        number = min(number * 10 + (value[j] - 48), 1000000)
                     self.keep_alive_ns = number * 1000000000
-                    break
         return 0
 
     cdef int _start_body(self) except -1:
+        if self.record.status == 204 or self.record.status == 304 or (self.left == 0 and not self.chunked):
+            self.head.size = 0
+            return self._end()
         if self.wants_reader:
             self.phase = READER
             return 0
         self.head.size = 0
-        if self.record.status == 204 or self.record.status == 304 or self.left == 0:
-            return self._end()
-        if self.left == -2:
+        if self.chunked:
             self.phase = CHUNK_SIZE
         elif self.left > 0:
             self.phase = LENGTH
@@ -285,22 +348,26 @@ cdef class Response:
             return self._end() if n == 0 else 0
         if self.phase == CHUNK_END:
             if n > 0:
-                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk is longer than its size")
+                return self._broken("a chunk is longer than its size")
             self.phase = CHUNK_SIZE
             return 0
-        while i < n and p[i] != b";" and p[i] != b" ":
+        while i < n and p[i] != b";" and not is_space(p[i]):
             if b"0" <= p[i] <= b"9":
                 digit = p[i] - 48
             elif b"a" <= (p[i] | 32) <= b"f":
                 digit = (p[i] | 32) - 87
             else:
-                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is no hexadecimal number")
+                return self._broken("a chunk size is no hexadecimal number")
             size = size * 16 + digit
             if size > max_chunk:
-                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is out of range")
+                return self._broken("a chunk size is out of range")
             i += 1
         if i == 0:
-            return self._fail(Outcome.PROTOCOL_ERROR, "a chunk without a size")
+            return self._broken("a chunk without a size")
+        while i < n and is_space(p[i]):
+            i += 1
+        if i < n and p[i] != b";":
+            return self._broken("a chunk size is no hexadecimal number")
         self.left = size
         self.phase = CHUNK if size > 0 else TRAILER
         return 0
@@ -347,6 +414,7 @@ cdef class Response:
         return 0
 
     cdef int _line(self, const char *p, Py_ssize_t n) except -1:
+        cdef Py_ssize_t k
         if self.first_line:
             self.first_line = False
             if n >= 3 and p[:3] == b"\xef\xbb\xbf":
@@ -358,13 +426,16 @@ cdef class Response:
                 self._event(self.event.data, self.event.size)
                 self.event.size = 0
             return 0
-        if n < 5 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or p[4] != b":":
+        if n < 4 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or (n > 4 and p[4] != b":"):
             return 0  # a comment, a ping, or a field that carries no token
-        p += 5
-        n -= 5
+        k = min(n, 5)  # the field's name alone is an empty line of data
+        p += k
+        n -= k
         if n > 0 and p[0] == b" ":
             p += 1
             n -= 1
+        if self.event.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "an event without end")
         if self.has_data:
             append(&self.event, b"\n", 1)
         self.has_data = True
@@ -391,7 +462,8 @@ cdef class Response:
     cdef int _event_slowly(self, bytes payload) except -1:
         cdef Record record = self.record
         try:
-            delta = deltas.parse(payload)
+            # An event stream is UTF-8 in which what is none stands as U+FFFD.
+            delta = deltas.parse(payload.decode("utf-8", "replace").encode())
         except ValueError as wrong:
             sample = payload[:200].decode("utf-8", "replace")
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
@@ -445,6 +517,11 @@ cdef class Response:
         self.keep_alive = False
         return self._finish()
 
+    cdef int _broken(self, object detail) except -1:
+        """The framing is none; a status other than 200 is the outcome all the same."""
+        self.keep_alive = False
+        return self._end() if self.record.status != 200 else self._fail(Outcome.PROTOCOL_ERROR, detail)
+
     cdef int _end(self) except -1:
         """The response is whole: what has it been?"""
         cdef Record record = self.record
@@ -481,6 +558,7 @@ cdef class Response:
     cdef int _finish(self) except -1:
         self.phase = ENDED
         self.complete = True
+        self.wants_reader = False
         self.record.closed = self.at_ns
         return 0
 
