@@ -308,15 +308,16 @@ cdef class Response:
             elif lists(value, n, b"keep-alive", 10):
                 self.keep_alive = True
         elif is_name(name, name_len, b"keep-alive", 10):
-            for i in range(n - 7):
-                starts = i == 0 or value[i - 1] == b"," or is_blank(value[i - 1])
-                if starts and strncasecmp(value + i, b"timeout=", 8) == 0:
+            starts = True
+            for i in range(n):
+                if starts and i + 8 <= n and strncasecmp(value + i, b"timeout=", 8) == 0:
                     number = 0
                     for j in range(i + 8, n):
                         if not b"0" <= value[j] <= b"9":
                             break
                         number = min(number * 10 + (value[j] - 48), 1000000)
                     self.keep_alive_ns = number * 1000000000
+                starts = value[i] == b"," or (starts and is_blank(value[i]))
         return 0
 
     cdef int _start_body(self) except -1:

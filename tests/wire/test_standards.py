@@ -94,7 +94,8 @@ def test_chunks_from_http_1_0_are_read_and_the_connection_is_not_used_again() ->
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [(b"timeout=99999999", 10**6), (b"xtimeout=5", 0), (b"timeout=5, timeout=7", 7)]
+    ("value", "seconds"),
+    [(b"timeout=99999999", 10**6), (b"xtimeout=5", 0), (b"x timeout=5", 0), (b"timeout=5, timeout=7", 7)],
 )
 def test_how_long_a_connection_may_rest_is_an_option_of_its_own(value: bytes, seconds: int) -> None:
     response, _ = read([SIZED + b"Keep-Alive: " + value + b"\r\n\r\n" + BODY])
