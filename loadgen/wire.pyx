@@ -11,6 +11,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
+from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, freed, living
 from loadgen.scan cimport CONTENT, REASONING, Delta, scan_event
 
 import json
@@ -51,13 +52,20 @@ cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
         return 0
     if to.size + n > to.room:
         room = max(to.size + n, 2 * to.room, 256)
+        freed(to.data)
         grown = <char *>realloc(to.data, room)
         if grown == NULL:
             raise MemoryError()
+        allocated(grown)
         to.data, to.room = grown, room
     memcpy(to.data + to.size, p, n)
     to.size += n
     return 0
+
+
+cdef inline void dispose(Bytes *of) noexcept:
+    freed(of.data)
+    free(of.data)
 
 
 cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
@@ -112,6 +120,13 @@ cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssiz
 include "record.pxi"
 
 
+def live():
+    """What lives now of this module's objects: how many of each, and their bytes; None unless it is a debug build."""
+    if not COUNTED:
+        return None
+    return {"records": living(RECORDS), "responses": living(RESPONSES), "bytes": living(BYTES)}
+
+
 cdef class Response:
     """Reads one response at a time into a Record.
 
@@ -120,11 +135,15 @@ cdef class Response:
     body is encoded in a way that is left to aiohttp's reader; feed it the bytes of `raw()`.
     """
 
+    def __cinit__(self):
+        count(RESPONSES, 1)
+
     def __dealloc__(self):
-        free(self.head.data)
-        free(self.line.data)
-        free(self.event.data)
-        free(self.body.data)
+        count(RESPONSES, -1)
+        dispose(&self.head)
+        dispose(&self.line)
+        dispose(&self.event)
+        dispose(&self.body)
 
     def begin(self, Record record not None):
         """Expect the response to a request just sent, to be told in `record`."""
@@ -186,6 +205,7 @@ cdef class Response:
             self.record.first_byte = at_ns
         while n > 0:
             if self.phase == CHUNK or self.phase == LENGTH:
+                assert self.left > 0
                 k = min(n, self.left)
                 self.left -= k
                 self._body(p, k)
@@ -557,6 +577,7 @@ cdef class Response:
         return self._fail(Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked")
 
     cdef int _finish(self) except -1:
+        assert not self.complete and self.record.outcome is not None, "each response has one end, and that an outcome"
         self.phase = ENDED
         self.complete = True
         self.wants_reader = False
