@@ -35,13 +35,14 @@ def _the_build_that_was_asked_for() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_handle_is_left() -> Iterator[None]:
+def _no_handle_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """In a debug build, a test leaves no object of the compiled modules and none of their bytes."""
     if not DEBUG:
         yield
         return
     before = _live()
     yield
+    request.node.funcargs.clear()  # what other fixtures gave the test
     if _live() != before:
         gc.collect()
     assert _live() == before
