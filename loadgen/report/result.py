@@ -125,6 +125,7 @@ def _own(
         "checks": [check.to_dict() for check in checks],
         "partial": snapshot.partial,
         "simulated": simulated,
+        "insecure": settings.insecure,
         "closed_loop": is_closed_loop(settings),
         "latency_from": settings.latency_from,
         "scheduled": snapshot.scheduled,
