@@ -1,8 +1,9 @@
 """Build the compiled core.
 
 Everything else about the package stands in pyproject.toml. Switches (environment variables):
-LOADGEN_DEBUG=1 keeps assertions and symbols, checks indices and counts live objects, LOADGEN_SANITIZE=1 builds with the
-address and undefined-behaviour sanitizers, either of which ends the process at a finding, LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
+LOADGEN_DEBUG=1 keeps assertions and symbols, checks indices and counts live objects, LOADGEN_SANITIZE=1
+builds with the address and undefined-behaviour sanitizers, either of which ends the process at a finding,
+LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
 """
 
 import os

@@ -2,7 +2,7 @@
 """Steps over plain JSON, part by part, without allocating: what `loadgen.scan` walks with.
 
 Each step says whether it found what it is for. It takes nothing but JSON, though not all of it: values nested deep,
-long numbers and surrogates are for a real parser, as is a text with control characters.
+and long numbers are for a real parser, as is a text with control characters.
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
@@ -57,7 +57,7 @@ cdef inline bint is_hex(char c) noexcept nogil:
 
 
 cdef inline bint plain_escapes(const char *p, const char *end) noexcept nogil:
-    """Whether all escapes are JSON's; surrogates, of which a lone one is none, are left to the real parser."""
+    """Whether all escapes are JSON's."""
     while True:
         p = <const char *>memchr(p, b"\\", end - p)
         if p == NULL:
@@ -65,8 +65,6 @@ cdef inline bint plain_escapes(const char *p, const char *end) noexcept nogil:
         p += 1  # there is a character: the closing quote is not escaped
         if p[0] == b"u":
             if end - p < 5 or not (is_hex(p[1]) and is_hex(p[2]) and is_hex(p[3]) and is_hex(p[4])):
-                return False
-            if (p[1] | 32) == b"d" and p[2] >= b"8":
                 return False
             p += 4
         elif memchr(b'"\\/bfnrt', p[0], 8) == NULL:

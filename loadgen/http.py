@@ -7,6 +7,8 @@ import orjson
 
 from loadgen.errors import Unreachable
 
+LARGEST = 16 << 20  # bytes of an answer: more is not what a probe asks for
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -56,7 +58,12 @@ async def _ask(
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
             session.request(method, url, data=body, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
         ):
-            return Reply(response.status, await response.read(), dict(response.headers))
+            answer = bytearray()
+            async for part in response.content.iter_any():
+                answer += part
+                if len(answer) > LARGEST:
+                    raise Unreachable(f"{url}: an answer of more than {LARGEST >> 20} MiB, which is none to a probe")
+            return Reply(response.status, bytes(answer), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         reason = str(error) or f"no answer in {timeout_s:g} s"
         raise Unreachable(f"{url}: {reason}") from error

@@ -66,7 +66,7 @@ class RunSettings:
         (), TARGET, "extra headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"
     )
     api_key: str | None = option(
-        None, TARGET, "file of a bearer token, or the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
+        None, TARGET, "bearer token, or with @ the file that holds it (OPENAI_API_KEY)", metavar="@FILE|KEY"
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
     extra_body: dict[str, Any] | None = option(

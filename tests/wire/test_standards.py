@@ -155,7 +155,6 @@ def test_bytes_that_are_no_utf8_are_read_as_replaced_whoever_reads_them(fields: 
         b'{"id": {"a" 1}, "choices": []}',
         b'{"id": "\\x", "choices": []}',
         b'{"id": "\\u12g4", "choices": []}',
-        b'{"id": "\\ud800", "choices": []}',
         b'{"id": "\x00", "choices": []}',
         b'{"\x01": 1, "choices": []}',
         b'{"id": 1, "choices": [],}',
@@ -170,6 +169,17 @@ def test_what_is_no_json_is_no_event_even_where_nobody_looks(payload: bytes) -> 
         200,
         1,
     )
+
+
+@pytest.mark.parametrize("key", [b'"content"', b'"refusal"', b'"tool_calls":[],"content"', b'"\\u0063ontent"'])
+def test_half_a_surrogate_pair_is_json_whoever_reads_it(key: bytes) -> None:
+    body = b'data: {"choices":[{"delta":{%s:"\\ud83d"},"finish_reason":"\\udc00top"}]}\n\n' % key
+    refused = key == b'"refusal"'
+    _, record = read([streamed(body)])
+    assert (record.outcome, record.finish_reason) == (Outcome.OK, "?top")
+    assert (record.content_events, record.other_events) == (not refused, refused)
+    error = b'data: {"error":"\\ud83d"}\n\n'
+    assert read([streamed(error)])[1].detail == '"\\ud83d"'
 
 
 def test_an_error_is_one_however_it_is_spelled() -> None:
