@@ -29,8 +29,8 @@ check: $(VENV)/.check  ## style, types and structure
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
 
-fuzz: $(VENV)/.test  ## random bytes against the wire, for longer than the tests do
-	LOADGEN_FUZZ_EXAMPLES=20000 $(BIN)/python -m pytest tests/wire -k fuzz
+fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
+	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz
 
 # Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree.
 define built_apart

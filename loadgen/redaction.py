@@ -23,8 +23,7 @@ class Redaction:
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        known = {form for value in values for part in _parts(value) for form in _forms(part) if len(form) >= SHORTEST}
-        self._forms = sorted(known, key=len, reverse=True)  # a whole one before what is part of it
+        self._forms = [form for form in spellings(values) if len(form) >= SHORTEST]
         self._pattern = re.compile("|".join(map(re.escape, self._forms)))
 
     def __call__(self, text: str) -> str:
@@ -37,6 +36,12 @@ class Redaction:
                 if text.endswith(form[:size]):
                     return text[:-size] + MARK
         return text
+
+
+def spellings(values: Iterable[str]) -> list[str]:
+    """All forms in which a server may repeat these values of headers, each before what is a part of it."""
+    forms = {form for value in values for part in _parts(value) for form in _forms(part) if form}
+    return sorted(forms, key=len, reverse=True)
 
 
 def _parts(value: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadgen import recording
 from loadgen.cli import config
 from loadgen.errors import BadInput
 from loadgen.redaction import MARK, Redaction
@@ -66,7 +67,8 @@ SECRETS = ["--header", f"X-Tenant={OTHER}", "--num-prompts", "21", "--max-concur
 async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or_shown(
     tmp_path: Path, key_file: Path
 ) -> None:
-    kept = ["--save-result", "--save-detailed", "--records", "records.jsonl", "--log-level", "debug"]
+    kept = ["--save-result", "--save-detailed", "--records", "records.jsonl", "--capture", "all.jsonl"]
+    kept += ["--log-level", "debug"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
         out, err = await run.communicate()
     assert run.returncode == 0, err
@@ -74,6 +76,8 @@ async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or
     assert any(name.endswith(".json") for name in said)
     assert "records.jsonl" in said
     del said[key_file.name]
+    captured = recording.load(str(tmp_path / "all.jsonl")).responses
+    said["captured"] = b"".join(data for response in captured for _, data in response.reads)
     for name, content in said.items():
         for secret in (KEY, KEY[: len(KEY) // 2], "9f8e7d6c"):
             assert secret.encode() not in content, name

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 import loadgen.testing
+from tests.wire.captures import FOLDER
 
 SERVERS = ["loadgen.engines.sim"] + [
     f"loadgen.testing.{path.stem}"
@@ -16,11 +17,12 @@ SERVERS = ["loadgen.engines.sim"] + [
     for path in sorted(Path(folder).glob("*.py"))
     if "listening" in path.read_text() and path.stem not in ("__init__", "listening", "process")
 ]
+NEEDED = {"loadgen.testing.replay": [str(next(FOLDER.glob("*.jsonl")))]}
 
 
 @pytest.mark.parametrize("module", SERVERS)
 def test_a_server_listens_on_loopback_by_default(module: str) -> None:
-    command = [sys.executable, "-P", "-m", module, "--port", "0"]
+    command = [sys.executable, "-P", "-m", module, *NEEDED.get(module, []), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

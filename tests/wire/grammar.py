@@ -1,11 +1,13 @@
 """What servers send, as hypothesis strategies: valid responses from a grammar, and the ways in which bytes go wrong."""
 
-from pathlib import Path
-
 import orjson
 from hypothesis import strategies as st
 
-SEEDS = [path.read_bytes() for path in sorted((Path(__file__).parent.parent / "data" / "sse").glob("*.sse"))]
+from tests.wire.captures import goldens
+from tests.wire.captures import payloads as payloads_of
+
+GOLDENS = [golden for golden in goldens() if golden.is_stream]
+SEEDS = [b"".join(b"data: " + payload + b"\n\n" for payload in payloads_of(golden)) for golden in GOLDENS]
 LINE_ENDS = [b"\n", b"\r\n", b"\r"]
 
 # -- events
