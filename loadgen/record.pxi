@@ -44,7 +44,7 @@ cdef class Record:
         freed(self.tokens)
         free(self.stamps_ns)
         free(self.tokens)
-        free(self.escaped.data)
+        dispose(&self.escaped)
 
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1:
         """A token-bearing event: when it came, and how many tokens it bears."""
