@@ -4,7 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd)
 
-.PHONY: demo test check bench fuzz clean
+# Of a build with other switches: its tests, and where they are.
+DEBUGGED := tests/unit tests/wire tests/faults
+SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/engines/test_sim_emit.py
+
+.PHONY: demo test check bench fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -25,8 +29,31 @@ check: $(VENV)/.check  ## style, types and structure
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
 
-fuzz: $(VENV)/.test  ## random bytes against the wire, for longer than the tests do
-	LOADGEN_FUZZ_EXAMPLES=20000 $(BIN)/python -m pytest tests/wire -k fuzz
+fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
+	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz
+
+# Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree.
+define built_apart
+rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
+cp -r setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
+rm -f $(VENV)/$@/source/loadgen/*.so $(VENV)/$@/source/loadgen/*.c
+$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
+cp -r pyproject.toml tests engines $(VENV)/$@/
+endef
+
+debug: export LOADGEN_DEBUG = 1
+debug: $(VENV)/.test  ## assertions, checked indices, and no handle left behind by any test
+	$(built_apart)
+	cd $(VENV)/$@ && PYTHONPATH=$$PWD $(abspath $(BIN))/python -m pytest --quiet $(DEBUGGED)
+
+# Python's own leaks would drown ours: those of our mallocs are for `make debug` to find.
+sanitize: export LOADGEN_SANITIZE = 1
+sanitize: $(VENV)/.test  ## the address and undefined-behaviour sanitizers over all that is compiled
+	$(built_apart)
+	cd $(VENV)/$@ && PYTHONPATH=$$PWD PYTHONMALLOC=malloc LOADGEN_FUZZ_EXAMPLES=100 \
+		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
+		$(abspath $(BIN))/python -m pytest --quiet --capture=sys --timeout 300 $(SANITIZED)
 
 clean:
 	rm -rf $(VENV) build *.egg-info loadgen/*.c loadgen/*.so

@@ -1,8 +1,9 @@
 """Build the compiled core.
 
 Everything else about the package stands in pyproject.toml. Switches (environment variables):
-LOADGEN_DEBUG=1 keeps assertions and symbols, LOADGEN_SANITIZE=1 builds with the address and
-undefined-behaviour sanitizers, LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
+LOADGEN_DEBUG=1 keeps assertions and symbols, checks indices and counts live objects, LOADGEN_SANITIZE=1
+builds with the address and undefined-behaviour sanitizers, either of which ends the process at a finding,
+LOADGEN_ANNOTATE=1 writes Cython's annotated HTML.
 """
 
 import os
@@ -20,7 +21,7 @@ debug, sanitize = switched("LOADGEN_DEBUG"), switched("LOADGEN_SANITIZE")
 compile_args = ["-O2", "-g"] if not debug else ["-O0", "-g3"]
 link_args: list[str] = []
 if sanitize:
-    compile_args += ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+    compile_args += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link_args += ["-fsanitize=address,undefined"]
 
 extensions = [
@@ -29,7 +30,7 @@ extensions = [
         [f"loadgen/{name}.pyx"],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
-        define_macros=[] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
+        define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
     for name in ("histogram", "wire", "emit")
 ]
@@ -38,6 +39,6 @@ setup(
     ext_modules=cythonize(
         extensions,
         annotate=switched("LOADGEN_ANNOTATE"),
-        compiler_directives={"language_level": "3", "boundscheck": False, "wraparound": False, "cdivision": True},
+        compiler_directives={"language_level": "3", "boundscheck": debug, "wraparound": False, "cdivision": True},
     )
 )

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import IO
 
 from loadgen.errors import EngineError
+from loadgen.settings import KEY_VARIABLE
 
 LISTENING = b"listening on "
 TAIL_BYTES = 4096
@@ -139,9 +140,16 @@ def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str) -> Ser
         EngineError: The command cannot be run.
     """
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the Server closes it
+    environment = {variable: value for variable, value in os.environ.items() if variable != KEY_VARIABLE}
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, bufsize=0, start_new_session=True
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            bufsize=0,
+            start_new_session=True,
+            env=environment,
         )
     except OSError as error:
         stderr.close()

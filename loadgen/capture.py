@@ -18,6 +18,7 @@ from loadgen.clock import now_ns
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
 from loadgen.recording import CapturedResponse, End, first_line, to_line
+from loadgen.redaction import spellings
 from loadgen.target import Target
 from loadgen.wire import Record
 
@@ -200,11 +201,10 @@ def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[by
 def secrets(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
     """Patterns of what no file may show of responses to requests with these headers.
 
-    Cookies, the headers' values, and the credential in one that begins with its scheme ("Bearer ...").
+    Cookies, and the headers' values in all their spellings.
     """
-    words = {word for value in headers.values() for word in (value, value.partition(" ")[2].strip()) if word}
     patterns = [SET_COOKIE]
-    for word in sorted(words, key=len, reverse=True):
+    for word in spellings(headers.values()):
         exactly = re.escape(word.encode("latin-1"))
         if len(word) >= LEAST_SECRET:
             patterns.append(re.compile(rb"()(%b)" % exactly))

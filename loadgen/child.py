@@ -1,6 +1,7 @@
 """Child: a process of ours that speaks in messages, one a line."""
 
 import asyncio
+import os
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -8,6 +9,7 @@ from typing import Any, Self
 
 from loadgen import messages
 from loadgen.errors import LoadgenError
+from loadgen.settings import KEY_VARIABLE
 
 LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
 
@@ -16,7 +18,8 @@ class Child:
     """`python -P -m MODULE`, running while the context lasts.
 
     It leads a session of its own: Ctrl-C is for the process that reports, which decides what its children do. -P keeps
-    it from importing what lies in the current folder.
+    it from importing what lies in the current folder. What it needs of credentials comes in a message: neither its
+    command line nor its environment has any.
     """
 
     def __init__(self, module: str) -> None:
@@ -32,6 +35,7 @@ class Child:
             stdout=PIPE,
             limit=LONGEST_MESSAGE,
             start_new_session=True,
+            env={name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
         )
         return self
 

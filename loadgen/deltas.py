@@ -1,5 +1,7 @@
 """What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import orjson
 
 CONTENT, REASONING, OTHER = 1, 2, 4
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
 
@@ -40,11 +43,11 @@ def parse(payload: bytes) -> Delta:
     Raises:
         ValueError: It is not a JSON object, or its parts have shapes the API does not know.
     """
-    event = orjson.loads(payload)
+    event = _loads(payload)
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
-        return Delta(error=orjson.dumps(event.get("error") or event).decode())
+        return Delta(error=_dumped(event.get("error") or event))
     kinds, tokens, texts, finish_reason = 0, -1, list[str](), None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
@@ -54,7 +57,7 @@ def parse(payload: bytes) -> Delta:
             texts.append(text)
         told = _tokens(choice)
         tokens = tokens if told is None else max(tokens, 0) + told
-        finish_reason = _text(choice, "finish_reason") or finish_reason
+        finish_reason = _text(choice, "finish_reason").encode(errors="replace").decode() or finish_reason
     usage = _dict(event, "usage")
     return Delta(
         kinds,
@@ -65,6 +68,30 @@ def parse(payload: bytes) -> Delta:
         _count(usage, "completion_tokens"),
         _count(_dict(usage, "prompt_tokens_details"), "cached_tokens"),
     )
+
+
+def _loads(payload: bytes) -> Any:
+    try:
+        return orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        if not SURROGATE.search(payload):
+            raise
+    # Half a surrogate pair is JSON, and what servers send that cut a character in two; orjson refuses it.
+    try:
+        return json.loads(payload, parse_constant=_refuse)
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _dumped(error: Any) -> str:
+    try:
+        return orjson.dumps(error).decode()
+    except TypeError:  # half a surrogate pair, or a number beyond 64 bits
+        return json.dumps(error)
 
 
 def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:

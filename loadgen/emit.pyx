@@ -10,6 +10,7 @@ from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ENOMEM, errno
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
+from loadgen.live cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
 
 
 cdef extern from "Python.h":
@@ -73,8 +74,9 @@ cdef class Words:
         words: Each of ASCII letters only, so that nothing needs escaping.
     """
 
-    def __cinit__(self, words):
+    def __cinit__(self):
         self._starts = NULL
+        count(VOCABULARIES, 1)
 
     def __init__(self, words):
         words = list(words)
@@ -84,9 +86,12 @@ cdef class Words:
         self.longest = max(map(len, words)) + 1
         self._text = "".join([" " + word for word in words]).encode()
         self._chars = PyBytes_AS_STRING(self._text)
+        freed(self._starts)
+        free(self._starts)
         self._starts = <uint32_t *>malloc((self.count + 1) * sizeof(uint32_t))
         if self._starts == NULL:
             raise MemoryError
+        allocated(self._starts)
         cdef uint32_t start = 0
         cdef Py_ssize_t i
         for i in range(self.count):
@@ -95,6 +100,8 @@ cdef class Words:
         self._starts[self.count] = start
 
     def __dealloc__(self):
+        count(VOCABULARIES, -1)
+        freed(self._starts)
         free(self._starts)
 
     def text(self, uint64_t seed, Py_ssize_t tokens, Py_ssize_t skip=0):
@@ -128,6 +135,12 @@ cdef class Stream:
         cut: Whether the reader was too slow and the connection was cut.
     """
 
+    def __cinit__(self):
+        count(STREAMS, 1)
+
+    def __dealloc__(self):
+        count(STREAMS, -1)
+
     def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
                  bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
         self._transport = transport
@@ -151,6 +164,7 @@ cdef class Stream:
         for _ in range(tokens):
             out = self._put_token(out)
         out = put(out, after)
+        assert out - scratch <= scratch_size
         self._send(scratch, out - scratch)
 
     def close(self):
@@ -208,6 +222,16 @@ cdef class Stream:
         self._buffered = True
         self._transport.write(PyBytes_FromStringAndSize(data, size))
         return 0
+
+
+def live():
+    """What lives now of this module's objects: how many of each, and their bytes; None unless it is a debug build.
+
+    The one output buffer is not among them: it lives as long as the process.
+    """
+    if not COUNTED:
+        return None
+    return {"vocabularies": living(VOCABULARIES), "streams": living(STREAMS), "bytes": living(BYTES)}
 
 
 def emit(list streams not None):

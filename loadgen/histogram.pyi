@@ -106,3 +106,5 @@ class Histogram:
         Raises:
             BadInput: `data` is not complete, or does not agree with itself.
         """
+
+def live() -> dict[str, int] | None: ...

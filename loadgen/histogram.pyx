@@ -8,6 +8,8 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
+from loadgen.live cimport BYTES, COUNTED, HISTOGRAMS, allocated, count, freed, living
+
 from loadgen.errors import BadInput
 
 DAY_NS = 24 * 3600 * 10**9
@@ -50,8 +52,13 @@ cdef class Histogram:
         self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
         if self.counts is NULL:
             raise MemoryError
+        count(HISTOGRAMS, 1)
+        allocated(self.counts)
 
     def __dealloc__(self):
+        if self.counts is not NULL:
+            count(HISTOGRAMS, -1)
+        freed(self.counts)
         free(self.counts)
 
     def record(self, int64_t value, int64_t count=1):
@@ -276,6 +283,11 @@ cdef class Histogram:
             index += 1
             seen += self.counts[index]
         return self.middle(index)
+
+
+def live():
+    """What lives now of this module's objects: how many, and their bytes; None unless it is a debug build."""
+    return {"histograms": living(HISTOGRAMS), "bytes": living(BYTES)} if COUNTED else None
 
 
 cdef Histogram decoded(encoded):

@@ -5,7 +5,7 @@ tag, start and length in seconds, maximum in milliseconds, and the counts in V2 
 tags and writes the maximum in whole units, so the lines are made here.
 """
 
-import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,9 +54,11 @@ def write_whole(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
         return
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    # A new file under a name that nobody can foresee: never one, or a link, that somebody else put there.
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        beside.write_text(text, encoding="utf-8")
+        with open(beside, "x", encoding="utf-8") as file:
+            file.write(text)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

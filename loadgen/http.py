@@ -7,7 +7,7 @@ import orjson
 
 from loadgen.errors import Unreachable
 
-MOST_BYTES = 64 * 1024 * 1024  # of an answer to a probe: far above any list of models or scrape of metrics
+LARGEST = 16 << 20  # bytes of an answer: more is not what a probe asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ async def _ask(
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
             session.request(method, url, data=body, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
         ):
-            body = bytearray()
-            async for data in response.content.iter_any():
-                body += data
-                if len(body) > MOST_BYTES:
-                    raise Unreachable(f"{url}: the answer is larger than {MOST_BYTES >> 20} MiB")
-            return Reply(response.status, bytes(body), dict(response.headers))
+            answer = bytearray()
+            async for part in response.content.iter_any():
+                answer += part
+                if len(answer) > LARGEST:
+                    raise Unreachable(f"{url}: an answer of more than {LARGEST >> 20} MiB, which is none to a probe")
+            return Reply(response.status, bytes(answer), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         reason = str(error) or f"no answer in {timeout_s:g} s"
         raise Unreachable(f"{url}: {reason}") from error

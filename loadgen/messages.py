@@ -1,4 +1,8 @@
-"""What a process tells the one that started it: pickled objects, each in one line of text."""
+"""What a process and the one that started it tell each other: pickled objects, each in one line of text.
+
+Unpickling runs code, so such lines travel only through the pipes between our own processes, which nobody else can
+open; nothing that a server or a file says is ever unpickled.
+"""
 
 import base64
 import pickle
@@ -11,5 +15,5 @@ def encode(message: Any) -> bytes:
 
 
 def decode(line: bytes) -> Any:
-    """The object in a line. Only for lines of a process of our own: unpickling runs code."""
+    """The object in a line that a process of our own has written."""
     return pickle.loads(base64.b64decode(line))

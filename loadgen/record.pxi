@@ -4,9 +4,12 @@ BY_EVENTS, BY_IDS, BY_USAGE = range(3)
 
 
 cdef int64_t *resized(int64_t *array, Py_ssize_t room) except NULL:
-    cdef int64_t *grown = <int64_t *>realloc(array, room * sizeof(int64_t))
+    cdef int64_t *grown
+    freed(array)
+    grown = <int64_t *>realloc(array, room * sizeof(int64_t))
     if grown == NULL:
         raise MemoryError()
+    allocated(grown)
     return grown
 
 
@@ -27,6 +30,7 @@ cdef class Record:
     def __cinit__(self):
         self.stamps_ns = NULL
         self.tokens = NULL
+        count(RECORDS, 1)
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
         self.index = index
@@ -35,9 +39,12 @@ cdef class Record:
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = -1
 
     def __dealloc__(self):
+        count(RECORDS, -1)
+        freed(self.stamps_ns)
+        freed(self.tokens)
         free(self.stamps_ns)
         free(self.tokens)
-        free(self.escaped.data)
+        dispose(&self.escaped)
 
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1:
         """A token-bearing event: when it came, and how many tokens it bears."""
@@ -52,6 +59,7 @@ cdef class Record:
             self.tokens = <int64_t *>resized(NULL, room)
             for i in range(self.events):
                 self.tokens[i] = 1
+        assert self.events < self.room
         self.stamps_ns[self.events] = at_ns
         if self.tokens != NULL:
             self.tokens[self.events] = tokens

@@ -9,6 +9,7 @@ from typing import Any
 from loadgen import http, target
 from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.prompts import Prompt
+from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
 
 SIMULATED_DURATION_S = 10.0
@@ -103,7 +104,9 @@ async def running(settings: RunSettings) -> Server:
     model = settings.model or asked
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
     resolved = settings.replace(model=model, tokenizer=settings.tokenizer or model, backend=backend)
-    about = {"base_url": base, "server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    told = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    redacted = Redaction(target.headers(settings).values())
+    about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in told.items()}
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"

@@ -17,6 +17,7 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
@@ -61,8 +62,12 @@ class RunSettings:
     tokenizer: str | None = option(
         None, TARGET, "tokenizer.json, its folder, or a hub name (--model)", metavar="PATH|NAME"
     )
-    header: tuple[str, ...] = option((), TARGET, "extra headers, each Name=value", metavar="NAME=VALUE")
-    api_key: str | None = option(None, TARGET, "bearer token (OPENAI_API_KEY)", metavar="KEY")
+    header: tuple[str, ...] = option(
+        (), TARGET, "extra headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"
+    )
+    api_key: str | None = option(
+        None, TARGET, "bearer token, or with @ the file that holds it (OPENAI_API_KEY)", metavar="@FILE|KEY"
+    )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object merged into every request body", metavar="JSON"

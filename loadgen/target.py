@@ -14,6 +14,7 @@ from loadgen.settings import (
     CHAT_ENDPOINT,
     COMPLETIONS_ENDPOINT,
     HEADER_NAME,
+    KEY_VARIABLE,
     RunSettings,
     header_name,
     without_user,
@@ -135,7 +136,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
     found: dict[str, str] = {}
     user = _base_parts(settings.base_url).netloc.rpartition("@")[0] if settings.base_url else ""
     if settings.api_key or not user:
-        key = settings.api_key or os.environ.get("OPENAI_API_KEY")
+        key = settings.api_key or os.environ.get(KEY_VARIABLE)
         if key:
             found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
     else:

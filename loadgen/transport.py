@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
+from loadgen.redaction import Redaction
 from loadgen.target import Target
 from loadgen.wire import Bell, Connection, Record
 
@@ -80,6 +81,7 @@ class Transport:
         self.opened = 0
         self.reuses = True
         self._head = target.head(f"loadgen-{secrets.token_hex(4)}-")
+        self._redacted = Redaction(target.headers.values())
         self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
@@ -176,7 +178,7 @@ class Transport:
             self._idle.append(connection)
         else:
             self._close(connection)
-        self.on_end(connection.record)
+        self._tell(connection.record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """The peer or the network ended the connection; aiohttp's handler must know, or closing would wait for it."""
@@ -237,6 +239,14 @@ class Transport:
 
     def _fail(self, record: Record, outcome: Outcome, detail: str) -> None:
         record.outcome, record.detail, record.closed = outcome, detail, now_ns()
+        self._tell(record)
+
+    def _tell(self, record: Record) -> None:
+        """Hand an ended record on, without credentials that the server may have repeated."""
+        if record.detail:
+            record.detail = self._redacted(record.detail)
+        if record.finish_reason:
+            record.finish_reason = self._redacted(record.finish_reason)
         self.on_end(record)
 
     def _close(self, connection: Connection) -> None:

@@ -30,11 +30,13 @@ cdef class Response:
     cdef readonly int64_t keep_alive_ns
     cdef int phase
     cdef bint streamed, skip_lf, has_data, first_line, at_end
+    cdef bint chunked, encoded_transfer, closes
     cdef int64_t left, received
     cdef int64_t at_ns
     cdef Bytes head, line, event, body
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef bint _fits(self, Py_ssize_t n) except -1
+    cdef int _forget_headers(self) except -1
     cdef int _head(self, const char *p, Py_ssize_t n) except -1
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1
     cdef int _start_body(self) except -1

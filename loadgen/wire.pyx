@@ -7,10 +7,11 @@ thing it does with the bytes.
 """
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
+from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, freed, living
 from loadgen.scan cimport CONTENT, REASONING, Delta, scan_event
 
 import json
@@ -48,19 +49,65 @@ cdef enum Phase:
 cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
     cdef char *grown
     cdef Py_ssize_t room
+    if n == 0:  # to.data and p may be NULL, which memcpy must not be given
+        return 0
     if to.size + n > to.room:
         room = max(to.size + n, 2 * to.room, 256)
+        freed(to.data)
         grown = <char *>realloc(to.data, room)
         if grown == NULL:
             raise MemoryError()
+        allocated(grown)
         to.data, to.room = grown, room
     memcpy(to.data + to.size, p, n)
     to.size += n
     return 0
 
 
+cdef inline void dispose(Bytes *of) noexcept:
+    freed(of.data)
+    free(of.data)
+
+
 cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
     return n == name_len and strncasecmp(p, name, n) == 0
+
+
+cdef inline bint is_space(char c) noexcept nogil:
+    return c == b" " or c == b"\t"
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    """A space in a head, also in the place of what must not be there (RFC 9110, section 5.5)."""
+    return is_space(c) or c == b"\r" or c == b"\n" or c == 0
+
+
+cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
+    """The end of a line of the head that ends at `end`; one that starts with a space belongs to the line before it."""
+    while True:
+        p = <const char *>memmem(p, end + 2 - p, b"\r\n", 2)
+        if p == end or not is_space(p[2]):
+            return p
+        p += 2
+
+
+cdef inline bint lists(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+    """Whether one of the items between commas is `word`."""
+    cdef const char *end = p + n
+    cdef const char *comma
+    cdef const char *last
+    while p < end:
+        comma = <const char *>memchr(p, b",", end - p)
+        last = end if comma == NULL else comma
+        while p < last and is_blank(p[0]):
+            p += 1
+        n = last - p
+        while n > 0 and is_blank(p[n - 1]):
+            n -= 1
+        if is_name(p, n, word, word_len):
+            return True
+        p = last + 1
+    return False
 
 
 cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
@@ -74,6 +121,13 @@ cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssiz
 include "record.pxi"
 
 
+def live():
+    """What lives now of this module's objects: how many of each, and their bytes; None unless it is a debug build."""
+    if not COUNTED:
+        return None
+    return {"records": living(RECORDS), "responses": living(RESPONSES), "bytes": living(BYTES)}
+
+
 cdef class Response:
     """Reads one response at a time into a Record.
 
@@ -82,21 +136,31 @@ cdef class Response:
     body is encoded in a way that is left to aiohttp's reader; feed it the bytes of `raw()`.
     """
 
+    def __cinit__(self):
+        count(RESPONSES, 1)
+
     def __dealloc__(self):
-        free(self.head.data)
-        free(self.line.data)
-        free(self.event.data)
-        free(self.body.data)
+        count(RESPONSES, -1)
+        dispose(&self.head)
+        dispose(&self.line)
+        dispose(&self.event)
+        dispose(&self.body)
 
     def begin(self, Record record not None):
         """Expect the response to a request just sent, to be told in `record`."""
         self.record, self.received, self.at_end = record, 0, False
         self.phase = HEAD
-        self.complete = self.wants_reader = self.skip_lf = self.has_data = self.streamed = False
-        self.keep_alive = self.first_line = True
+        self.complete = self.skip_lf = self.has_data = False
+        self.first_line = True
+        self._forget_headers()
+        self.head.size = self.line.size = self.event.size = self.body.size = 0
+
+    cdef int _forget_headers(self) except -1:
+        self.streamed = self.keep_alive = True
+        self.wants_reader = self.chunked = self.closes = self.encoded_transfer = False
         self.keep_alive_ns = 0
         self.left = -1
-        self.head.size = self.line.size = self.event.size = self.body.size = 0
+        return 0
 
     def feed(self, bytes data not None, int64_t at_ns):
         """Take the next bytes of the connection, which arrived at `at_ns`."""
@@ -142,6 +206,7 @@ cdef class Response:
             return 0
         while n > 0:
             if self.phase == CHUNK or self.phase == LENGTH:
+                assert self.left > 0
                 k = min(n, self.left)
                 self.left -= k
                 self._body(p, k)
@@ -192,58 +257,74 @@ cdef class Response:
         cdef const char *eol
         cdef const char *colon
         cdef const char *value
+        cdef const char *value_end
         cdef Py_ssize_t taken
+        cdef int status
         append(&self.head, p, n)
         end = <const char *>memmem(self.head.data + seen, self.head.size - seen, b"\r\n\r\n", 4)
-        if end == NULL:
-            if self.head.size > max_head:
-                self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
+        taken = self.head.size if end == NULL else end + 4 - self.head.data
+        if taken > max_head:
+            self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
             return n
+        if end == NULL:
+            return n
+        taken -= before
         line = self.head.data
-        eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
-        if eol - line < 12 or strncasecmp(line, b"HTTP/1.", 7) != 0 or line[8] != b" ":
+        eol = line_end(line, end)
+        if eol - line < 12 or memcmp(line, b"HTTP/1.", 7) != 0 or not b"0" <= line[7] <= b"9" or not is_blank(line[8]):
             self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP/1 response")
             return n
-        self.keep_alive = line[7] != b"0"
-        if not (b"1" <= line[9] <= b"9" and b"0" <= line[10] <= b"9" and b"0" <= line[11] <= b"9"):
+        if not (
+            b"1" <= line[9] <= b"9" and b"0" <= line[10] <= b"9" and b"0" <= line[11] <= b"9"
+            and (line + 12 == eol or is_blank(line[12]))
+        ):
             self._fail(Outcome.PROTOCOL_ERROR, "not an HTTP status")
             return n
-        self.record.status = (line[9] - 48) * 100 + (line[10] - 48) * 10 + (line[11] - 48)
-        self.streamed = True
+        status = (line[9] - 48) * 100 + (line[10] - 48) * 10 + (line[11] - 48)
+        self.keep_alive = line[7] != b"0"
         while eol < end:
             line = eol + 2
-            eol = <const char *>memmem(line, end + 2 - line, b"\r\n", 2)
+            eol = line_end(line, end)
             colon = <const char *>memchr(line, b":", eol - line)
             if colon == NULL:
                 self._fail(Outcome.PROTOCOL_ERROR, "a header line without a colon")
                 return n
             value = colon + 1
-            while value < eol and (value[0] == b" " or value[0] == b"\t"):
+            value_end = eol
+            while value < value_end and is_blank(value[0]):
                 value += 1
-            self._header(line, colon - line, value, eol - value)
+            while value < value_end and is_blank(value_end[-1]):
+                value_end -= 1
+            self._header(line, colon - line, value, value_end - value)
             if self.phase == ENDED:
                 return n
-        taken = <Py_ssize_t>(end + 4 - self.head.data) - before
-        if self.record.status < 200:  # an interim response: the real one follows
+        if status < 200:  # an interim response: the real one follows
             self.head.size = 0
-            self.keep_alive = True
+            self._forget_headers()
             return taken
+        self.record.status = status
+        # HTTP/1.0 has no transfer encodings: such framing is not to be trusted further (RFC 9112, section 6.1).
+        if self.closes or (self.encoded_transfer and self.head.data[7] == b"0"):
+            self.keep_alive = False
         self._start_body()
         return n if self.phase == READER else taken
 
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1:
         cdef int64_t number = 0
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, j
+        cdef bint starts
         if is_name(name, name_len, b"content-length", 14):
             for i in range(n):
-                if not b"0" <= value[i] <= b"9" or i > 15:
+                if not b"0" <= value[i] <= b"9" or number > max_chunk:
                     return self._fail(Outcome.PROTOCOL_ERROR, "Content-Length is no number")
                 number = number * 10 + (value[i] - 48)
-            if self.left == -1:
-                self.left = number
+            if n == 0 or number > max_chunk or (self.left >= 0 and self.left != number):
+                return self._fail(Outcome.PROTOCOL_ERROR, "Content-Length is no number, or there are two")
+            self.left = number
         elif is_name(name, name_len, b"transfer-encoding", 17):
+            self.encoded_transfer = True
             if is_name(value, n, b"chunked", 7):
-                self.left = -2
+                self.chunked = True
             elif not is_name(value, n, b"identity", 8):
                 self.wants_reader = True
         elif is_name(name, name_len, b"content-encoding", 16):
@@ -251,29 +332,32 @@ cdef class Response:
         elif is_name(name, name_len, b"content-type", 12):
             self.streamed = not mentions(value, n, b"json", 4)
         elif is_name(name, name_len, b"connection", 10):
-            if mentions(value, n, b"close", 5):
-                self.keep_alive = False
-            elif mentions(value, n, b"keep-alive", 10):
+            if lists(value, n, b"close", 5):
+                self.closes = True
+            elif lists(value, n, b"keep-alive", 10):
                 self.keep_alive = True
         elif is_name(name, name_len, b"keep-alive", 10):
-            for i in range(n - 8):
-                if strncasecmp(value + i, b"timeout=", 8) == 0:
-                    i += 8
-                    while i < n and b"0" <= value[i] <= b"9" and number < 1000000:
-                        number = number * 10 + (value[i] - 48)
-                        i += 1
+            starts = True
+            for i in range(n):
+                if starts and i + 8 <= n and strncasecmp(value + i, b"timeout=", 8) == 0:
+                    number = 0
+                    for j in range(i + 8, n):
+                        if not b"0" <= value[j] <= b"9":
+                            break
+                        number = min(number * 10 + (value[j] - 48), 1000000)
                     self.keep_alive_ns = number * 1000000000
-                    break
+                starts = value[i] == b"," or (starts and is_blank(value[i]))
         return 0
 
     cdef int _start_body(self) except -1:
+        if self.record.status == 204 or self.record.status == 304 or (self.left == 0 and not self.chunked):
+            self.head.size = 0
+            return self._end()
         if self.wants_reader:
             self.phase = READER
             return 0
         self.head.size = 0
-        if self.record.status == 204 or self.record.status == 304 or self.left == 0:
-            return self._end()
-        if self.left == -2:
+        if self.chunked:
             self.phase = CHUNK_SIZE
         elif self.left > 0:
             self.phase = LENGTH
@@ -297,7 +381,7 @@ cdef class Response:
                 return self._fail(Outcome.PROTOCOL_ERROR, "a chunk is longer than its size")
             self.phase = CHUNK_SIZE
             return 0
-        while i < n and p[i] != b";" and p[i] != b" ":
+        while i < n and p[i] != b";" and not is_space(p[i]):
             if b"0" <= p[i] <= b"9":
                 digit = p[i] - 48
             elif b"a" <= (p[i] | 32) <= b"f":
@@ -310,6 +394,10 @@ cdef class Response:
             i += 1
         if i == 0:
             return self._fail(Outcome.PROTOCOL_ERROR, "a chunk without a size")
+        while i < n and is_space(p[i]):
+            i += 1
+        if i < n and p[i] != b";":
+            return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is no hexadecimal number")
         self.left = size
         self.phase = CHUNK if size > 0 else TRAILER
         return 0
@@ -356,6 +444,7 @@ cdef class Response:
         return 0
 
     cdef int _line(self, const char *p, Py_ssize_t n) except -1:
+        cdef Py_ssize_t k
         if self.first_line:
             self.first_line = False
             if n >= 3 and p[:3] == b"\xef\xbb\xbf":
@@ -367,10 +456,11 @@ cdef class Response:
                 self._event(self.event.data, self.event.size)
                 self.event.size = 0
             return 0
-        if n < 5 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or p[4] != b":":
+        if n < 4 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or (n > 4 and p[4] != b":"):
             return 0  # a comment, a ping, or a field that carries no token
-        p += 5
-        n -= 5
+        k = min(n, 5)  # the field's name alone is an empty line of data
+        p += k
+        n -= k
         if n > 0 and p[0] == b" ":
             p += 1
             n -= 1
@@ -402,7 +492,8 @@ cdef class Response:
     cdef int _event_slowly(self, bytes payload) except -1:
         cdef Record record = self.record
         try:
-            delta = deltas.parse(payload)
+            # An event stream is UTF-8 in which what is none stands as U+FFFD.
+            delta = deltas.parse(payload.decode("utf-8", "replace").encode())
         except ValueError as wrong:
             if self.at_end:
                 return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
@@ -495,8 +586,10 @@ cdef class Response:
         return self._fail(Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked")
 
     cdef int _finish(self) except -1:
+        assert not self.complete and self.record.outcome is not None, "each response has one end, and that an outcome"
         self.phase = ENDED
         self.complete = True
+        self.wants_reader = False
         self.record.closed = self.at_ns
         return 0
 

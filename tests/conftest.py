@@ -1,15 +1,21 @@
 """What all tests share."""
 
+import gc
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from loadgen import emit, histogram, wire
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")
+DEBUG = wire.live() is not None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -18,3 +24,29 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _the_build_that_was_asked_for() -> None:
+    for module in (emit, histogram, wire):
+        assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), module.__file__
+        sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
+        assert sanitized == (os.environ.get("LOADGEN_SANITIZE") == "1"), module.__file__
+
+
+@pytest.fixture(autouse=True)
+def _no_handle_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """In a debug build, a test leaves no object of the compiled modules and none of their bytes."""
+    if not DEBUG:
+        yield
+        return
+    before = _live()
+    yield
+    request.node.funcargs.clear()  # what other fixtures gave the test
+    if _live() != before:
+        gc.collect()
+    assert _live() == before
+
+
+def _live() -> list[object]:
+    return [module.live() for module in (emit, histogram, wire)]

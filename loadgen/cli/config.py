@@ -4,6 +4,7 @@ import dataclasses
 import typing
 from typing import Any
 
+from loadgen.cli import credentials
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 
@@ -12,7 +13,7 @@ def settings(given: dict[str, Any]) -> RunSettings:
     """The settings that the given flags, their config file and their workload make together.
 
     Raises:
-        BadInput: A file that cannot be read, or a key or value in it that is none.
+        BadInput: A file that cannot be read, one of a credential included, or a key or value in it that is none.
     """
     given = dict(given)
     path = given.pop("config", None)
@@ -21,7 +22,7 @@ def settings(given: dict[str, Any]) -> RunSettings:
         from loadgen import workloads
 
         chosen = workloads.resolve(chosen["workload"]) | chosen
-    return RunSettings(**chosen)
+    return RunSettings(**credentials.resolved(chosen))
 
 
 def _read(path: str) -> dict[str, Any]:

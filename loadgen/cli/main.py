@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loadgen import __version__
 from loadgen.cli import exits
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.terminal import printable_lines
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -100,5 +101,5 @@ def _help() -> str:
 
 
 def _complain(name: str, error: object, code: int) -> int:
-    print(f"loadgen {name}: {error}", file=sys.stderr)
+    print(f"loadgen {name}: {printable_lines(str(error))}", file=sys.stderr)
     return code

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from loadgen.settings import RunSettings
+from loadgen.terminal import printable
 
 if TYPE_CHECKING:
     from loadgen.measurement import Progress
@@ -37,7 +38,7 @@ class Silent:
 
     def note(self, text: str) -> None:
         """A line on stderr."""
-        print(f"loadgen: {text}", file=sys.stderr, flush=True)
+        print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
 
 
 class Lines(Silent):
@@ -70,7 +71,7 @@ class Bar(Silent):
 
     def note(self, text: str) -> None:
         """A line above the bar."""
-        self._bars.console.print(f"loadgen: {text}", markup=False, highlight=False)
+        self._bars.console.print(f"loadgen: {printable(text)}", markup=False, highlight=False)
 
 
 @contextlib.contextmanager

@@ -28,8 +28,14 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from loadgen.report import render, to_json
 
-    for result in _results(arguments.file or _latest()):
-        sys.stdout.write(to_json(result) + "\n" if arguments.json else render(result))
+    path = arguments.file or _latest()
+    for result in _results(path):
+        try:
+            text = to_json(result) + "\n" if arguments.json else render(result)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            problem = f"{path} is no whole result of loadgen ({type(error).__name__}: {error})"
+            raise BadInput("FILE", problem, "name a result as it was saved") from error
+        sys.stdout.write(text)
     return 0
 
 

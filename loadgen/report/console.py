@@ -7,6 +7,7 @@ from typing import Any
 from loadgen.confidence import least_samples
 from loadgen.report.result import p_word
 from loadgen.settings import parse_percentiles
+from loadgen.terminal import printable
 
 WIDTH = 50
 HEADERS = {
@@ -27,8 +28,8 @@ WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
 def render(result: dict[str, Any]) -> str:
-    """The whole console report of a result, as it was printed when the run ended."""
-    return "\n".join([*_block(result), *_own(result)]) + "\n"
+    """The whole console report of a result, as it was printed when the run ended; nothing in it moves a terminal."""
+    return "\n".join(map(printable, [*_block(result), *_own(result)])) + "\n"
 
 
 def _block(result: dict[str, Any]) -> Iterator[str]:
@@ -70,6 +71,8 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield ""
     if own["simulated"]:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
+    if own["insecure"]:
+        yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if own["partial"]:
         yield f"PARTIAL: {own['partial']}."
     if own["overloaded"]:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog, write_whole
 from loadgen.settings import RunSettings, flag
 
+NOT_ASCII = re.compile("[^ -~]")
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
@@ -77,8 +79,13 @@ def _objects(text: bytes) -> list[Any]:
 
 
 def to_json(data: dict[str, Any]) -> str:
-    """The result as one line of JSON."""
-    return orjson.dumps(data).decode()
+    """The result as one line of JSON, with escapes for what a terminal might obey."""
+    return NOT_ASCII.sub(_escaped, orjson.dumps(data).decode())
+
+
+def _escaped(match: re.Match[str]) -> str:
+    c = match.group()
+    return c if c.isprintable() else "".join(f"\\u{unit:04x}" for unit in memoryview(c.encode("utf-16-le")).cast("H"))
 
 
 def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
@@ -89,7 +96,7 @@ def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
-    model = data["model_id"].split("/")[-1]
+    model = re.sub(r"[^\w.+=@-]", "_", data["model_id"].split("/")[-1])  # the server may have named it
     name = settings.result_filename or f"{data['backend']}-{rate}{cap}-{model}-{data['date']}.json"
     return Path(settings.result_dir or ".") / name
 

@@ -25,6 +25,8 @@ LAYERS = [
         "messages",
         "outcomes",
         "prompts",
+        "redaction",
+        "terminal",
     }
     | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
     {"capture", "confidence", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},

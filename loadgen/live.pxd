@@ -1,0 +1,36 @@
+"""How many objects of the compiled modules live, and how many bytes they have allocated: counted in debug builds.
+
+Each module that cimports this has counters of its own. In other builds nothing is counted and no code is left of it.
+"""
+
+cdef extern from *:
+    """
+    #ifdef LOADGEN_DEBUG
+    #include <malloc.h>
+    static long long loadgen_live[6];
+    #define loadgen_counted 1
+    #define loadgen_living(kind) loadgen_live[kind]
+    #define loadgen_count(kind, change) ((void)(loadgen_live[kind] += (change)))
+    #define loadgen_allocated(memory) ((void)(loadgen_live[0] += (long long)malloc_usable_size((void *)(memory))))
+    #define loadgen_freed(memory) ((void)(loadgen_live[0] -= (long long)malloc_usable_size((void *)(memory))))
+    #else
+    #define loadgen_counted 0
+    #define loadgen_living(kind) 0
+    #define loadgen_count(kind, change) ((void)0)
+    #define loadgen_allocated(memory) ((void)0)
+    #define loadgen_freed(memory) ((void)0)
+    #endif
+    """
+    bint COUNTED "loadgen_counted"
+    long long living "loadgen_living"(int kind) noexcept nogil
+    void count "loadgen_count"(int kind, int change) noexcept nogil
+    void allocated "loadgen_allocated"(const void *memory) noexcept nogil
+    void freed "loadgen_freed"(const void *memory) noexcept nogil
+
+cdef enum:
+    BYTES
+    RECORDS
+    RESPONSES
+    HISTOGRAMS
+    VOCABULARIES
+    STREAMS

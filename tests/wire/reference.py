@@ -1,0 +1,281 @@
+"""What a response says, in plain Python: what the compiled wire must agree with, byte for byte.
+
+Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.deltas` (one event)
+and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact with
+the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
+
+Where the standards leave a choice: a lone LF is no line end in a head and is one in chunk lines; a list of lengths is
+refused; an interim response is passed over; a last event that no blank line ends counts; data without text is none.
+Limits of size are not modelled.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from loadgen import deltas
+from loadgen.outcomes import Outcome
+from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
+
+STATUS_LINE = re.compile(rb"HTTP/1\.(\d) ([1-9]\d\d)(?: .*)?", re.DOTALL)
+CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;.*)?", re.DOTALL)
+BLANKED = bytes.maketrans(b"\r\n\0", b"   ")  # none may stand inside a line of the head (RFC 9110, 5.5)
+BOM = b"\xef\xbb\xbf"
+LARGEST = 1 << 40  # bytes of one chunk or body
+MAX_SAMPLE = 1024
+LONGEST_REST_S = 10**6
+
+
+@dataclass
+class Facts:
+    """What one response said; `outcome` is None while it is open. Stamps are offsets into the wire."""
+
+    outcome: Outcome | None = None
+    detail: str | None = None
+    status: int = 0
+    finish_reason: str | None = None
+    prompt_tokens: int = -1
+    completion_tokens: int = -1
+    cached_tokens: int = -1
+    done_seen: bool = False
+    kinds: list[int] = field(default_factory=list)  # of each token-bearing event
+    stamps: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)  # that each of them bears
+    counted_by: int = BY_EVENTS
+    closed: int = -1
+    reader_from: int = -1  # where the head begins of a response that is left to aiohttp's reader
+    keep_alive: bool = True
+    rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
+
+    def bear(self, delta: deltas.Delta, at: int) -> None:
+        """An event bears tokens: as many as usage in every event, or its ids or logprobs say, else one."""
+        running = not self.kinds or self.completion_tokens >= 0  # usage at the end alone says nothing of one event
+        if delta.completion_tokens >= 0 and running:
+            count, self.counted_by = max(0, delta.completion_tokens - sum(self.tokens)), BY_USAGE
+        elif delta.tokens >= 0:
+            count, self.counted_by = delta.tokens, BY_IDS
+        else:
+            count = 1
+        self.kinds.append(delta.kinds)
+        self.stamps.append(at)
+        self.tokens.append(count)
+
+    def ended(self, outcome: Outcome, at: int, detail: str | None = None) -> None:
+        self.outcome, self.closed, self.detail = outcome, at, detail
+
+
+class Broken(Exception):
+    """Bytes that are not the protocol, as the byte at offset `at` shows."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+@dataclass
+class Body:
+    """What framing leaves: the bytes, where each stood, and how they ended (offset of the last byte needed)."""
+
+    data: bytearray = field(default_factory=bytearray)
+    at: list[int] = field(default_factory=list)
+    whole: int | None = None
+    broken: int | None = None
+
+    def take(self, wire: bytes, start: int, size: int) -> bool:
+        """Take `size` bytes from `start`, or as many as there are; whether that was all."""
+        piece = wire[start : start + size]
+        self.data += piece
+        self.at += range(start, start + len(piece))
+        return len(piece) == size
+
+
+def read(wire: bytes, end: str | None = None) -> Facts:
+    """Read a response.
+
+    Args:
+        wire: All bytes that came.
+        end: None: the connection is open; "": it was closed after them; else: it was reset, and this is the error.
+    """
+    facts, start = Facts(), 0
+    try:
+        while (head_end := wire.find(b"\r\n\r\n", start) + 4) > 3:
+            headers = Headers(wire[start : head_end - 4], head_end - 1)
+            if headers.status >= 200:
+                _final(wire, start, head_end, headers, end, facts)
+                return facts
+            start = head_end
+    except Broken as broken:
+        facts.ended(Outcome.PROTOCOL_ERROR, broken.at)
+        facts.keep_alive = False
+        return facts
+    if end is not None:
+        facts.ended(Outcome.PROTOCOL_ERROR if wire else Outcome.REFUSED, len(wire))
+        facts.keep_alive = False
+    return facts
+
+
+class Headers:
+    """The head of a response that is whole with the byte at offset `at`."""
+
+    def __init__(self, head: bytes, at: int) -> None:
+        unfolded = re.sub(rb"\r\n(?=[ \t])", b"  ", head)
+        first, *lines = (line.translate(BLANKED) for line in unfolded.split(b"\r\n"))
+        match = STATUS_LINE.fullmatch(first)
+        if match is None or any(b":" not in line for line in lines):
+            raise Broken(at)
+        self._named = [line.partition(b":") for line in lines]
+        self.minor, self.status = int(match[1]), int(match[2])
+        lengths = self.values(b"content-length")
+        if not all(re.fullmatch(rb"\d+", length) and int(length) <= LARGEST for length in lengths):
+            raise Broken(at)
+        if len(set(map(int, lengths))) > 1:
+            raise Broken(at)
+        self.length = int(lengths[0]) if lengths else None
+        transfer = self.values(b"transfer-encoding")
+        self.chunked = b"chunked" in transfer
+        codings = [value for value in transfer if value != b"chunked"] + self.values(b"content-encoding")
+        self.encoded = any(coding != b"identity" for coding in codings)
+        self.streamed = b"json" not in b"".join(self.values(b"content-type")[-1:])
+        options = {token for value in self.values(b"connection") for token in _list(value)}
+        # HTTP/1.0 has no transfer encodings: one that uses them is not to be trusted further (RFC 9112, 6.1).
+        persists = self.minor > 0 or (b"keep-alive" in options and not transfer)
+        self.keep_alive = b"close" not in options and persists
+
+    def values(self, name: bytes) -> list[bytes]:
+        """The values of all headers of a name, in lower case."""
+        return [value.strip(b" \t").lower() for given, _, value in self._named if given.lower() == name]
+
+    @property
+    def rest_s(self) -> int:
+        rests = [re.match(rb"timeout=(\d*)", option) for value in self.values(b"keep-alive") for option in _list(value)]
+        told = [int(match[1] or 0) for match in rests if match]
+        return min(told[-1], LONGEST_REST_S) if told else 0
+
+
+def _list(value: bytes) -> list[bytes]:
+    return [token.strip(b" \t") for token in value.split(b",")]
+
+
+def _final(wire: bytes, start: int, head_end: int, headers: Headers, end: str | None, facts: Facts) -> None:
+    facts.status, facts.keep_alive, facts.rest_s = headers.status, headers.keep_alive, headers.rest_s
+    bodiless = headers.status in (204, 304) or (headers.length == 0 and not headers.chunked)
+    if headers.encoded and not bodiless:
+        facts.reader_from = start
+        return
+    body = Body()
+    if bodiless:
+        body.whole = head_end - 1
+    elif headers.chunked:
+        _chunks(wire, head_end, body)
+    elif headers.length is not None:
+        if body.take(wire, head_end, headers.length):
+            body.whole = head_end + headers.length - 1
+    else:
+        body.take(wire, head_end, len(wire) - head_end)
+        facts.keep_alive = False
+        body.whole = len(wire) if end == "" else None
+    if headers.status == 200:
+        _answer(body, headers, facts)
+    if facts.outcome is None:
+        _ended(body, len(wire), end, facts)
+    if facts.closed + 1 < len(wire):  # bytes that nobody asked for
+        facts.keep_alive = False
+
+
+def _chunks(wire: bytes, start: int, body: Body) -> None:
+    while (lf := wire.find(b"\n", start)) >= 0:
+        match = CHUNK_LINE.fullmatch(wire[start:lf].removesuffix(b"\r"))
+        if match is None or int(match[1], 16) > LARGEST:
+            body.broken = lf
+            return
+        size, start = int(match[1], 16), lf + 1
+        if size == 0:
+            while (lf := wire.find(b"\n", start)) >= 0:  # trailers, up to an empty line
+                if wire[start:lf] in (b"", b"\r"):
+                    body.whole = lf
+                    return
+                start = lf + 1
+            return
+        if not body.take(wire, start, size):
+            return
+        start += size
+        lf = wire.find(b"\n", start)
+        if lf >= 0 and wire[start:lf] not in (b"", b"\r"):
+            body.broken = lf
+        if lf < 0 or body.broken:
+            return
+        start = lf + 1
+
+
+def _answer(body: Body, headers: Headers, facts: Facts) -> None:
+    """What a 200 says; leaves it open where its events do not end it."""
+    if not headers.streamed and body.data:
+        if body.whole is not None:
+            try:
+                error = deltas.parse(bytes(body.data)).error
+            except ValueError:
+                error = None
+            facts.keep_alive = False
+            facts.ended(Outcome.STREAM_ERROR if error else Outcome.PROTOCOL_ERROR, body.whole, error)
+        return
+    for payload, at, cut in _events(bytes(body.data), body.at, body.whole):
+        if facts.done_seen or not payload:
+            continue
+        if payload == b"[DONE]":
+            facts.done_seen = True
+            continue
+        try:
+            delta = deltas.parse(payload.decode("utf-8", "replace").encode())
+        except ValueError:
+            facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
+        else:
+            if delta.error is not None:
+                facts.ended(Outcome.STREAM_ERROR, at, delta.error[:MAX_SAMPLE])
+        if facts.outcome is not None:
+            facts.keep_alive = False
+            return
+        if delta.kinds:
+            facts.bear(delta, at)
+        facts.finish_reason = delta.finish_reason or facts.finish_reason
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+            if getattr(delta, name) >= 0:
+                setattr(facts, name, getattr(delta, name))
+    if body.whole is not None:
+        outcome = Outcome.EMPTY if not facts.kinds else Outcome.OK if facts.finish_reason else Outcome.TRUNCATED
+        facts.ended(outcome, body.whole)
+
+
+def _events(body: bytes, at: list[int], whole: int | None) -> Iterator[tuple[bytes, int, bool]]:
+    """The data of each event, the offset of the byte that ended its blank line, and whether the body's end did that."""
+    start = 0
+    data: list[bytes] | None = None
+    if body.startswith(BOM):
+        body, at = body[len(BOM) :], at[len(BOM) :]
+    ends = [(match.start(), match.end(), at[match.start()]) for match in re.finditer(rb"\r\n|\r|\n", body)]
+    lines = len(ends)
+    if whole is not None:
+        ends += [(len(body), len(body), whole)] * 2  # the end of the body ends the last line and the last event
+    for number, (end, after, offset) in enumerate(ends):
+        line = body[start:end]
+        start = after
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            data = [*(data or []), value.removeprefix(b" ")]
+        elif not line and data is not None:
+            yield b"\n".join(data), offset, number >= lines
+            data = None
+
+
+def _ended(body: Body, length: int, end: str | None, facts: Facts) -> None:
+    """The end of a response that its content has not ended: a status, a cut, broken framing, or none yet."""
+    at = body.whole if body.whole is not None else body.broken
+    if at is None and end is None:
+        return
+    if body.whole is None:
+        facts.keep_alive = False
+    if facts.status != 200:  # however its body ends
+        sample = bytes(body.data[:MAX_SAMPLE]).decode("utf-8", "replace")
+        facts.ended(Outcome.STATUS, length if at is None else at, sample)
+    elif body.broken is not None:
+        facts.ended(Outcome.PROTOCOL_ERROR, body.broken)
+    else:
+        facts.ended(Outcome.TRUNCATED, length, end or "connection closed inside the stream")
