@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd)
 
-.PHONY: demo test check bench fuzz clean
+.PHONY: demo test check bench accuracy fuzz clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -24,6 +24,9 @@ check: $(VENV)/.check  ## style, types and structure
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
+
+accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
+	$(BIN)/python -m tests.accuracy $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random bytes against the wire, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=20000 $(BIN)/python -m pytest tests/wire -k fuzz

@@ -17,7 +17,7 @@ MAX_HEAD_BYTES = 64 << 10
 JSON, BINARY = "application/json", "application/octet-stream"
 PHRASES = {200: "OK", 400: "Bad Request", 404: "Not Found", 431: "Request Header Fields Too Large"}
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
+STREAM_END = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n"
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*\r\n", re.IGNORECASE)
 _ID = re.compile(rb"\r\nx-request-id:[ \t]*([^\r]*?)[ \t]*\r\n", re.IGNORECASE)

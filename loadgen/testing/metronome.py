@@ -107,7 +107,7 @@ class Pieces:
         """All that follows the last token: the finish reason, the usage, [DONE], and the end of the body."""
         usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
         told = event(self._about | {"choices": [], "usage": usage})
-        return self._event({}, "length") + told + exchange.chunk(b"data: [DONE]\n\n") + exchange.LAST_CHUNK
+        return self._event({}, "length") + told + exchange.STREAM_END
 
     def _event(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
