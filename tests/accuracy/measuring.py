@@ -101,11 +101,14 @@ class Run:
         about: dict[str, Any] = self.result.data["loadgen"]["client"]
         return about
 
-    @property
-    def disturbance(self) -> str:
-        """What else kept the machine busy, or the server from keeping its own time; empty if nothing did."""
+    def excuse(self, *, sound: bool) -> str:
+        """What else kept the machine busy, or the server from keeping its own time; empty if nothing did.
+
+        Others make a run worse now and then, never all the time: what is not `sound`, judged by its better part, has
+        no excuse.
+        """
         server = "the server was late itself" if self.truth.overloaded else ""
-        return ", ".join(filter(None, (self.machine_disturbance, server)))
+        return ", ".join(filter(None, (self.machine_disturbance, server))) if sound else ""
 
     @cached_property
     def _rows(self) -> Int64s:
@@ -119,7 +122,13 @@ class Run:
 
 
 async def measured(
-    server: Process, *, tokens: int, plan: dict[str, Any] | None = None, worker: bool = True, **settings: Any
+    server: Process,
+    *,
+    tokens: int,
+    plan: dict[str, Any] | None = None,
+    worker: bool = True,
+    on_phase: Callable[[str], None] = lambda phase: None,
+    **settings: Any,
 ) -> Run:
     """Run loadgen against a metronome.
 
@@ -128,6 +137,7 @@ async def measured(
         tokens: Of each answer.
         plan: What the requests ask of the metronome in place of its own plan.
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        on_phase: Told a few times a second in which phase the run is.
         settings: Of the run.
     """
     Truth.forget(server.url)
@@ -142,7 +152,9 @@ async def measured(
             **settings,
         )
         async with Worker() if worker else contextlib.nullcontext() as measurer:
-            result = await loadgen.run(asked, dataset=Short(tokens), measurer=measurer)
+            result = await loadgen.run(
+                asked, dataset=Short(tokens), measurer=measurer, on_progress=lambda progress: on_phase(progress.phase)
+            )
         records = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     ended_well = sorted((r for r in records if r["outcome"] == "ok"), key=lambda record: int(record["index"]))
     return Run(result, ended_well, Truth.fetch(server.url), watch.end())

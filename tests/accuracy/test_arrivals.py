@@ -11,6 +11,7 @@ from tests.accuracy.measuring import Finding, best_of, measured, ms
 
 LAG_P99_NS = 500_000
 KS_CRITICAL = 1.95  # of distance * sqrt(n): one sample in a thousand from the right distribution is further away
+KS_GRID = 10.0  # less than half of what a grid of 1 ms makes of so many, but more than any delays do
 KS_SAMPLES = 1_000
 BOUND = f"lag p99 <= 0.5 ms; KS * sqrt(n) <= {KS_CRITICAL}"
 
@@ -42,15 +43,17 @@ async def test_requests_arrive_as_scheduled(
         run = await measured(metronome, tokens=1, plan=plan, request_rate=rate, num_prompts=requests)
         assert len(run.records) == requests
         assert np.all(run.arrival_ns > run.due_ns), "a request came before it was due"
-        lag, seen = np.percentile(run.sent_ns - run.due_ns, 99), np.percentile(run.arrival_ns - run.due_ns, 99)
+        best, lag = np.percentile(run.sent_ns - run.due_ns, (10, 99))
+        seen = np.percentile(run.arrival_ns - run.due_ns, 99)
         grid = distance(run.arrival_ns[:KS_SAMPLES] % 1_000_000 / 1e6)
         # Gaps below the bound on lag tell of lag and of what a request costs the server. What the others have beyond
         # it is exponential again, since such gaps have no memory.
         gaps = np.diff(np.sort(run.arrival_ns))
         beyond = gaps[gaps > LAG_P99_NS][:KS_SAMPLES] - LAG_P99_NS
         poisson = distance(1 - np.exp(-beyond * (rate / 1e9)))
+        sound = best <= LAG_P99_NS and grid <= KS_GRID
         told = f"lag p99 {ms(lag)}, at the server {ms(seen)}; KS of gaps {poisson:.2f}, of times in 1 ms {grid:.2f}"
-        return Finding(told, lag <= LAG_P99_NS and max(grid, poisson) <= KS_CRITICAL, run.disturbance)
+        return Finding(told, lag <= LAG_P99_NS and max(grid, poisson) <= KS_CRITICAL, run.excuse(sound=sound))
 
     found = await best_of(3, attempt)
     row(f"Poisson, {rate:,} req/s", found.measured, BOUND, found.met, found.disturbance)

@@ -44,20 +44,22 @@ async def test_percentiles_are_those_of_the_truth(
         plan = {"shape": shape, "first_ms": 50.0, "gap_ms": 10.0}
         run = await measured(metronome, tokens=TOKENS, plan=plan, request_rate=200, num_prompts=requests)
         assert len(run.records) == requests
-        worst, worst_share, where = 0.0, 0.0, ""
+        worst, worst_share, where, sound = 0.0, 0.0, "", True
         for name, truth in truths(run).items():
             for p in PERCENTILES:
                 reported = run.result.snapshot.histograms[name].percentile(p)
                 assert reported is not None
                 true = float(np.percentile(truth, p))
                 allowed = max(FLOOR_NS, SHARE * true)
-                if abs(reported - true) / allowed >= worst_share:
-                    worst, worst_share, where = reported - true, abs(reported - true) / allowed, f"{name} p{p}"
+                share = abs(reported - true) / allowed
+                sound = sound and (p > 50 or share <= 1)
+                if share >= worst_share:
+                    worst, worst_share, where = reported - true, share, f"{name} p{p}"
         mean = run.result.snapshot.histograms["tpot"].mean
         assert mean is not None
         tpot_error = abs(mean / float(np.mean(truths(run)["tpot"])) - 1)
         seen = f"worst {where}: {worst / 1e6:+.3f} ms, {worst_share:.0%} of its bound; mean TPOT {tpot_error:.3%}"
-        return Finding(seen, worst_share <= 1 and tpot_error <= TPOT_SHARE, run.disturbance)
+        return Finding(seen, worst_share <= 1 and tpot_error <= TPOT_SHARE, run.excuse(sound=sound))
 
     found = await best_of(3, attempt)
     row(f"{shape}, {requests:,} requests of {TOKENS} tokens", found.measured, BOUND, found.met, found.disturbance)

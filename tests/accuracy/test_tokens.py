@@ -34,10 +34,10 @@ async def test_a_token_is_stamped_when_it_comes(
         errors = run.errors_ns
         assert len(errors) == requests * tokens
         assert errors.min() >= 0, "seen before it was written"
-        median, p99 = np.percentile(errors, (50, 99))
+        best, median, p99 = np.percentile(errors, (10, 50, 99))
         seen = f"median {ms(median)}, p99 {ms(p99)}, max {ms(errors.max())}; loop {run.client['busy_share']:.0%} busy"
-        return Finding(seen, median <= MEDIAN_NS and p99 <= P99_NS, run.disturbance)
+        return Finding(seen, median <= MEDIAN_NS and p99 <= P99_NS, run.excuse(sound=best <= MEDIAN_NS))
 
     found = await best_of(3, attempt)
     streams = round(rate * tokens * gap_ms / 1e3)
-    row(f"{rate:,} req/s, {streams:,} streams", found.measured, BOUND, found.met, found.disturbance)
+    row(f"{rate:,} req/s, {streams:,} at once", found.measured, BOUND, found.met, found.disturbance)
