@@ -29,7 +29,7 @@ def distance(uniform: "np.typing.NDArray[np.float64]") -> float:
     ("rate", "requests"),
     [
         pytest.param(100, 2_000, marks=full),
-        pytest.param(500, 1_500),
+        pytest.param(500, 1_000),
         pytest.param(1_000, 10_000, marks=full),
         pytest.param(2_000, 20_000, marks=full),
         pytest.param(5_000, 50_000, marks=full),

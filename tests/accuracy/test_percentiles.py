@@ -32,7 +32,7 @@ def truths(run: Run) -> dict[str, Int64s]:
     ("shape", "requests"),
     [
         pytest.param("constant", 4_000, marks=pytest.mark.accuracy),
-        pytest.param("lognormal", 400),
+        pytest.param("lognormal", 200),
         pytest.param("lognormal", 4_000, marks=pytest.mark.accuracy),
         pytest.param("bimodal", 4_000, marks=pytest.mark.accuracy),
     ],

@@ -19,7 +19,7 @@ full = pytest.mark.accuracy
     [
         pytest.param(1, 10, 50, 20, marks=full),
         pytest.param(10, 100, 50, 20, marks=full),
-        pytest.param(100, 200, 50, 20),
+        pytest.param(100, 100, 50, 20),
         pytest.param(300, 3_000, 50, 20, marks=full),
         pytest.param(1_000, 10_000, 50, 20, marks=full),
         pytest.param(1_000, 20_000, 50, 200, marks=full, id="10,000 streams at once"),
