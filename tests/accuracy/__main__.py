@@ -15,6 +15,7 @@ from loadgen import __version__, machine
 from tests.accuracy.table import Table, markdown, text
 
 FOLDER = Path(__file__).parent
+LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long
 DOCUMENT = FOLDER.parents[1] / "docs" / "accuracy.md"
 BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
     flags = parser.parse_args(argv)
     table = Table()
-    code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line"], plugins=[table])
+    code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
     print(f"\n{heading()}\n\n{text(table.rows)}")
     if flags.write:
         write(DOCUMENT, table)

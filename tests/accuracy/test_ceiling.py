@@ -17,7 +17,7 @@ ATTEMPTS = 3
 RATES = (2_000, 4_000, 8_000, 12_000, 16_000, 20_000, 24_000)
 LEAST_RATE = 4_000
 
-pytestmark = [pytest.mark.accuracy, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.accuracy
 
 
 def red(result: loadgen.Result) -> str:

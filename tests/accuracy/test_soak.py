@@ -20,7 +20,7 @@ RATE = 4_000
 # A run keeps each request's number and when it was sent and closed, 8 bytes each, in arrays that grow by an eighth.
 BYTES_PER_REQUEST = 48
 
-pytestmark = [pytest.mark.accuracy, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.accuracy
 
 
 class Size:

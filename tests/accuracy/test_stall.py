@@ -16,7 +16,7 @@ from tests.accuracy.measuring import Finding, best_of, measured, ms
 STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0
 SHARE = 0.02
 
-pytestmark = [pytest.mark.accuracy, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.accuracy
 
 
 class Stall:

@@ -57,7 +57,8 @@ def test_headers_may_be_missing() -> None:
 
 async def test_what_is_sent_ahead_waits_for_the_answer() -> None:
     exchange = Asked()
-    exchange.data_received(RAW + RAW)
+    exchange.data_received(RAW)
+    exchange.data_received(RAW)
     assert len(exchange.requests) == 1
     exchange.reply(b"{}")
     await asyncio.sleep(0)

@@ -142,3 +142,13 @@ def test_flags_give_the_plan_of_requests_without_one() -> None:
         truth = Truth.fetch(server.url)
     assert json.loads(reply.body.split(b"\n\n")[-4].removeprefix(b"data: "))["choices"][0]["finish_reason"] == "length"
     assert (truth.plan_ns - truth.arrival_ns[0]).tolist() == [2_000_000, 3_000_000, 4_000_000]
+
+
+def test_an_answer_need_not_wait_for_one_that_is_due_later() -> None:
+    with started("loadgen.testing.metronome") as server:
+        later = Client(server.url)
+        later.send(raw("POST", PATH, {"stream": True, "metronome": {"first_ms": 600_000.0}}))
+        while b"assistant" not in later.socket.recv(1 << 16):
+            pass
+        assert len(tokens(ask(server))) == 5
+        later.close()
