@@ -104,8 +104,8 @@ class Run:
     def excuse(self, *, sound: bool) -> str:
         """What else kept the machine busy, or the server from keeping its own time; empty if nothing did.
 
-        Others make a run worse now and then, never all the time: what is not `sound`, judged by its better part, has
-        no excuse.
+        Others make a run worse, but hardly every moment of it: what is not `sound`, judged by its best samples, has no
+        excuse.
         """
         server = "the server was late itself" if self.truth.overloaded else ""
         return ", ".join(filter(None, (self.machine_disturbance, server))) if sound else ""

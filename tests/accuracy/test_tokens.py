@@ -34,7 +34,7 @@ async def test_a_token_is_stamped_when_it_comes(
         errors = run.errors_ns
         assert len(errors) == requests * tokens
         assert errors.min() >= 0, "seen before it was written"
-        best, median, p99 = np.percentile(errors, (10, 50, 99))
+        best, median, p99 = np.percentile(errors, (1, 50, 99))
         seen = f"median {ms(median)}, p99 {ms(p99)}, max {ms(errors.max())}; loop {run.client['busy_share']:.0%} busy"
         return Finding(seen, median <= MEDIAN_NS and p99 <= P99_NS, run.excuse(sound=best <= MEDIAN_NS))
 
