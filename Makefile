@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd)
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test check bench fuzz debug sanitize clean
+.PHONY: demo test check bench accuracy mutants fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -28,6 +28,9 @@ check: $(VENV)/.check  ## style, types and structure
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
+
+mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
+	$(BIN)/python -m tests.mutants $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz

@@ -6,10 +6,13 @@ socket did not take, and until its buffer is empty again everything goes that wa
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ENOMEM, errno
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
+from loadgen.clock cimport now_ns
+from loadgen.heap cimport pop, postpone, push
 from loadgen.live cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
 
 
@@ -24,6 +27,8 @@ cdef extern from "<sys/socket.h>" nogil:
 
 cdef enum:
     CHUNK_OVERHEAD = 20  # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
+    PLACES = 19  # decimal digits of the largest int64
+    TURN_NS = 1000000  # after writing for so long in one go, requests get to be read
 
 cdef char *scratch = NULL
 cdef Py_ssize_t scratch_size = 0
@@ -55,6 +60,20 @@ cdef inline char *put_hex(char *out, Py_ssize_t value) noexcept:
         out += 1
         shift -= 4
     return out
+
+
+BLANK_TIME = b" " * PLACES  # JSON allows blanks before a number, not zeros
+
+
+cdef inline void put_time(char *out, int64_t at_ns) noexcept:
+    """Write a time, ns >= 0, over a BLANK_TIME."""
+    cdef int i = PLACES
+    while True:
+        i -= 1
+        out[i] = b"0"[0] + at_ns % 10
+        at_ns //= 10
+        if at_ns == 0:
+            return
 
 
 cdef inline uint64_t draw(uint64_t *state) noexcept:
@@ -115,24 +134,18 @@ cdef class Words:
         return b"".join(parts)[1:].decode()
 
 
-cdef class Stream:
-    """One response body in HTTP chunks, each a server-sent event that holds one token.
+cdef class Outlet:
+    """The way to one socket for one response: straight there, or by way of the transport while that holds anything.
 
-    The transport must write nothing else until the stream has ended.
+    The transport must write nothing else until the response has ended.
 
     Args:
         transport: The asyncio or uvloop TCP transport to write to.
-        words: What tokens are drawn from.
-        seed: Of this answer's words.
-        head: An event up to the token's text (within a JSON string).
-        tail: The rest of the event, blank line included.
-        reasoning_head: As `head`, for the first `reasoning_tokens` tokens.
-        reasoning_tokens: How many tokens are reasoning.
         limit: Bytes that may wait for a slow reader; above it the connection is cut.
 
     Attributes:
-        tokens: Tokens written so far.
         cut: Whether the reader was too slow and the connection was cut.
+        held_back: Pieces that the socket did not take when they were written, so that they waited in the transport.
     """
 
     def __cinit__(self):
@@ -141,59 +154,20 @@ cdef class Stream:
     def __dealloc__(self):
         count(STREAMS, -1)
 
-    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
-                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
-        self._transport = transport
+    def __init__(self, transport, *, Py_ssize_t limit=4 << 20):
+        self._transport, self._limit = transport, limit
         self._fd = transport.get_extra_info("socket").fileno()
-        self._words, self._random = words, seed
-        self._head, self._tail, self._reasoning_head = head, tail, reasoning_head
-        self._reasoning_tokens, self._limit = reasoning_tokens, limit
         # An earlier response may still wait in the transport.
         self._buffered = True
-        reserve(self._room())
 
-    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b""):
-        """Write `before`, then `tokens` events, then `after`, with one system call where the socket takes it.
-
-        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's.
-        """
-        if self._fd < 0:
-            return
-        reserve(len(before) + tokens * self._room() + len(after))
-        cdef char *out = put(scratch, before)
-        for _ in range(tokens):
-            out = self._put_token(out)
-        out = put(out, after)
-        assert out - scratch <= scratch_size
-        self._send(scratch, out - scratch)
+    def send(self, bytes data not None):
+        """Write `data` as it is: framing is the caller's."""
+        if self._fd >= 0:
+            self._send(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
 
     def close(self):
         """Write nothing more: the connection is gone or belongs to the next response."""
         self._fd = -1
-
-    cdef Py_ssize_t _room(self) noexcept:
-        """Most bytes that one token's event can take."""
-        cdef Py_ssize_t head = max(PyBytes_GET_SIZE(self._head), PyBytes_GET_SIZE(self._reasoning_head))
-        return CHUNK_OVERHEAD + head + self._words.longest + PyBytes_GET_SIZE(self._tail)
-
-    cdef char *_put_token(self, char *out) noexcept:
-        cdef uint32_t *starts = self._words._starts
-        cdef Py_ssize_t index = (draw(&self._random) >> 32) * self._words.count >> 32
-        cdef uint32_t start = starts[index]
-        cdef Py_ssize_t size = starts[index + 1] - start
-        cdef bytes head = self._reasoning_head if self.tokens < self._reasoning_tokens else self._head
-        if self.tokens == 0 or self.tokens == self._reasoning_tokens:
-            # A text begins with a word that has no space before it.
-            start += 1
-            size -= 1
-        self.tokens += 1
-        out = put_hex(out, PyBytes_GET_SIZE(head) + size + PyBytes_GET_SIZE(self._tail))
-        memcpy(out, b"\r\n", 2)
-        out = put(out + 2, head)
-        memcpy(out, self._words._chars + start, size)
-        out = put(out + size, self._tail)
-        memcpy(out, b"\r\n", 2)
-        return out + 2
 
     cdef int _send(self, const char *data, Py_ssize_t size) except -1:
         cdef Py_ssize_t sent
@@ -220,6 +194,7 @@ cdef class Stream:
             self._transport.abort()
             return 0
         self._buffered = True
+        self.held_back += 1
         self._transport.write(PyBytes_FromStringAndSize(data, size))
         return 0
 
@@ -234,6 +209,71 @@ def live():
     return {"vocabularies": living(VOCABULARIES), "streams": living(STREAMS), "bytes": living(BYTES)}
 
 
+cdef class Stream(Outlet):
+    """One response body in HTTP chunks, each a server-sent event that holds one token.
+
+    Args:
+        transport: As an `Outlet`'s.
+        words: What tokens are drawn from.
+        seed: Of this answer's words.
+        head: An event up to the token's text (within a JSON string).
+        tail: The rest of the event, blank line included.
+        reasoning_head: As `head`, for the first `reasoning_tokens` tokens.
+        reasoning_tokens: How many tokens are reasoning.
+        limit: As an `Outlet`'s.
+
+    Attributes:
+        tokens: Tokens written so far.
+    """
+
+    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
+                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
+        Outlet.__init__(self, transport, limit=limit)
+        self._words, self._random = words, seed
+        self._head, self._tail, self._reasoning_head = head, tail, reasoning_head
+        self._reasoning_tokens = reasoning_tokens
+        reserve(self._room())
+
+    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b""):
+        """Write `before`, then `tokens` events, then `after`, with one system call where the socket takes it.
+
+        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's.
+        """
+        if self._fd < 0:
+            return
+        reserve(len(before) + tokens * self._room() + len(after))
+        cdef char *out = put(scratch, before)
+        for _ in range(tokens):
+            out = self._put_token(out)
+        out = put(out, after)
+        assert out - scratch <= scratch_size
+        self._send(scratch, out - scratch)
+
+    cdef Py_ssize_t _room(self) noexcept:
+        """Most bytes that one token's event can take."""
+        cdef Py_ssize_t head = max(PyBytes_GET_SIZE(self._head), PyBytes_GET_SIZE(self._reasoning_head))
+        return CHUNK_OVERHEAD + head + self._words.longest + PyBytes_GET_SIZE(self._tail)
+
+    cdef char *_put_token(self, char *out) noexcept:
+        cdef uint32_t *starts = self._words._starts
+        cdef Py_ssize_t index = (draw(&self._random) >> 32) * self._words.count >> 32
+        cdef uint32_t start = starts[index]
+        cdef Py_ssize_t size = starts[index + 1] - start
+        cdef bytes head = self._reasoning_head if self.tokens < self._reasoning_tokens else self._head
+        if self.tokens == 0 or self.tokens == self._reasoning_tokens:
+            # A text begins with a word that has no space before it.
+            start += 1
+            size -= 1
+        self.tokens += 1
+        out = put_hex(out, PyBytes_GET_SIZE(head) + size + PyBytes_GET_SIZE(self._tail))
+        memcpy(out, b"\r\n", 2)
+        out = put(out + 2, head)
+        memcpy(out, self._words._chars + start, size)
+        out = put(out + size, self._tail)
+        memcpy(out, b"\r\n", 2)
+        return out + 2
+
+
 def emit(list streams not None):
     """Write the next token to each of the streams, in this order; None stands for an answer that is not streamed."""
     cdef Stream stream
@@ -243,6 +283,9 @@ def emit(list streams not None):
         stream = <Stream?>item
         if stream._fd >= 0:
             stream._send(scratch, stream._put_token(scratch) - scratch)
+
+
+include "planned.pxi"
 
 
 cdef enum:

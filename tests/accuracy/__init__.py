@@ -1,0 +1,1 @@
+"""How near the client comes to the truth, measured against servers that know it."""

@@ -1,0 +1,56 @@
+"""The accuracy table: `python -m tests.accuracy [--write] [TESTS...]`, or `make accuracy`.
+
+Measures everything there is a row for, for some ten minutes, and prints the table. Exit code as pytest's.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen import __version__, machine
+from tests.accuracy.table import Table, markdown, text
+
+FOLDER = Path(__file__).parent
+LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long
+DOCUMENT = FOLDER.parents[1] / "docs" / "accuracy.md"
+BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
+
+
+def heading() -> str:
+    """When, where and with what it was measured."""
+    about = machine.describe()
+    return (
+        f"{time.strftime('%Y-%m-%d %H:%M %Z', time.gmtime())}; loadgen {__version__}; {about['cpu']}, "
+        f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python {about['python']}."
+    )
+
+
+def write(document: Path, table: Table) -> None:
+    """Put the table between the marks of a document, in place of what is there."""
+    before, begin, rest = document.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{document} has no lines {BEGIN} and {END}")
+    document.write_text(f"{before}{BEGIN}\n\n{heading()}\n\n{markdown(table.rows)}\n\n{END}{after}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and write where asked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.accuracy", description="Measure how accurate loadgen is.")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
+    parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
+    flags = parser.parse_args(argv)
+    table = Table()
+    code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
+    print(f"\n{heading()}\n\n{text(table.rows)}")
+    if flags.write:
+        write(DOCUMENT, table)
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Interference: a machine that others use, too: stamps stay within bounds, or the run is not VALID."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from loadgen.beside import beside
+from loadgen.checks import Verdict
+from loadgen.testing.process import Process
+from tests.accuracy.measuring import Run, measured, ms
+from tests.accuracy.test_ceiling import MEDIAN_NS, P99_NS, red
+
+BOUND = "median <= 0.2 ms and p99 <= 0.5 ms, or not VALID"
+QUOTA = 0.1  # of a processor, where measuring needs more
+PERIOD_US = 100_000
+
+pytestmark = pytest.mark.accuracy
+
+
+@contextlib.contextmanager
+def hogs(count: int) -> Iterator[None]:
+    """So many programs that each keep a processor busy."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+
+
+async def litter() -> None:
+    """What a program may do that embeds loadgen: make many objects that refer to each other, and drop them."""
+    kept: list[object] = []
+    while True:
+        for _ in range(20_000):
+            pair: list[object] = []
+            pair.append(pair)
+            kept.append(pair)
+        del kept[: len(kept) // 2]
+        await asyncio.sleep(0.01)
+
+
+@contextlib.contextmanager
+def quota(share: float) -> Iterator[Callable[[int], None]]:
+    """A control group whose processes get `share` of a processor; what it gives puts a process into it.
+
+    Skips the test where none can be made.
+    """
+    v2 = Path("/sys/fs/cgroup/cgroup.controllers")
+    folder = (v2.parent if v2.exists() else Path("/sys/fs/cgroup/cpu")) / f"loadgen-accuracy-{os.getpid()}"
+    limit_us = int(share * PERIOD_US)
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error.strerror}")
+    try:
+        if v2.exists():
+            (folder / "cpu.max").write_text(f"{limit_us} {PERIOD_US}")
+        else:
+            (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (folder / "cpu.cfs_quota_us").write_text(str(limit_us))
+        yield lambda pid: (folder / "cgroup.procs").write_text(str(pid)) and None
+    except OSError as error:
+        pytest.skip(f"processor time cannot be limited here: {error.strerror}")
+    finally:
+        folder.rmdir()
+
+
+async def throttle(limit: Callable[[int], None]) -> None:
+    """Put the measuring process into a control group, as soon as it is there."""
+    while True:
+        for child in psutil.Process().children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "loadgen.worker" in child.cmdline():
+                    limit(child.pid)
+                    return
+        await asyncio.sleep(0.01)
+
+
+def judge(row: Callable[..., None], load: str, run: Run) -> None:
+    """Add the row of a run."""
+    median, p99 = np.percentile(run.errors_ns, (50, 99))
+    assert run.errors_ns.min() >= 0
+    told = f"median {ms(median)}, p99 {ms(p99)}; {run.result.verdict}: {red(run.result) or 'no check is red'}"
+    exact = median <= MEDIAN_NS and p99 <= P99_NS
+    row(load, told, BOUND, exact or run.result.verdict is not Verdict.VALID)
+
+
+async def ask(metronome: Process, worker: bool = True) -> Run:
+    """A run that an idle machine measures well."""
+    plan = {"first_ms": 20.0, "gap_ms": 20.0}
+    return await measured(metronome, tokens=50, plan=plan, request_rate=200, duration=6.0, worker=worker)
+
+
+async def test_a_processor_hog_on_every_core(metronome: Process, row: Callable[..., None]) -> None:
+    with hogs(os.cpu_count() or 1):
+        judge(row, "a busy program on every core", await ask(metronome))
+
+
+async def test_a_program_that_litters(metronome: Process, row: Callable[..., None]) -> None:
+    async with beside(litter()):
+        judge(row, "the library in a program that litters", await ask(metronome, worker=False))
+
+
+async def test_a_limited_share_of_a_processor(metronome: Process, row: Callable[..., None]) -> None:
+    with quota(QUOTA) as limit:
+        async with beside(throttle(limit)):
+            run = await ask(metronome)
+        judge(row, f"limited to {QUOTA:.0%} of a processor", run)

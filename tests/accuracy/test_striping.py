@@ -1,0 +1,79 @@
+"""Striping: a schedule cut among clients reaches the server as the whole does."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loadgen import requests
+from loadgen.clock import now_ns
+from loadgen.load import Load
+from loadgen.measurement import LEAD_NS
+from loadgen.recorder import Recorder
+from loadgen.requests import Requests
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+from loadgen.target import Target
+from loadgen.testing.process import Process
+from loadgen.testing.truth import Truth
+from loadgen.transport import Timeouts, Transport
+from tests.accuracy.measuring import Finding, Short, Watch, best_of, ms
+
+RATE, COUNT = 300, 1_500
+ARRIVAL_P99_NS = 1_000_000
+
+pytestmark = pytest.mark.accuracy
+
+
+async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path) -> int:
+    """Let so many clients send a stripe each; returns when the clock started, ns."""
+    settings = RunSettings(base_url=url, backend="openai-chat", extra_body={"metronome": {"first_ms": 5.0}})
+    target = Target.from_settings(settings, "metronome")
+    data = Short(1)
+    requests.write(folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count)
+    transports = [Transport(target, Timeouts(connect=10**10)) for _ in range(stripes)]
+    with Requests(folder) as bodies:
+        try:
+            for transport in transports:
+                await transport.open()
+                await transport.warm(RATE // stripes)
+            start_ns = now_ns() + LEAD_NS
+            loads = []
+            for i, transport in enumerate(transports):
+                index, due_ns = schedule.stripe(i, stripes)
+                loads.append(Load(settings, transport, bodies, Recorder(start_ns, len(index)), due_ns, index))
+            await asyncio.gather(*(load.run() for load in loads))
+        finally:
+            for transport in transports:
+                await transport.close()
+    return start_ns
+
+
+@pytest.mark.parametrize("stripes", [1, 2, 3])
+async def test_stripes_arrive_as_the_whole(
+    metronome: Process, row: Callable[..., None], tmp_path: Path, stripes: int
+) -> None:
+    schedule = Schedule.poisson(RATE, COUNT, seed=5)
+
+    async def attempt() -> Finding:
+        Truth.forget(metronome.url)
+        watch = Watch(metronome)
+        start_ns = await send_striped(metronome.url, schedule, stripes, tmp_path)
+        truth, disturbance = Truth.fetch(metronome.url), watch.end()
+        order = np.argsort(truth.number)
+        assert truth.number[order].tolist() == list(range(COUNT)), "each request arrives once"
+        late = truth.arrival_ns[order] - start_ns - schedule.due_ns
+        assert late.min() > 0, "a request came before it was due"
+        p99 = np.percentile(late, 99)
+        return Finding(f"all {COUNT:,}; arrival after due p99 {ms(p99)}", p99 <= ARRIVAL_P99_NS, disturbance)
+
+    found = await best_of(3, attempt)
+    row(
+        f"in {stripes} stripes, {RATE} req/s",
+        found.measured,
+        "each once, p99 <= 1 ms",
+        found.met,
+        found.disturbance,
+    )

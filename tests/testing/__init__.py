@@ -1,0 +1,1 @@
+"""The test kit itself: its servers do and know what they say."""
