@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__, machine
+from tests.accuracy.document import between
 from tests.accuracy.table import Table, markdown, text
 
 FOLDER = Path(__file__).parent
@@ -29,15 +30,6 @@ def heading() -> str:
     )
 
 
-def write(document: Path, table: Table) -> None:
-    """Put the table between the marks of a document, in place of what is there."""
-    before, begin, rest = document.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{document} has no lines {BEGIN} and {END}")
-    document.write_text(f"{before}{BEGIN}\n\n{heading()}\n\n{markdown(table.rows)}\n\n{END}{after}")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, and write where asked."""
     parser = argparse.ArgumentParser(prog="python -m tests.accuracy", description="Measure how accurate loadgen is.")
@@ -48,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
     print(f"\n{heading()}\n\n{text(table.rows)}")
     if flags.write:
-        write(DOCUMENT, table)
+        between(DOCUMENT, BEGIN, f"{heading()}\n\n{markdown(table.rows)}", END)
     return int(code)
 
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.__main__ import BEGIN, END, write
-from tests.accuracy.table import Row, Table, text
+from tests.accuracy.document import between
+from tests.accuracy.table import Row, Table, markdown, text
 
 MET = Row("Test", "a load", "1 ms", "2 ms", met=True)
 MISSED = Row("Test", "a load", "3 ms", "2 ms", met=False)
+BEGIN, END = "<!-- table -->", "<!-- end -->"
 DISTURBED = Row("Test", "a load", "3 ms", "2 ms", met=False, disturbance="a neighbour")
 
 
@@ -37,8 +38,8 @@ def test_writing_replaces_the_table_between_the_marks_alone(tmp_path: Path) -> N
     document, table = tmp_path / "page.md", Table()
     document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     table.add(MET)
-    write(document, table)
-    write(document, table)
+    for _ in range(2):
+        between(document, BEGIN, markdown(table.rows), END)
     written = document.read_text()
     assert written.startswith(f"before\n{BEGIN}\n")
     assert written.endswith(f"{END}\nafter\n")
@@ -50,5 +51,5 @@ def test_a_document_without_marks_is_left_alone(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text("words")
     with pytest.raises(ValueError, match="has no lines"):
-        write(document, Table())
+        between(document, BEGIN, "a table", END)
     assert document.read_text() == "words"

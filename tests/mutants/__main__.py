@@ -1,15 +1,17 @@
 """`python -m tests.mutants [NAME...]`: tell each lie in a copy of the source; every one must be noticed, by name.
 
-Prints a table of what noticed what, and how soon; ends with 1 if a lie went unnoticed, or if what should notice it
-is red without it, which would prove nothing.
+Prints a table of what noticed what, and how soon after the lie was told; ends with 1 if a lie went unnoticed, or if
+what should notice it is red without it, which would prove nothing.
 """
 
 import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.accuracy.document import between
 from tests.mutants.copy import Copy
 from tests.mutants.lies import LIES
 from tests.mutants.mutant import Mutant
@@ -17,20 +19,29 @@ from tests.mutants.mutant import Mutant
 ATTEMPTS = 3  # what judges times may be disturbed by others on the machine, with and without the lie
 
 
-def main() -> int:
+DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
+BEGIN, END = "<!-- lies: made by `make mutants FLAGS=--write` -->", "<!-- end of lies -->"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the suite."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
     parser.add_argument("name", nargs="*", help="lies, by a part of their names; all by default")
-    wanted = parser.parse_args().name
-    lies = [lie for lie in LIES if not wanted or any(part in lie.name for part in wanted)]
+    flags = parser.parse_args(argv)
+    lies = [lie for lie in LIES if not flags.name or any(part in lie.name for part in flags.name)]
+    lines = ["| lie | noticed | after | by |", "|---|---|---:|---|"]
+    print("\n".join(lines))
     unnoticed = 0
-    print(f"| {'lie':<42} | {'noticed':<8} | {'after':>6} | by |\n|---|---|---:|---|")
     with tempfile.TemporaryDirectory(prefix="loadgen-mutants-") as folder:
         copy = Copy(Path(folder))
         for lie in lies:
             word, seconds = judge(copy, lie)
             unnoticed += word != "yes"
-            print(f"| {lie.name:<42} | {word:<8} | {seconds:>4.0f} s | {lie.caught_by} |", flush=True)
+            lines.append(f"| {lie.name} | {word} | {seconds:.0f} s | {lie.caught_by} |")
+            print(lines[-1], flush=True)
+    if flags.write:
+        between(DOCUMENT, BEGIN, "\n".join(lines), END)
     return 1 if unnoticed else 0
 
 

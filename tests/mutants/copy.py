@@ -70,9 +70,9 @@ class Copy:
         return found[check.name] is False
 
     def _build(self, files: set[str]) -> None:
-        modules = {"loadgen/wire.pyx" if file.endswith(("pxi", "scan.pxd")) else file for file in files}
-        for module in sorted(module for module in modules if module.endswith(".pyx")):
-            command = [sys.executable, "-m", "Cython.Build.Cythonize", "--quiet", "--inplace", "--force", module]
+        if any(file.endswith((".pyx", ".pxd", ".pxi")) for file in files):
+            modules = [f"loadgen/{path.name}" for path in (self.folder / "loadgen").glob("*.pyx")]
+            command = [sys.executable, "-m", "Cython.Build.Cythonize", "--quiet", "--inplace", "--force", *modules]
             subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":

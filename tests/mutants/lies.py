@@ -1,0 +1,149 @@
+"""Lies: what load generators have been seen to do, and what of loadgen's notices it."""
+
+from tests.mutants.mutant import Check, Edit, Mutant, Test
+
+WIRE, RECORDER, LOAD = "loadgen/wire.pyx", "loadgen/recorder.py", "loadgen/load.py"
+SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
+
+LIES = (
+    Mutant(
+        "stamp after an await",
+        (
+            Edit(
+                WIRE,
+                "    def data_received(self, bytes data not None):\n        cdef int64_t at_ns = now_ns()\n",
+                "    def data_received(self, bytes data not None):\n"
+                "        import asyncio\n"
+                "        asyncio.get_event_loop_policy().get_event_loop().call_soon(self._received, data)\n\n"
+                "    def _received(self, bytes data not None):\n        cdef int64_t at_ns = now_ns()\n",
+            ),
+        ),
+        Test("tests/wire/test_connection.py::test_what_arrives_is_stamped_before_anything_else_can_run"),
+    ),
+    Mutant(
+        "time from sent instead of due",
+        (Edit(RECORDER, '["ttft_due"].record(first - due)', '["ttft_due"].record(first - sent)'),),
+        Test("tests/unit/test_recorder.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
+    ),
+    Mutant(
+        "pace with asyncio.sleep",
+        (
+            Edit("loadgen/clock.py", "KERNEL = Clock(now_ns, Alarm)", "KERNEL = Clock(now_ns, LoopAlarm)"),
+            Edit(
+                "loadgen/clock.py",
+                "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
+                "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
+            ),
+            Edit("loadgen/pacer.py", "self._bell.at_ns = max(due_ns, self._now_ns())", "pass"),
+        ),
+        Check("gaps as scheduled", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
+    ),
+    Mutant(
+        "connector limit 100",
+        (Edit("loadgen/transport.py", "            limit=0,", "            limit=100,"),),
+        Test(
+            "tests/regressions/test_connections.py::"
+            "test_no_request_waits_inside_the_client_for_one_of_a_hundred_connections"
+        ),
+    ),
+    Mutant(
+        "5 ms loop stalls",
+        (
+            Edit(LOAD, "async with beside(self._beat()):", "async with beside(self._beat(), self._stall()):"),
+            Edit(
+                LOAD,
+                "    async def _beat(self)",
+                "    async def _stall(self) -> None:\n        import time\n\n        while True:\n"
+                "            await asyncio.sleep(0.02)\n            time.sleep(0.005)\n\n    async def _beat(self)",
+            ),
+        ),
+        Check("loop stall p99", "--rate 50 --num-prompts 200 --random-input-len 16 --random-output-len 8"),
+    ),
+    Mutant(
+        "drop late replies",
+        (
+            Edit(
+                RECORDER,
+                "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
+                "        ok = record.outcome is Outcome.OK\n"
+                "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
+                "        self.ended += 1\n",
+            ),
+        ),
+        Check("every request ended once", SHORT),
+    ),
+    Mutant(
+        "count failures as latency",
+        (Edit(RECORDER, "        if ok:\n            self._add_ok(", "        if record.events:\n            self._add_ok("),),
+        Test("tests/unit/test_recorder.py::test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens"),
+    ),
+    Mutant(
+        "average shard percentiles",
+        (
+            Edit(
+                "loadgen/snapshot.py",
+                "{name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS}",
+                "{name: _mean(self.histograms[name], other.histograms[name]) for name in DISTRIBUTIONS}",
+            ),
+            Edit(
+                "loadgen/snapshot.py",
+                "def _added(",
+                "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
+                "    for rank in range(101 if a.count and b.count else 0):\n"
+                "        mean.record(int((a.percentile(rank) + b.percentile(rank)) / 2))\n"
+                "    return mean\n\n\ndef _added(",
+            ),
+        ),
+        Test("tests/unit/test_snapshot.py::test_merged_percentiles_are_those_of_all_values_and_no_mean_of_the_parts"),
+    ),
+    Mutant(
+        "count an event as a token",
+        (Edit(RECORDER, "        return record.completion_tokens\n", "        return record.events\n"),),
+        Test("tests/regressions/test_tokens.py::test_usage_counts_the_tokens_and_events_do_not"),
+    ),
+    Mutant(
+        "ignore histogram rejects",
+        (Edit("loadgen/histogram.pxd", "self.rejects += count", "pass"),),
+        Test("tests/unit/test_checks_accounting.py::test_a_latency_below_zero_is_out_of_range"),
+    ),
+    Mutant(
+        "clip the schedule on overload",
+        (
+            Edit(
+                "loadgen/pacer.py",
+                "            self._next += 1\n            if self._slots > 0:",
+                "            self._next += 1\n            if at_ns - due > 1_000_000:\n                continue\n"
+                "            if self._slots > 0:",
+            ),
+        ),
+        Test("tests/unit/test_pacer.py::test_never_early_never_skipped_however_late_the_alarm_rings"),
+    ),
+    Mutant(
+        "prompt + 3 tokens",
+        (Edit("loadgen/target.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
+        Check("input as planned", SHORT),
+    ),
+    Mutant(
+        "ignore `reasoning`",
+        (
+            Edit(
+                "loadgen/scan.pxd",
+                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING)',
+                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and skip_value(c)',
+            ),
+        ),
+        Test("tests/wire/test_recorded.py"),
+    ),
+    Mutant(
+        "count the role chunk as first token",
+        (
+            Edit(
+                "loadgen/scan.pxd",
+                '            ok = first(&seen, 16) and take_null(c)\n',
+                '            ok = first(&seen, 16) and take_null(c)\n'
+                '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT)\n',
+            ),
+        ),
+        Test("tests/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
+    ),
+)  # fmt: skip
