@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from loadgen import garbage, machine, requests
 from loadgen.beside import beside
 from loadgen.capture import Capture
 from loadgen.clock import now_ns
+from loadgen.cost import Cost
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.load import Load
@@ -32,13 +32,6 @@ from loadgen.transport import Timeouts, Transport
 LEAD_NS = 20_000_000  # between "ready" and the first due time
 GUESSED_LATENCY_S = 2.0  # for the size of the pool, when nothing says how long requests take
 MOST_WARM = 4096
-# What the measuring cost and met, where nobody has told.
-UNKNOWN_CLIENT: dict[str, Any] = {
-    **dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s")),
-    **dict.fromkeys(("engine_cpu_s", "engine_runs", "records_error", "capture")),
-    "connections_reused": True,
-    "disturbance": "",
-}
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 JOURNAL_BYTES = 1 << 28
 
@@ -74,10 +67,8 @@ class Measured:
     Attributes:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
-        client: What the measuring cost and met, as JSON: wall_s, cpu_s (the process), busy_share (its loop's thread),
-            peak_memory_bytes, engine_cpu_s, engine_runs (whether the engine started for the run still does),
-            connections_reused, stolen_share (of all cores' time), throttled_s, disturbance, records_error, capture
-            (what it kept, or None).
+        client: What the measuring cost and met, as JSON: what `Cost.so_far` tells, connections_reused, records_error
+            (why the records are not complete), capture (what it kept, or None).
     """
 
     snapshot: Snapshot
@@ -196,14 +187,15 @@ class Measurement:
         warm: int,
     ) -> dict[str, Any]:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
-        settings, pid = self.job.settings, self.job.engine_pid
+        settings = self.job.settings
+        heading = self.job.heading.with_prompts(requests.about(self.job.folder))
+        sources = asked.sources() if settings.records else []
         with garbage.frozen():  # first: it takes its time, and the clock must not
             start_ns = now_ns() + LEAD_NS
             self._recorder = recorder = Recorder.from_settings(settings, start_ns, schedule.count)
             recorder.counters["warm_connections"] = warm
             if writer:
-                heading = self.job.heading.with_prompts(requests.about(self.job.folder))
-                writer.begin(heading, start_ns, schedule.count, asked.sources() if settings.records else [])
+                writer.begin(heading, start_ns, schedule.count, sources)
             if capture:
                 capture.start_ns = start_ns
                 self._transport.tap(capture)
@@ -219,26 +211,12 @@ class Measurement:
             )
             if self._stopped is not None:
                 load.stop(self._stopped)
-            before, engine_before, thread_before = machine.Busy.now(), machine.process_cpu_s(pid), time.thread_time()
+            cost = Cost(self.job.engine_pid)
             with garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
-            after, thread_s = machine.Busy.now(), time.thread_time() - thread_before
+            client = cost.so_far() | {"connections_reused": self._transport.reuses}
         await load.count()
-        engine_s = machine.process_cpu_s(pid) - engine_before
-        wall_s = after.at_s - before.at_s
-        client = {
-            "wall_s": wall_s,
-            "cpu_s": after.own_s - before.own_s,
-            "busy_share": thread_s / wall_s if wall_s else 0.0,
-            "peak_memory_bytes": machine.peak_memory_bytes(),
-            "engine_cpu_s": engine_s if pid else None,
-            "engine_runs": machine.runs(pid) if pid else None,
-            "connections_reused": self._transport.reuses,
-            "stolen_share": machine.stolen_share(before, after),
-            "throttled_s": after.throttled_s - before.throttled_s,
-            "disturbance": machine.disturbance(before, after, engine_s),
-        }
         if writer:
             writer.end(
                 {

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import checks, provenance, report, requests
+from loadgen import checks, cost, provenance, report, requests
 from loadgen.checks import Verdict
 from loadgen.child import Child
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.histogram import Histogram
-from loadgen.measurement import UNKNOWN_CLIENT, Job, Measured, Progress
+from loadgen.measurement import Job, Measured, Progress
 from loadgen.measurer import Measurer, OwnLoop
 from loadgen.outcomes import Outcome
 from loadgen.preparing import Order, prepare
@@ -159,7 +159,7 @@ def from_records(path: str | Path, partial: str | None = None) -> Result:
     recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
     for record in file:
         recorder.add(record)
-    client = UNKNOWN_CLIENT
+    client = cost.UNKNOWN | {"connections_reused": True, "records_error": None, "capture": None}
     if file.end is not None:
         partial, client, recorder.scheduled = file.end["partial"], client | file.end["client"], file.end["scheduled"]
         recorder.counters["warm_connections"] = file.end["warm_connections"]

@@ -74,7 +74,7 @@ LIES = (
     ),
     Mutant(
         "count failures as latency",
-        (Edit(RECORDER, "        if ok:\n            self._add_ok(", "        if record.events:\n            self._add_ok("),),
+        (Edit(RECORDER, "if ok:\n            self._add_ok(", "if record.events:\n            self._add_ok("),),
         Test("tests/unit/test_recorder.py::test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens"),
     ),
     Mutant(

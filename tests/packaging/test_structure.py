@@ -29,7 +29,7 @@ LAYERS = [
         "terminal",
     }
     | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
-    {"capture", "confidence", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
