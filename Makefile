@@ -41,7 +41,7 @@ rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
 cp -r setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
 rm -f $(VENV)/$@/source/loadgen/*.so $(VENV)/$@/source/loadgen/*.c
 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
-cp -r pyproject.toml tests engines $(VENV)/$@/
+cp -r pyproject.toml tests engines docs $(VENV)/$@/
 endef
 
 debug: export LOADGEN_DEBUG = 1

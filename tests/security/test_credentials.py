@@ -73,7 +73,7 @@ async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or
     kept += ["--log-level", "debug"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
         out, err = await run.communicate()
-    assert run.returncode == 0, err
+    assert run.returncode == 0, (out, err)
     said = files(tmp_path) | {"stdout": out, "stderr": err}
     assert any(name.endswith(".json") for name in said)
     assert "records.jsonl" in said

@@ -4,9 +4,9 @@ Written from RFC 9112 (framing), the event stream format of the WHATWG HTML stan
 and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact with
 the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
 
-Where the standards leave a choice: a lone LF is no line end in a head and is one in chunk lines; a list of lengths is
-refused; an interim response is passed over; a last event that no blank line ends counts; data without text is none.
-Limits of size are not modelled.
+Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
+end in a head and is one in chunk lines; a list of lengths is refused; an interim response is passed over; a last
+event that no blank line ends counts; data without text is none. Limits of size are not modelled.
 """
 
 import re
@@ -17,7 +17,7 @@ from loadgen import deltas
 from loadgen.outcomes import Outcome
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
 
-STATUS_LINE = re.compile(rb"HTTP/1\.(\d) ([1-9]\d\d)(?: .*)?", re.DOTALL)
+STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;.*)?", re.DOTALL)
 BLANKED = bytes.maketrans(b"\r\n\0", b"   ")  # none may stand inside a line of the head (RFC 9110, 5.5)
 BOM = b"\xef\xbb\xbf"
