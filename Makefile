@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd)
+SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadgen/*.pxi)
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := tests/unit tests/wire tests/faults
@@ -28,6 +28,9 @@ check: $(VENV)/.check  ## style, types and structure
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
+
+accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
+	$(BIN)/python -m tests.accuracy $(FLAGS)
 
 mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m tests.mutants $(FLAGS)

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,14 @@ def test_heavy_packages_are_imported_in_their_places_alone() -> None:
 
 def test_no_file_grows_beyond_what_can_be_read_in_one_go() -> None:
     for folder in FOLDERS.values():
-        for path in [*folder.rglob("*.py"), *folder.rglob("*.pyx"), *folder.rglob("*.pxd")]:
+        for path in (path for ending in ("py", "pyx", "pxd", "pxi") for path in folder.rglob(f"*.{ending}")):
             name = str(path.relative_to(ROOT))
             lines = len(path.read_text().splitlines())
             assert lines <= MOST_LINES or name in LONGER, f"{name} has {lines} lines"
+
+
+def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
+    text = (ROOT / "Makefile").read_text()
+    (names,) = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    for name in names.split():
+        assert re.search(rf"^{name}:", text, re.MULTILINE), name
