@@ -67,6 +67,25 @@ cdef class Record:
         self.events += 1
         return 0
 
+    cdef int settle(self) except -1:
+        """The answer is whole: keep what its counts say only where they can be true.
+
+        Servers have been seen that tell no tokens until the end, or all from the start, or ever fewer. Of such counts
+        most events bear none, and then none is believed. Nor is a sum of none beside tokens that were seen.
+        """
+        cdef Py_ssize_t i, without = 0
+        if self.events and self.completion_tokens == 0:
+            self.completion_tokens = -1
+        if self.tokens != NULL:
+            for i in range(self.events):
+                without += self.tokens[i] == 0
+            if 2 * without > self.events:
+                freed(self.tokens)
+                free(self.tokens)
+                self.tokens = NULL
+                self.counted, self.counted_by = self.events, BY_EVENTS
+        return 0
+
     def fold(self, Histogram icl not None, Histogram itl not None, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns,
              int64_t tokens):
         """Add the gaps between token-bearing events to `icl`, those between tokens to `itl`, and `tokens` to `bins`.

@@ -9,13 +9,15 @@ from urllib.parse import quote
 import orjson
 
 SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
+TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too
 MARK = "(given)"
 
 
 class Redaction:
-    """A function that puts "(given)" for credentials, as they are or as JSON or a URL spells them.
+    """A function that puts "(given)" for credentials: as they are, or as JSON, a URL or base64 spells them.
 
-    A text may have been cut off: the beginning of a credential at its end is taken out as well.
+    The first characters of one, of which servers like to remind, are taken out as well; at the end of a text that may
+    have been cut off, a few are enough.
 
     Args:
         values: Of the request headers that the user gave; of one with a scheme ("Bearer KEY") the rest alone counts
@@ -24,18 +26,37 @@ class Redaction:
 
     def __init__(self, values: Iterable[str]) -> None:
         self._forms = [form for form in spellings(values) if len(form) >= SHORTEST]
-        self._pattern = re.compile("|".join(map(re.escape, self._forms)))
+        self._pattern = re.compile("|".join(map(re.escape, self._forms)), re.IGNORECASE)
+        # A scheme is no secret.
+        self._long = [form for form in self._forms if len(form) > TELLING and " " not in form]
 
     def __call__(self, text: str) -> str:
         """`text` without them."""
         if not self._forms:
             return text
         text = self._pattern.sub(MARK, text)
+        for form in self._long:
+            text = _without_beginnings(text, form)
         for form in self._forms:
             for size in range(min(len(form) - 1, len(text)), SHORTEST - 1, -1):
                 if text.endswith(form[:size]):
                     return text[:-size] + MARK
         return text
+
+
+def _without_beginnings(text: str, form: str) -> str:
+    """`text` without what in it begins as `form` does, as far as it is the same."""
+    kept, at = "", 0
+    for found in re.finditer(re.escape(form[:TELLING]), text, re.IGNORECASE):
+        if found.start() < at:
+            continue  # inside the one before
+        end = found.end()
+        for wanted in form[TELLING:].lower():
+            if text[end : end + 1].lower() != wanted:
+                break
+            end += 1
+        kept, at = kept + text[at : found.start()] + MARK, end
+    return kept + text[at:]
 
 
 def spellings(values: Iterable[str]) -> list[str]:
@@ -63,3 +84,4 @@ def _forms(secret: str) -> Iterator[str]:
     yield secret
     yield orjson.dumps(secret).decode()[1:-1]
     yield quote(secret, safe="")
+    yield base64.b64encode(secret.encode()).decode()

@@ -22,6 +22,7 @@ cdef class Record:
     cdef readonly Py_ssize_t events
     cdef Py_ssize_t room
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1
+    cdef int settle(self) except -1
 
 
 cdef class Response:

@@ -573,6 +573,7 @@ cdef class Response:
             record.outcome, record.detail = Outcome.TRUNCATED, "the stream ended without a finish reason"
         else:
             record.outcome = Outcome.OK
+            record.settle()
         return self._finish()
 
     cdef int _whole(self, bytes body) except -1:

@@ -6,6 +6,7 @@ that stopped it.
 """
 
 import asyncio
+import contextlib
 import sys
 from typing import Any
 
@@ -57,7 +58,9 @@ async def main() -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
-        tell(await work(messages.decode(line), commands))
+        # Once the process that started this one has gone, nobody is left to be told; the records are.
+        with contextlib.suppress(asyncio.CancelledError, BrokenPipeError):
+            tell(await work(messages.decode(line), commands))
 
 
 if __name__ == "__main__":

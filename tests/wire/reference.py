@@ -60,6 +60,13 @@ class Facts:
         self.stamps.append(at)
         self.tokens.append(count)
 
+    def settle(self) -> None:
+        """Counts that cannot be true are not believed: none in most events, or none at all beside tokens seen."""
+        if self.completion_tokens == 0:
+            self.completion_tokens = -1
+        if 2 * self.tokens.count(0) > len(self.tokens):
+            self.tokens, self.counted_by = [1] * len(self.tokens), BY_EVENTS
+
     def ended(self, outcome: Outcome, at: int, detail: str | None = None) -> None:
         self.outcome, self.closed, self.detail = outcome, at, detail
 
@@ -241,6 +248,8 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:
         outcome = Outcome.EMPTY if not facts.kinds else Outcome.OK if facts.finish_reason else Outcome.TRUNCATED
+        if outcome is Outcome.OK:
+            facts.settle()
         facts.ended(outcome, body.whole)
 
 

@@ -56,6 +56,28 @@ def test_an_event_for_which_usage_does_not_rise_bears_none() -> None:
 
 
 @pytest.mark.parametrize(
+    "so_far",
+    [(0, 0, 0, 0), (4, 4, 4, 4), (4, 3, 2, 1)],
+    ids=["none until the end", "all from the start", "ever fewer"],
+)
+def test_usage_that_cannot_be_true_of_each_event_is_not_believed(so_far: tuple[int, ...]) -> None:
+    events = [told("a", count) for count in so_far]
+    record = record_of(*events, delta("stop"), usage(completion_tokens=4))
+    assert (bears(record), record.counted, record.counted_by) == ([1, 1, 1, 1], 4, BY_EVENTS)
+    assert record.completion_tokens == 4
+
+
+def test_a_count_of_no_tokens_beside_those_that_were_seen_is_none() -> None:
+    record = record_of(told("a", None), told("b", None, "stop"), usage(completion_tokens=0))
+    assert (record.completion_tokens, record.counted) == (-1, 2)
+
+
+def test_an_answer_in_one_event_bears_what_its_usage_says() -> None:
+    record = record_of(told("a b c", 3, "stop"))
+    assert (bears(record), record.first_tokens) == ([3], 3)
+
+
+@pytest.mark.parametrize(
     "choice",
     [
         {"token_ids": [5, 6, 7]},
