@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from loadgen import machine
+
 MOST_KEPT = 10
 PATTERN = "*.jsonl"
 
@@ -16,10 +18,12 @@ class Journal:
     Attributes:
         path: The file; None where the user's state folder cannot be written.
         needed: Whether it is to be kept; set it to False once nothing of the run can be lost any more.
+        error: Why not all that was measured stands in it, where that is known.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path, self.needed = path, True
+        self.error: str | None = None
 
     @property
     def holds_records(self) -> bool:
@@ -40,7 +44,9 @@ def journal() -> Iterator[Journal]:
     finally:
         if kept.path is not None:
             if kept.needed and kept.holds_records:
-                print(f"loadgen: what was measured is kept; print it with: loadgen report {kept.path}", file=sys.stderr)
+                part = f"a part ({kept.error}) of " if kept.error else ""
+                said = f"{part}what was measured is kept; print it with: loadgen report {kept.path}"
+                print(f"loadgen: {said}", file=sys.stderr)
             else:
                 kept.path.unlink(missing_ok=True)
 
@@ -52,8 +58,14 @@ def folder() -> Path:
 
 
 def journals() -> list[Path]:
-    """The journals that are there, the latest last."""
-    return sorted(folder().glob(PATTERN), key=lambda path: path.stat().st_mtime)
+    """The journals that runs have left, the latest last; of runs that go on there are none yet."""
+    left = [path for path in folder().glob(PATTERN) if not _goes_on(path)]
+    return sorted(left, key=lambda path: path.stat().st_mtime)
+
+
+def _goes_on(path: Path) -> bool:
+    process = path.stem.rpartition("-")[2]
+    return process.isdecimal() and int(process) != os.getpid() and machine.runs(int(process))
 
 
 def _new() -> Path | None:
@@ -65,6 +77,8 @@ def _new() -> Path | None:
         for old in journals()[: 1 - MOST_KEPT]:
             old.unlink(missing_ok=True)
         path.touch(mode=0o600)
-    except OSError:
+    except OSError as error:
+        why = f"{path.parent} cannot be written ({error.strerror})"
+        print(f"loadgen: nothing of this run would outlive it: {why}; set XDG_STATE_HOME", file=sys.stderr)
         return None
     return path

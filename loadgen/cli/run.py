@@ -61,6 +61,7 @@ async def _run(settings: RunSettings) -> int:
                 print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
                 return exits.INTERNAL
             _print(settings, result.data, saved)
+            kept.error = result.data["loadgen"]["client"]["records_error"]
             kept.needed = result.snapshot.partial is not None and not settings.records
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
@@ -68,7 +69,9 @@ async def _run(settings: RunSettings) -> int:
 
 
 def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:
-    """Ctrl-C once: send nothing more and wait; twice, or SIGTERM: end now; before anything is measured: give up.
+    """Ctrl-C once: send nothing more and wait; twice, SIGTERM, or a terminal that has gone: end now.
+
+    Before anything is measured, each of them means to give up.
 
     Returns the list to which every interrupt is added.
     """
@@ -86,7 +89,8 @@ def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> 
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupt, True)
-    loop.add_signal_handler(signal.SIGTERM, interrupt, False)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, interrupt, False)
     return interrupts
 
 

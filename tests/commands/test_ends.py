@@ -100,10 +100,11 @@ def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
     assert not journals(state)
 
 
-def test_sigterm_ends_the_run_at_once_with_a_partial_report() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_sigterm_or_a_lost_terminal_ends_the_run_at_once_with_a_partial_report(number: signal.Signals) -> None:
     with served("--step-base-ms", "60000") as (url, _), running(url, "--rate", "50") as run:
         hear(run, in_flight)
-        run.terminate()
+        run.send_signal(number)
         out, err = run.communicate(timeout=30)
     assert run.returncode == 130, err
     assert "PARTIAL: interrupted" in out
@@ -133,8 +134,12 @@ def test_a_killed_command_leaves_records_from_which_a_partial_report_is_made(sta
     with served() as (url, _), running(url, "--rate", "100") as run:
         hear(run, lambda line: ended(line) > 100)
         worker = measuring_process(run)
+        said = loadgen("report")
+        assert said.returncode == 2  # it goes on
         run.kill()
         worker.wait(timeout=30)  # it notices that it is alone
+        assert run.stderr is not None
+        assert "Traceback" not in run.stderr.read()
     done = loadgen("report")
     assert done.returncode == 0, done.stderr
     assert "PARTIAL:" in done.stdout
@@ -171,17 +176,19 @@ def test_records_that_were_asked_for_are_the_only_ones(tmp_path: Path, state: Pa
 
 def test_the_latest_journals_are_kept(state: Path) -> None:
     state.mkdir(parents=True)
-    for age in range(20):
-        (state / f"{age:02}.jsonl").touch()
-        os.utime(state / f"{age:02}.jsonl", (1000 - age, 1000 - age))
+    left = [state / f"20260101-0000{age:02}-{2**22 + 1}.jsonl" for age in range(20)]  # no process has that number
+    for age, path in enumerate(left):
+        path.touch()
+        os.utime(path, (1000 - age, 1000 - age))
     loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
-    assert sorted(path.stem for path in journals(state)) == [f"{age:02}" for age in range(9)]
+    assert sorted(journals(state)) == left[:9]
 
 
 def test_a_state_folder_that_cannot_be_written_stops_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
     done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert done.returncode == 0, done.stderr
+    assert "nothing of this run would outlive it: /dev/null/state/loadgen cannot be written" in done.stderr
 
 
 def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:
