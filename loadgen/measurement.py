@@ -4,17 +4,18 @@ import asyncio
 import math
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from loadgen import garbage, machine, requests
 from loadgen.beside import beside
 from loadgen.capture import Capture
+from loadgen.client import Client
 from loadgen.clock import now_ns
 from loadgen.cost import Cost
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.load import Load
@@ -67,13 +68,12 @@ class Measured:
     Attributes:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
-        client: What the measuring cost and met, as JSON: what `Cost.so_far` tells, connections_reused, records_error
-            (why the records are not complete), capture (what it kept, or None).
+        client: What the measuring cost and met.
     """
 
     snapshot: Snapshot
     schedule_sha256: str
-    client: dict[str, Any]
+    client: Client
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Measurement:
                 client = await self._on_the_clock(schedule, asked, writer, capture, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
-                client["capture"] = capture.about() if capture else None
+                    client = replace(client, capture=capture.about())
                 assert self._recorder is not None
                 return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client)
         finally:
@@ -185,7 +185,7 @@ class Measurement:
         writer: RecordWriter | None,
         capture: Capture | None,
         warm: int,
-    ) -> dict[str, Any]:
+    ) -> Client:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
         settings = self.job.settings
         heading = self.job.heading.with_prompts(requests.about(self.job.folder))
@@ -215,22 +215,22 @@ class Measurement:
             with garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
-            client = cost.so_far() | {"connections_reused": self._transport.reuses}
+            client = replace(cost.so_far(), connections_reused=self._transport.reuses)
         await load.count()
         if writer:
             writer.end(
-                {
-                    "scheduled": recorder.scheduled,
-                    "never_sent": recorder.never_sent,
-                    "warm_connections": warm,
-                    "tokenized": sorted(load.tokenized.items()),
-                    "partial": self._stopped,
-                    "client": client,
-                    "histograms": {name: recorder.histograms[name].to_dict() for name in LOOP_WAITS},
-                }
+                Ending(
+                    scheduled=recorder.scheduled,
+                    never_sent=recorder.never_sent,
+                    warm_connections=warm,
+                    tokenized=load.tokenized,
+                    partial=self._stopped,
+                    client=client,
+                    histograms={name: recorder.histograms[name] for name in LOOP_WAITS},
+                )
             )
             writer.close()
-        return client | {"records_error": writer.error if writer else None}
+        return replace(client, records_error=writer.error) if writer else client
 
 
 async def _flush(writer: RecordWriter) -> None:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
@@ -66,10 +67,10 @@ class RecordWriter:
             told = to_dict(record, self._start_ns, self._sources)
             self._line(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
 
-    def end(self, facts: dict[str, Any]) -> None:
+    def end(self, ending: Ending) -> None:
         """Write what is known once all have ended: without this line a run has come to no end of its own."""
         if self.error is None:
-            self._line(orjson.dumps({"end": facts}))
+            self._line(orjson.dumps({"end": ending.to_dict()}))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
@@ -173,7 +174,7 @@ class RecordFile:
         heading: What the run was.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        end: What the writer's `end` was told; None if it never was.
+        ending: What the writer's `end` was told; None if it never was.
 
     Raises:
         BadInput: It cannot be read, or is something else.
@@ -183,8 +184,7 @@ class RecordFile:
         self.path = Path(path)
         try:
             with open(path, "rb") as file:
-                first = orjson.loads(file.readline())
-                self.end: dict[str, Any] | None = _end(_last_line(file))
+                first, last = orjson.loads(file.readline()), _last_line(file)
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.heading = Heading.from_dict(first["heading"])
@@ -192,7 +192,20 @@ class RecordFile:
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
-            raise self._refusal(1) from error
+            raise self._refusal("line 1") from error
+        try:
+            self.ending = _ending(last)
+        except (BadInput, KeyError, TypeError, ValueError) as error:
+            raise self._refusal("the last line") from error
+
+    @staticmethod
+    def is_one(path: str | Path) -> bool:
+        """Whether the file's first line is that of records."""
+        try:
+            with open(path, "rb") as file:
+                return "loadgen_records" in orjson.loads(file.readline())
+        except (OSError, TypeError, ValueError):
+            return False
 
     def __iter__(self) -> Iterator[Record]:
         """Every record in the file; a last line that was cut off is left out.
@@ -200,7 +213,7 @@ class RecordFile:
         Raises:
             BadInput: A line is no record.
         """
-        tokenized = dict(self.end["tokenized"]) if self.end else {}
+        tokenized = self.ending.tokenized if self.ending else {}
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -212,13 +225,13 @@ class RecordFile:
                         return
                     record = from_dict(told, self.start_ns)
                 except (KeyError, TypeError, ValueError) as error:
-                    raise self._refusal(number) from error
+                    raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)
                 yield record
 
-    def _refusal(self, line: int) -> BadInput:
+    def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE", f"{self.path}: line {line} is none of a file of records", "name one that `loadgen run` wrote"
+            "FILE", f"{self.path}: {where} is none of a file of records", "name one that `loadgen run` wrote"
         )
 
 
@@ -233,9 +246,14 @@ def _last_line(file: BinaryIO) -> bytes:
         back *= 2
 
 
-def _end(line: bytes) -> dict[str, Any] | None:
+def _ending(line: bytes) -> Ending | None:
+    """The ending that a line tells of; None where it is no such line, so that the run came to no end.
+
+    Raises:
+        KeyError, TypeError, ValueError: It tells of another.
+    """
     try:
-        end: dict[str, Any] | None = orjson.loads(line).get("end")
+        told = orjson.loads(line).get("end")
     except (AttributeError, ValueError):
         return None
-    return end
+    return None if told is None else Ending.from_dict(told)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import checks, cost, provenance, report, requests
+from loadgen import checks, provenance, report, requests
 from loadgen.checks import Verdict
 from loadgen.child import Child
+from loadgen.client import Client
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.evidence import Evidence
 from loadgen.heading import Heading
-from loadgen.histogram import Histogram
 from loadgen.measurement import Job, Measured, Progress
 from loadgen.measurer import Measurer, OwnLoop
 from loadgen.outcomes import Outcome
@@ -159,13 +159,13 @@ def from_records(path: str | Path, partial: str | None = None) -> Result:
     recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
     for record in file:
         recorder.add(record)
-    client = cost.UNKNOWN | {"connections_reused": True, "records_error": None, "capture": None}
-    if file.end is not None:
-        partial, client, recorder.scheduled = file.end["partial"], client | file.end["client"], file.end["scheduled"]
-        recorder.counters["warm_connections"] = file.end["warm_connections"]
-        recorder.add_never_sent(file.end["never_sent"], Outcome.CANCELLED, partial or "")
-        for name, counts in file.end["histograms"].items():
-            recorder.histograms[name].merge(Histogram.from_dict(counts))
+    client = Client()
+    if (ending := file.ending) is not None:
+        partial, client, recorder.scheduled = ending.partial, ending.client, ending.scheduled
+        recorder.counters["warm_connections"] = ending.warm_connections
+        recorder.add_never_sent(ending.never_sent, Outcome.CANCELLED, partial or "")
+        for name, histogram in ending.histograms.items():
+            recorder.histograms[name].merge(histogram)
     elif partial is None:
         partial = f"{recorder.ended} of {file.scheduled} requests had ended when the records did"
     measured = Measured(recorder.snapshot(partial), file.heading.provenance["schedule"]["sha256"], client)

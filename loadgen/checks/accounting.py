@@ -12,7 +12,7 @@ _BUG = "this is a bug in loadgen: please report it with the result file"
 def accounting(evidence: Evidence) -> list[Check]:
     """Check the books of a run."""
     snapshot, same = evidence.snapshot, evidence.same_schedule
-    disordered, runs = snapshot.counters["disordered"], evidence.client["engine_runs"]
+    disordered, runs = snapshot.counters["disordered"], evidence.client.engine_runs
     return [
         _requests(snapshot),
         _answers(snapshot),

@@ -48,7 +48,7 @@ def _pool(evidence: Evidence) -> Check:
     name, snapshot, limit = "no wait in the pool", evidence.snapshot, lag_limit_ns(evidence.snapshot)
     waits = ["connect"] if evidence.settings.max_concurrency else ["connect", "pool_wait"]
     p99 = max(snapshot.histograms[wait].percentile(99) or 0.0 for wait in waits)
-    if not evidence.client["connections_reused"]:
+    if evidence.client.connections_reused is False:
         return inapplicable("C", name, "the server closes its connections")
     late = snapshot.counters["late_connections"]
     value = f"{late} requests had to open a connection, p99 of all waits {ms(p99)}"
@@ -72,7 +72,7 @@ def _stalls(evidence: Evidence) -> Check:
 
 
 def _busy(evidence: Evidence) -> Check:
-    name, busy = "loop busy", evidence.client["busy_share"]
+    name, busy = "loop busy", evidence.client.busy_share
     if busy is None:
         return inapplicable("C", name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
@@ -83,10 +83,10 @@ def _time_lost(evidence: Evidence) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
     client, pauses = evidence.client, evidence.snapshot.histograms["gc_pause"]
     names = ("CPU throttled", "CPU stolen", "GC pauses")
-    if not client["wall_s"]:
+    if not client.wall_s or client.throttled_s is None or client.stolen_share is None:
         yield from (inapplicable("C", name, UNKNOWN) for name in names)
         return
-    shares = (client["throttled_s"] / client["wall_s"], client["stolen_share"], pauses.total / 1e9 / client["wall_s"])
+    shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / client.wall_s)
     limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",

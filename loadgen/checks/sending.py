@@ -32,7 +32,7 @@ def sending(evidence: Evidence) -> list[Check]:
 
 def because(advice: str, evidence: Evidence) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
-    disturbance = evidence.client["disturbance"]
+    disturbance = evidence.client.disturbance
     return f"{advice} ({disturbance})" if disturbance else advice
 
 

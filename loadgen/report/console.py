@@ -212,11 +212,11 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         f"Client: loop {busy} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
-    if not client["connections_reused"]:
+    if client["connections_reused"] is False:
         yield "The server closes its connections soon after each response: none was used twice."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
-    if client.get("capture"):
+    if client["capture"]:
         yield from _capture(client["capture"])
 
 

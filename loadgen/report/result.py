@@ -134,7 +134,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
             "good_share": counters["good"] / snapshot.scheduled if settings.goodput and snapshot.scheduled else None,
         },
         "slo": slo.judge(limits, lookup),
-        "client": evidence.client
+        "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
         "provenance": evidence.heading.provenance,
         "histograms": {name: histogram.to_dict() for name, histogram in snapshot.histograms.items()},

@@ -28,7 +28,7 @@ async def measured(url: str, folder: Path, count: int, **settings: Any) -> Measu
 
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await measured(url, tmp_path, count, capture=path, **settings)).client["capture"]
+    found = (await measured(url, tmp_path, count, capture=path, **settings)).client.capture
     responses = recording.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses

@@ -15,6 +15,7 @@ LAYERS = [
     {
         "beside",
         "child",
+        "client",
         "clock",
         "deltas",
         "emit",
@@ -29,7 +30,7 @@ LAYERS = [
         "redaction",
         "terminal",
     }
-    | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
+    | {"ending", "hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},

@@ -3,6 +3,7 @@
 Times are milliseconds after the start of the run's clock, so that a test can state them in its head.
 """
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
+from loadgen.client import Client
 from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
@@ -28,18 +30,16 @@ START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
-CLIENT = {
-    "wall_s": 1.0,
-    "cpu_s": 0.25,
-    "busy_share": 0.25,
-    "engine_cpu_s": None,
-    "engine_runs": None,
-    "stolen_share": 0.0,
-    "throttled_s": 0.0,
-    "disturbance": "",
-    "connections_reused": True,
-    "records_error": None,
-}
+CLIENT = Client(
+    wall_s=1.0,
+    cpu_s=0.25,
+    busy_share=0.25,
+    peak_memory_bytes=50_000_000,
+    stolen_share=0.0,
+    throttled_s=0.0,
+    disturbance="",
+    connections_reused=True,
+)
 
 
 def at(ms: float) -> int:
@@ -194,7 +194,7 @@ def evidence(
         heading=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
         schedule=schedule,
         snapshot=snapshot,
-        client=CLIENT | (client or {}),
+        client=dataclasses.replace(CLIENT, **(client or {})),
         same_schedule=same_schedule,
     )
 
