@@ -23,7 +23,8 @@ _BUFFER = 1 << 16
 class RecordWriter:
     """Appends records to a file, which never grows beyond `limit` bytes.
 
-    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due.
+    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
+    the file.
 
     Attributes:
         error: Why nothing more is written, or None: a full disk does not end the run.
@@ -137,8 +138,8 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "reasoning_events": record.reasoning_events,
         "other_events": record.other_events,
         "counted_by": record.counted_by,
-        "event_tokens": record.token_counts,
-        "token_events": np.frombuffer(record.marks, dtype=np.int64) - due,
+        "tokens_per_event": record.token_counts,
+        "token_times": np.frombuffer(record.marks, dtype=np.int64) - due,
     }
 
 
@@ -159,7 +160,7 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0
     record.detail, record.finish_reason = told["detail"], told["finish_reason"]
     record.connect_ns = told["connect"]
-    record.restore([due + since for since in told["token_events"]], told["event_tokens"])
+    record.restore([due + since for since in told["token_times"]], told["tokens_per_event"])
     return record
 
 

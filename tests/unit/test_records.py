@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+from pathlib import Path
 
 import orjson
 import pytest
@@ -76,9 +77,14 @@ def test_times_count_from_due_and_due_from_the_start():
         "reasoning_events": 1,
         "other_events": 0,
         "counted_by": BY_EVENTS,
-        "event_tokens": None,
-        "token_events": [30 * MS, 50 * MS],
+        "tokens_per_event": None,
+        "token_times": [30 * MS, 50 * MS],
     }
+
+
+def test_every_key_of_a_record_is_described():
+    described = (Path(__file__).parents[2] / "docs" / "records.md").read_text()
+    assert [key for key in told(answered(), START) if f"`{key}`" not in described] == []
 
 
 def test_what_did_not_happen_is_null_and_never_zero():
@@ -86,7 +92,7 @@ def test_what_did_not_happen_is_null_and_never_zero():
     assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
     absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
     assert {name: line[name] for name in absent} == dict.fromkeys(absent)
-    assert line["token_events"] == []
+    assert line["token_times"] == []
 
 
 def test_what_the_server_did_not_count_is_null():
@@ -96,7 +102,7 @@ def test_what_the_server_did_not_count_is_null():
 
 def test_a_failure_keeps_the_tokens_that_came():
     line = told(failed(0, Outcome.TRUNCATED, detail="reset"), START, [])
-    assert (line["outcome"], len(line["token_events"])) == ("truncated", 2)
+    assert (line["outcome"], len(line["token_times"])) == ("truncated", 2)
 
 
 def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path):
