@@ -59,7 +59,7 @@ def _median_gap(snapshot: Snapshot) -> Check:
     advice = (
         "events come in bundles: turn off buffering in the server or a proxy before it, or read TPOT and E2EL alone"
     )
-    return Check("F", name, median > 0, f"median ITL per event {ms(median)}", "above 0", advice)
+    return Check("F", name, median > 0, f"median ICL {ms(median)}", "above 0", advice)
 
 
 def _little(snapshot: Snapshot) -> Check:

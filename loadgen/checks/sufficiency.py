@@ -46,7 +46,9 @@ def _slo_values(evidence: Evidence) -> dict[float, int]:
     settings = evidence.settings
     for limit in slo.parse(settings.slo) if settings.slo else ():
         if (p := limit.percentile) is not None:
-            count = evidence.snapshot.histograms[slo.distribution(limit.metric, settings.latency_from)].count
+            # Equal parts of a gap are one value: of ITL there are as many as of ICL.
+            metric = "icl" if limit.metric == "itl" else limit.metric
+            count = evidence.snapshot.histograms[slo.distribution(metric, settings.latency_from)].count
             seen[p] = min(count, seen.get(p, count))
     return seen
 

@@ -68,7 +68,7 @@ def _events(evidence: Evidence) -> Check:
         one_each,
         f"{tokens / events:.2f} tokens per event",
         f"{LEAST_TOKENS_PER_EVENT} to {MOST_TOKENS_PER_EVENT}, the end tokens apart",
-        "gaps between events are not gaps between tokens: compare servers by TPOT, not by ITL",
+        "gaps between events are not gaps between tokens: compare servers by TPOT, not by ICL",
         evidence.relied_on,
     )
 

@@ -20,8 +20,8 @@ TABLE = {
     "ttft": "TTFT",
     "ttfo": "TTFO",
     "tpot": "TPOT",
-    "itl": "ITL (per token)",
-    "icl": "ITL (per event)",
+    "itl": "ITL",
+    "icl": "ICL",
     "e2el": "E2EL",
 }
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
@@ -113,6 +113,7 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
         sure += _interval(name, title, own)
     if sure:
         yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
+    yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
 
 
 def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:

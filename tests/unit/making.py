@@ -95,6 +95,20 @@ def answered(
     return record
 
 
+def per_event(*events: tuple[float, int], index: int = 0, total: int | None = None) -> Record:
+    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the end."""
+    record = planned(index, tokens=(10, events[-1][1]))
+    response = Response()
+    response.begin(record)
+    response.feed(CHUNKED, at(events[0][0]))
+    for ms, so_far in events:
+        body = event(choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far})
+        response.feed(chunk(body), at(ms))
+    end = delta("stop") + usage(completion_tokens=events[-1][1] if total is None else total)
+    response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0]))
+    return record
+
+
 def steady(index: int = 0, *, due: float = 0, ttft: float = 20, gap: float = 10, n: int = 3, **options: Any) -> Record:
     """A record that ended ok: sent when due, its first token `ttft` later, then one every `gap`."""
     return answered(index, due=due, tokens=[due + ttft + i * gap for i in range(n)], **options)

@@ -8,7 +8,7 @@ from loadgen.checks import STEADY, Check
 from loadgen.outcomes import Outcome
 from loadgen.report import render
 from loadgen.settings import RunSettings
-from tests.unit.making import answered, failed, measured, result, steady
+from tests.unit.making import answered, failed, measured, per_event, result, steady
 
 # As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
 # --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.
@@ -205,6 +205,14 @@ def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_interva
         note
         == "* of few values; at 99 % confidence it is, in ms: TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0"
     )
+
+
+def test_gaps_between_events_are_icl_and_those_between_tokens_are_shown_where_they_differ():
+    lines = below(records=[per_event((20, 1), (40, 5))])
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("ITL", "ICL "))}
+    assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.000")
+    assert sum(line.startswith("ICL: inter-chunk latency") for line in lines) == 1
+    assert not [line for line in below() if line.startswith("ITL")]
 
 
 def test_marks_do_not_shift_the_columns():

@@ -11,7 +11,7 @@ from loadgen.report import to_json
 from loadgen.report.result import p_word, parse_percentiles
 from loadgen.settings import RunSettings
 from loadgen.snapshot import DISTRIBUTIONS
-from tests.unit.making import answered, failed, measured, result, steady, unsent
+from tests.unit.making import answered, failed, measured, per_event, result, steady, unsent
 
 # The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values.
 VLLM = {
@@ -201,6 +201,11 @@ def test_limits_are_judged_on_the_chosen_clock():
     for clock, value, met in (("due", 520.0, False), ("sent", 20.0, True)):
         (row,) = result(late, RunSettings(slo="ttft_max<100ms", latency_from=clock))["loadgen"]["slo"]
         assert (row["value"], row["met"]) == (value, met)
+
+
+def test_limits_on_gaps_are_on_those_between_tokens_or_on_those_between_events():
+    itl, icl = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))["loadgen"]["slo"]
+    assert [(row["value"], row["met"]) for row in (itl, icl)] == [(5.0, True), (20.0, False)]
 
 
 @pytest.mark.parametrize(
