@@ -1,7 +1,6 @@
 """Measurement: the part of a run that happens on the clock, inside one event loop."""
 
 import asyncio
-import math
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from loadgen import garbage, machine, requests
+from loadgen import garbage, pool, requests
 from loadgen.beside import beside
 from loadgen.capture import Capture
 from loadgen.client import Client
@@ -31,8 +30,6 @@ from loadgen.target import Target
 from loadgen.transport import Timeouts, Transport
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
-GUESSED_LATENCY_S = 2.0  # for the size of the pool, when nothing says how long requests take
-MOST_WARM = 4096
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 JOURNAL_BYTES = 1 << 28
 
@@ -113,10 +110,10 @@ class Measurement:
         """
         settings = self.job.settings
         schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        _check_limits(settings, schedule.count)
+        pool.check_limits(settings, schedule.count)
         try:
             await self._transport.open()
-            wanted = warm_count(settings, schedule.count)
+            wanted = pool.warm_count(settings, schedule.count)
             await self._transport.warm(wanted)  # while the requests are being prepared
             await self._prepared
             with (
@@ -243,36 +240,3 @@ def timeouts(settings: RunSettings) -> Timeouts:
     """The settings' timeouts in ns."""
     seconds = (settings.connect_timeout, settings.first_token_timeout, settings.stall_timeout, settings.timeout)
     return Timeouts(*(int(s * 1e9) for s in seconds))
-
-
-def _check_limits(settings: RunSettings, requests: int) -> None:
-    """Refuse what is sure to need more connections than this process can have."""
-    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
-    at_once = min(settings.max_concurrency or requests, requests) if burst else 0
-    ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    needed, allowed = max(at_once, ahead), machine.most_connections()
-    if needed <= allowed:
-        return
-    flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
-    what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
-    if needed > (by_ports := machine.most_by_ports()):
-        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to one server"
-        remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
-    else:
-        problem = f"{needed} {what}, and this process may have {allowed}"
-        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
-    raise BadInput(flag, problem, remedy)
-
-
-def warm_count(settings: RunSettings, requests: int) -> int:
-    """How many connections to open before the clock starts.
-
-    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
-    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
-    """
-    if settings.warm_connections != "auto":
-        return int(settings.warm_connections)
-    allowed = machine.most_connections()
-    rate = settings.ramp_up_end_rps or settings.request_rate
-    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
-    return math.ceil(in_flight)

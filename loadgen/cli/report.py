@@ -48,7 +48,7 @@ def _results(path: str) -> list[dict[str, Any]]:
     from loadgen.records import RecordFile
 
     if RecordFile.is_one(path):
-        from loadgen.runner import from_records
+        from loadgen.results import from_records
 
         return [from_records(path).data]
     from loadgen.report import load

@@ -17,7 +17,7 @@ import loadgen
 from loadgen import machine
 from loadgen.measurer import Worker
 from loadgen.prompts import Prompt
-from loadgen.runner import Result
+from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 

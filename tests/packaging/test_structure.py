@@ -30,13 +30,14 @@ LAYERS = [
         "redaction",
         "terminal",
     }
-    | {"ending", "hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
     {"server", "worker"},
+    {"results"},
     {"runner", "testing"},
     {"cli", "__main__"},
 ]

@@ -5,7 +5,6 @@ Times are milliseconds after the start of the run's clock, so that a test can st
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -222,11 +221,3 @@ def result(
 ) -> dict[str, Any]:
     """The result of a run that had these records; see `evidence` for the options."""
     return report.build(evidence(records, settings, **options), list(checks))
-
-
-@dataclass(frozen=True)
-class Run:
-    """What `loadgen.runner.run` returns, as far as it is written to files."""
-
-    data: dict[str, Any]
-    snapshot: Snapshot

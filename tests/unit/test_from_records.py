@@ -9,7 +9,7 @@ from loadgen.measurement import Measured
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
-from loadgen.runner import conclude, from_records
+from loadgen.results import conclude, from_records
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, seed_of
 from tests.unit.making import CLIENT, MS, START, failed, heading, steady, unsent
