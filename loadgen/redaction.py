@@ -9,11 +9,11 @@ from urllib.parse import quote
 import orjson
 
 SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
-MARK = "(given)"
+MARK = "(given)"  # stands wherever a credential stood
 
 
 class Redaction:
-    """A function that puts "(given)" for credentials, as they are or as JSON or a URL spells them.
+    """A function that puts MARK for credentials, as they are or as JSON or a URL spells them.
 
     A text may have been cut off: the beginning of a credential at its end is taken out as well.
 

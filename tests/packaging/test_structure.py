@@ -30,7 +30,7 @@ LAYERS = [
         "redaction",
         "terminal",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire", "words"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},

@@ -162,16 +162,16 @@ def test_what_was_not_measured_is_na_and_never_zero():
 
 
 def red(group="B", **options):
-    return Check(group, "rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", **options)
+    return Check("rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
 
 
 def test_the_verdict_counts_the_checks_that_applied():
-    checks = [Check("A", "x", True, "1", "1", "y"), Check("B", "z", None, "n/a", "capped", "y")]
+    checks = [Check("x", True, "1", "1", "y", group="A"), Check("z", None, "n/a", "capped", "y", group="B")]
     assert "Verdict: VALID (1 of 1 checks passed)" in below(checks=checks)
 
 
 def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
-    lines = below(checks=[red(), Check("A", "x", True, "1", "1", "y")])
+    lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
     start = lines.index("Verdict: SUSPECT (1 of 2 checks passed)")
     assert lines[start + 1 : start + 3] == [
         "  B rate as scheduled: 90.00 req/s, limit within 0.5%",
@@ -180,15 +180,15 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
 
 
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
-    other = Check("C", "loop stall p99", False, "9 ms", "2 ms", "stop the hog")
+    other = Check("loop stall p99", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
     start = lines.index("Verdict: SUSPECT (0 of 3 checks passed)")
     assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["B ", "B ", "->", "C ", "->"]
 
 
 def test_notes_come_last_and_leave_the_verdict_alone():
-    note = Check("D", "enough", False, "5 values are few", "at least 9", "send more", counts=False)
-    lines = below(checks=[note, Check("A", "x", True, "1", "1", "y")])
+    note = Check("enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D")
+    lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
     start = lines.index("Verdict: VALID (1 of 2 checks passed, 1 note)")
     assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
@@ -241,7 +241,7 @@ def test_enough_values_need_no_mark():
 
 def test_overload_is_named_before_the_verdict():
     for ok, expected in ((False, True), (True, False), (None, False)):
-        checks = [Check("D", STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False)]
+        checks = [Check(STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
         lines = below(checks=checks)
         assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
 
