@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
+from loadgen import private
 from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
@@ -47,7 +48,7 @@ class RecordWriter:
             yield None
             return
         try:
-            file = open(path, "wb", buffering=_BUFFER, opener=_private)  # noqa: SIM115 - closed below
+            file = open(path, "wb", buffering=_BUFFER, opener=private.opener)  # noqa: SIM115 - closed below
         except OSError as error:
             raise BadInput("--records", f"{path}: {error.strerror}", "name a file that can be written") from error
         writer = cls(file, limit)
@@ -97,10 +98,6 @@ class RecordWriter:
             yield
         except OSError as error:
             self.error = self.error or error.strerror or str(error)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]:

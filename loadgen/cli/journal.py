@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from loadgen import private
+
 MOST_KEPT = 10
 PATTERN = "*.jsonl"
 
@@ -64,7 +66,8 @@ def _new() -> Path | None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in journals()[: 1 - MOST_KEPT]:
             old.unlink(missing_ok=True)
-        path.touch(mode=0o600)
+        with open(path, "xb", opener=private.opener):
+            pass
     except OSError:
         return None
     return path

@@ -26,6 +26,7 @@ LAYERS = [
         "machine",
         "messages",
         "outcomes",
+        "private",
         "prompts",
         "redaction",
         "terminal",
