@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from loadgen.histogram import Histogram
     from loadgen.measurement import Progress
     from loadgen.prompts import Dataset, Prompt
-    from loadgen.runner import Result, from_records, run, run_sync
+    from loadgen.results import Result, from_records
+    from loadgen.runner import run, run_sync
     from loadgen.schedule import Schedule
     from loadgen.settings import RunSettings
     from loadgen.snapshot import Snapshot
@@ -26,13 +27,13 @@ _HOMES = {
     "LoadgenError": "errors",
     "Progress": "measurement",
     "Prompt": "prompts",
-    "Result": "runner",
+    "Result": "results",
     "RunSettings": "settings",
     "Schedule": "schedule",
     "Snapshot": "snapshot",
     "Unreachable": "errors",
     "Verdict": "checks",
-    "from_records": "runner",
+    "from_records": "results",
     "run": "runner",
     "run_sync": "runner",
 }

@@ -1,7 +1,7 @@
 """Capture: keeps the responses of a run as the sockets gave them, with their times, to be played again.
 
-While the clock runs, reads are only kept, as they are and within a bound; they are
-blanked, encoded, compressed and written once it has ended. Only whole responses are kept: one for which there is no
+While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
+written once it has ended. Only whole responses are kept: one for which there is no
 room is left out, and so is every one that begins after it.
 """
 
@@ -11,9 +11,9 @@ import gzip
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from loadgen import private
 from loadgen.clock import now_ns
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
@@ -49,14 +49,17 @@ class Capture:
         file: Where to; closed by `close()`.
         target: Its model is named, and the values of its headers are secrets.
         limit_bytes: Most memory for what is kept.
+        compressed: Whether the file is gzipped.
 
     Attributes:
         start_ns: When the run's clock starts; set it before the first request.
         error: Why the file is not complete, or None.
     """
 
-    def __init__(self, file: BinaryIO | gzip.GzipFile, target: Target, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._file, self._model = file, target.model
+    def __init__(
+        self, file: BinaryIO, target: Target, limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
+    ) -> None:
+        self._file, self._compressed, self._model = file, compressed, target.model
         self._secrets = secrets(target.headers)
         self._room = limit_bytes
         self._full = self._closed = False
@@ -77,11 +80,10 @@ class Capture:
             yield None
             return
         try:
-            Path(path).touch(0o600)  # for its owner alone: the answers are in it
-            file = gzip.open(path, "wb", 6) if path.endswith(".gz") else open(path, "wb")  # noqa: SIM115 - close() does
+            file = open(path, "wb", opener=private.opener)  # noqa: SIM115 - close() does
         except OSError as error:
             raise BadInput("--capture", f"{path}: {error.strerror}", "name a file that can be written") from error
-        capture = cls(file, target)
+        capture = cls(file, target, compressed=path.endswith(".gz"))
         try:
             yield capture
         finally:
@@ -116,12 +118,17 @@ class Capture:
             return
         self._closed = True  # first: it may be called again while it is at work in a thread
         try:
-            with self._file:
-                self._file.write(first_line(self._model))
+            with self._file, self._written() as file:
+                file.write(first_line(self._model))
                 for index in sorted(self._kept):
-                    self._file.write(to_line(self._finished(self._kept[index])))
+                    file.write(to_line(self._finished(self._kept[index])))
         except OSError as error:
             self.error = error.strerror or str(error)
+
+    def _written(self) -> contextlib.AbstractContextManager[BinaryIO | gzip.GzipFile]:
+        if self._compressed:
+            return gzip.GzipFile(mode="wb", compresslevel=6, fileobj=self._file)
+        return contextlib.nullcontext(self._file)
 
     def _charge(self, kept: _Kept, cost: int) -> bool:
         """Take room for one more part of a response; where there is none, the response is left out."""

@@ -1,8 +1,8 @@
 """Evidence: everything that a run leaves to be judged and reported."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from loadgen.client import Client
 from loadgen.heading import Heading
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, is_closed_loop, parse_percentiles
@@ -19,14 +19,14 @@ class Evidence:
         heading: What the run is.
         schedule: The due times that were asked for.
         snapshot: As measured.
-        client: What the measuring cost and met; see `loadgen.measurement.Measured.client`.
+        client: What the measuring cost and met.
         same_schedule: Whether the measuring process carried out `schedule`.
     """
 
     heading: Heading
     schedule: Schedule
     snapshot: Snapshot
-    client: dict[str, Any]
+    client: Client
     same_schedule: bool = True
 
     @property

@@ -32,9 +32,6 @@ class Sender(Protocol):
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""
 
-    def abandon(self, outcome: Outcome, detail: str) -> None:
-        """End everything in flight with `outcome`."""
-
 
 class Load:
     """One schedule, sent over one transport into one recorder.
@@ -131,11 +128,6 @@ class Load:
     def stop(self, reason: str) -> None:
         """Send nothing more; what was never sent is cancelled."""
         self._recorder.add_never_sent(self._pacer.stop(), Outcome.CANCELLED, reason)
-
-    def abort(self, reason: str) -> None:
-        """Send nothing more, and end what is in flight as cancelled."""
-        self.stop(reason)
-        self._transport.abandon(Outcome.CANCELLED, reason)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)

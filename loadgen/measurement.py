@@ -1,20 +1,20 @@
 """Measurement: the part of a run that happens on the clock, inside one event loop."""
 
 import asyncio
-import math
 from collections.abc import Awaitable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from loadgen import garbage, machine, requests
+from loadgen import garbage, pool, requests
 from loadgen.beside import beside
 from loadgen.capture import Capture
+from loadgen.client import Client
 from loadgen.clock import now_ns
 from loadgen.cost import Cost
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.load import Load
@@ -30,8 +30,6 @@ from loadgen.target import Target
 from loadgen.transport import Timeouts, Transport
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
-GUESSED_LATENCY_S = 2.0  # for the size of the pool, when nothing says how long requests take
-MOST_WARM = 4096
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 JOURNAL_BYTES = 1 << 28
 
@@ -67,13 +65,12 @@ class Measured:
     Attributes:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
-        client: What the measuring cost and met, as JSON: what `Cost.so_far` tells, connections_reused, records_error
-            (why the records are not complete), capture (what it kept, or None).
+        client: What the measuring cost and met.
     """
 
     snapshot: Snapshot
     schedule_sha256: str
-    client: dict[str, Any]
+    client: Client
 
 
 @dataclass(frozen=True)
@@ -113,10 +110,10 @@ class Measurement:
         """
         settings = self.job.settings
         schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        _check_limits(settings, schedule.count)
+        pool.check_limits(settings, schedule.count)
         try:
             await self._transport.open()
-            wanted = warm_count(settings, schedule.count)
+            wanted = pool.warm_count(settings, schedule.count)
             await self._transport.warm(wanted)  # while the requests are being prepared
             await self._prepared
             with (
@@ -132,7 +129,7 @@ class Measurement:
                 client = await self._on_the_clock(schedule, asked, writer, capture, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
-                client["capture"] = capture.about() if capture else None
+                    client = replace(client, capture=capture.about())
                 assert self._recorder is not None
                 return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client)
         finally:
@@ -185,7 +182,7 @@ class Measurement:
         writer: RecordWriter | None,
         capture: Capture | None,
         warm: int,
-    ) -> dict[str, Any]:
+    ) -> Client:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
         settings = self.job.settings
         heading = self.job.heading.with_prompts(requests.about(self.job.folder))
@@ -215,22 +212,22 @@ class Measurement:
             with garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
-            client = cost.so_far() | {"connections_reused": self._transport.reuses}
+            client = replace(cost.so_far(), connections_reused=self._transport.reuses)
         await load.count()
         if writer:
             writer.end(
-                {
-                    "scheduled": recorder.scheduled,
-                    "never_sent": recorder.never_sent,
-                    "warm_connections": warm,
-                    "tokenized": sorted(load.tokenized.items()),
-                    "partial": self._stopped,
-                    "client": client,
-                    "histograms": {name: recorder.histograms[name].to_dict() for name in LOOP_WAITS},
-                }
+                Ending(
+                    scheduled=recorder.scheduled,
+                    never_sent=recorder.never_sent,
+                    warm_connections=warm,
+                    tokenized=load.tokenized,
+                    partial=self._stopped,
+                    client=client,
+                    histograms={name: recorder.histograms[name] for name in LOOP_WAITS},
+                )
             )
             writer.close()
-        return client | {"records_error": writer.error if writer else None}
+        return replace(client, records_error=writer.error) if writer else client
 
 
 async def _flush(writer: RecordWriter) -> None:
@@ -243,36 +240,3 @@ def timeouts(settings: RunSettings) -> Timeouts:
     """The settings' timeouts in ns."""
     seconds = (settings.connect_timeout, settings.first_token_timeout, settings.stall_timeout, settings.timeout)
     return Timeouts(*(int(s * 1e9) for s in seconds))
-
-
-def _check_limits(settings: RunSettings, requests: int) -> None:
-    """Refuse what is sure to need more connections than this process can have."""
-    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
-    at_once = min(settings.max_concurrency or requests, requests) if burst else 0
-    ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    needed, allowed = max(at_once, ahead), machine.most_connections()
-    if needed <= allowed:
-        return
-    flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
-    what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
-    if needed > (by_ports := machine.most_by_ports()):
-        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to one server"
-        remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
-    else:
-        problem = f"{needed} {what}, and this process may have {allowed}"
-        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
-    raise BadInput(flag, problem, remedy)
-
-
-def warm_count(settings: RunSettings, requests: int) -> int:
-    """How many connections to open before the clock starts.
-
-    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
-    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
-    """
-    if settings.warm_connections != "auto":
-        return int(settings.warm_connections)
-    allowed = machine.most_connections()
-    rate = settings.ramp_up_end_rps or settings.request_rate
-    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
-    return math.ceil(in_flight)

@@ -135,9 +135,33 @@ class Recorder:
             counters["disordered"] += 1
 
     def _add_ok(self, record: Record) -> None:
-        histograms, counters = self.histograms, self.counters
-        due, sent, events = record.due, record.sent, record.events
         tokens = output_tokens(record)
+        finish = record.finish_reason or ""
+        self._finishes[finish if finish in self._finishes or len(self._finishes) < MOST_FINISHES else "other"] += 1
+        self._add_input(record)
+        self._add_output(record, tokens)
+        self._add_events(record)
+        self._add_gaps(record, tokens)
+        tpot = self._add_latencies(record, tokens)
+        if self._limits:
+            self._judge(record, tpot)
+
+    def _add_input(self, record: Record) -> None:
+        counters = self.counters
+        counters["planned_input_tokens"] += record.input_tokens
+        if record.prompt_tokens >= 0:
+            counters["input_counted"] += 1
+            counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
+        counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
+        if record.cached_tokens >= 0:
+            counters["cached_counted"] += 1
+            counters["cached_tokens"] += record.cached_tokens
+
+    def _add_output(self, record: Record, tokens: int) -> None:
+        counters = self.counters
+        counters["planned_output_tokens"] += record.output_tokens
+        counters["output_as_planned"] += tokens == record.output_tokens
+        counters["output_tokens"] += tokens
         if record.completion_tokens >= 0:
             counters["usage_requests"] += 1
             counters["unseen_tokens"] += max(tokens - record.counted, 0)
@@ -148,25 +172,28 @@ class Recorder:
             counters["event_requests" if record.counted_by == BY_EVENTS else "id_requests"] += 1
         counters["usage_per_event"] += record.counted_by == BY_USAGE
         counters["ids_per_event"] += record.counted_by == BY_IDS
-        counters["output_as_planned"] += tokens == record.output_tokens
-        finish = record.finish_reason or ""
-        self._finishes[finish if finish in self._finishes or len(self._finishes) < MOST_FINISHES else "other"] += 1
-        counters["planned_input_tokens"] += record.input_tokens
-        counters["planned_output_tokens"] += record.output_tokens
-        if record.prompt_tokens >= 0:
-            counters["input_counted"] += 1
-            counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
-        counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
-        counters["output_tokens"] += tokens
-        if record.cached_tokens >= 0:
-            counters["cached_counted"] += 1
-            counters["cached_tokens"] += record.cached_tokens
-        counters["token_events"] += events
+
+    def _add_events(self, record: Record) -> None:
+        counters = self.counters
+        counters["token_events"] += record.events
         counters["token_reads"] += record.reads
         counters["content_events"] += record.content_events
         counters["reasoning_events"] += record.reasoning_events
         counters["other_events"] += record.other_events
-        first, last = record.first_token, record.last_token
+
+    def _add_gaps(self, record: Record, tokens: int) -> None:
+        """Gaps between events and between tokens, and the tokens over time."""
+        last_bin = (record.last_token - self.start_ns) // BIN_NS
+        if last_bin >= len(self._bins):
+            self._bins.frombytes(bytes(8 * (last_bin - len(self._bins) + _GROWTH)))
+        self.counters["imputed_gaps"] += record.fold(
+            self.histograms["icl"], self.histograms["itl"], self._bins, self.start_ns, BIN_NS, tokens
+        )
+
+    def _add_latencies(self, record: Record, tokens: int) -> int | None:
+        """Count the latencies of the whole request, ns; returns its TPOT, None where it has none."""
+        histograms, counters = self.histograms, self.counters
+        due, sent, first, last = record.due, record.sent, record.first_token, record.last_token
         histograms["ttft_due"].record(first - due)
         histograms["ttft_sent"].record(first - sent)
         histograms["e2el_due"].record(last - due)
@@ -176,28 +203,26 @@ class Recorder:
             histograms["ttfo_sent"].record(record.first_answer - sent)
         counters["stream_ns"] += last - first
         # TPOT needs two events at least: a stream that comes in one piece shows no pace.
-        tpot, after_first = None, tokens - record.first_tokens
-        if after_first > 0 and events > 1:
-            tpot = (last - first) // after_first
-            histograms["tpot"].record(tpot)
-            counters["decode_ns"] += last - first
-            counters["decode_tokens"] += after_first
-            if tokens > 1:
-                histograms["tpot_n1"].record((last - first) // (tokens - 1))
-            counters["unequal"] += not 0 <= (last - sent) - (first - sent) - tpot * after_first < after_first
-        last_bin = (last - self.start_ns) // BIN_NS
-        if last_bin >= len(self._bins):
-            self._bins.frombytes(bytes(8 * (last_bin - len(self._bins) + _GROWTH)))
-        counters["imputed_gaps"] += record.fold(
-            histograms["icl"], histograms["itl"], self._bins, self.start_ns, BIN_NS, tokens
-        )
-        if self._limits:
-            counters["good"] += self._is_good(first, last, due if self._from_due else sent, tpot)
-            counters["good_sent"] += self._is_good(first, last, sent, tpot)
+        after_first = tokens - record.first_tokens
+        if after_first <= 0 or record.events < 2:
+            return None
+        tpot = (last - first) // after_first
+        histograms["tpot"].record(tpot)
+        counters["decode_ns"] += last - first
+        counters["decode_tokens"] += after_first
+        if tokens > 1:
+            histograms["tpot_n1"].record((last - first) // (tokens - 1))
+        counters["unequal"] += not 0 <= (last - sent) - (first - sent) - tpot * after_first < after_first
+        return tpot
 
-    def _is_good(self, first: int, last: int, start: int, tpot: int | None) -> bool:
+    def _judge(self, record: Record, tpot: int | None) -> None:
+        """Hold one request against the --goodput limits."""
+        self.counters["good"] += self._is_good(record, record.due if self._from_due else record.sent, tpot)
+        self.counters["good_sent"] += self._is_good(record, record.sent, tpot)
+
+    def _is_good(self, record: Record, start: int, tpot: int | None) -> bool:
         # a one-token reply has no TPOT and is judged on the rest
-        measured = {"ttft": first - start, "e2el": last - start, "tpot": tpot}
+        measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
 
     def _add_example(self, name: str, record: Record) -> None:

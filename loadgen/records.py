@@ -10,6 +10,8 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
+from loadgen import private
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
@@ -22,7 +24,8 @@ _BUFFER = 1 << 16
 class RecordWriter:
     """Appends records to a file, which never grows beyond `limit` bytes.
 
-    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due.
+    Times are CLOCK_MONOTONIC ns: `start_ns` as it is, `due` from there, all others from due. docs/records.md describes
+    the file.
 
     Attributes:
         error: Why nothing more is written, or None: a full disk does not end the run.
@@ -45,7 +48,7 @@ class RecordWriter:
             yield None
             return
         try:
-            file = open(path, "wb", buffering=_BUFFER, opener=_private)  # noqa: SIM115 - closed below
+            file = open(path, "wb", buffering=_BUFFER, opener=private.opener)  # noqa: SIM115 - closed below
         except OSError as error:
             raise BadInput("--records", f"{path}: {error.strerror}", "name a file that can be written") from error
         writer = cls(file, limit)
@@ -66,10 +69,10 @@ class RecordWriter:
             told = to_dict(record, self._start_ns, self._sources)
             self._line(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
 
-    def end(self, facts: dict[str, Any]) -> None:
+    def end(self, ending: Ending) -> None:
         """Write what is known once all have ended: without this line a run has come to no end of its own."""
         if self.error is None:
-            self._line(orjson.dumps({"end": facts}))
+            self._line(orjson.dumps({"end": ending.to_dict()}))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
@@ -95,10 +98,6 @@ class RecordWriter:
             yield
         except OSError as error:
             self.error = self.error or error.strerror or str(error)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]:
@@ -136,8 +135,8 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "reasoning_events": record.reasoning_events,
         "other_events": record.other_events,
         "counted_by": record.counted_by,
-        "event_tokens": record.token_counts,
-        "token_events": np.frombuffer(record.marks, dtype=np.int64) - due,
+        "tokens_per_event": record.token_counts,
+        "token_times": np.frombuffer(record.marks, dtype=np.int64) - due,
     }
 
 
@@ -158,7 +157,7 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0
     record.detail, record.finish_reason = told["detail"], told["finish_reason"]
     record.connect_ns = told["connect"]
-    record.restore([due + since for since in told["token_events"]], told["event_tokens"])
+    record.restore([due + since for since in told["token_times"]], told["tokens_per_event"])
     return record
 
 
@@ -173,7 +172,7 @@ class RecordFile:
         heading: What the run was.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        end: What the writer's `end` was told; None if it never was.
+        ending: What the writer's `end` was told; None if it never was.
 
     Raises:
         BadInput: It cannot be read, or is something else.
@@ -183,8 +182,7 @@ class RecordFile:
         self.path = Path(path)
         try:
             with open(path, "rb") as file:
-                first = orjson.loads(file.readline())
-                self.end: dict[str, Any] | None = _end(_last_line(file))
+                first, last = orjson.loads(file.readline()), _last_line(file)
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.heading = Heading.from_dict(first["heading"])
@@ -192,7 +190,20 @@ class RecordFile:
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
-            raise self._refusal(1) from error
+            raise self._refusal("line 1") from error
+        try:
+            self.ending = _ending(last)
+        except (BadInput, KeyError, TypeError, ValueError) as error:
+            raise self._refusal("the last line") from error
+
+    @staticmethod
+    def is_one(path: str | Path) -> bool:
+        """Whether the file's first line is that of records."""
+        try:
+            with open(path, "rb") as file:
+                return "loadgen_records" in orjson.loads(file.readline())
+        except (OSError, TypeError, ValueError):
+            return False
 
     def __iter__(self) -> Iterator[Record]:
         """Every record in the file; a last line that was cut off is left out.
@@ -200,7 +211,7 @@ class RecordFile:
         Raises:
             BadInput: A line is no record.
         """
-        tokenized = dict(self.end["tokenized"]) if self.end else {}
+        tokenized = self.ending.tokenized if self.ending else {}
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
@@ -212,13 +223,13 @@ class RecordFile:
                         return
                     record = from_dict(told, self.start_ns)
                 except (KeyError, TypeError, ValueError) as error:
-                    raise self._refusal(number) from error
+                    raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)
                 yield record
 
-    def _refusal(self, line: int) -> BadInput:
+    def _refusal(self, where: str) -> BadInput:
         return BadInput(
-            "FILE", f"{self.path}: line {line} is none of a file of records", "name one that `loadgen run` wrote"
+            "FILE", f"{self.path}: {where} is none of a file of records", "name one that `loadgen run` wrote"
         )
 
 
@@ -233,9 +244,14 @@ def _last_line(file: BinaryIO) -> bytes:
         back *= 2
 
 
-def _end(line: bytes) -> dict[str, Any] | None:
+def _ending(line: bytes) -> Ending | None:
+    """The ending that a line tells of; None where it is no such line, so that the run came to no end.
+
+    Raises:
+        KeyError, TypeError, ValueError: It tells of another.
+    """
     try:
-        end: dict[str, Any] | None = orjson.loads(line).get("end")
+        told = orjson.loads(line).get("end")
     except (AttributeError, ValueError):
         return None
-    return end
+    return None if told is None else Ending.from_dict(told)

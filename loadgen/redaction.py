@@ -10,11 +10,11 @@ import orjson
 
 SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
 TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too
-MARK = "(given)"
+MARK = "(given)"  # stands wherever a credential stood
 
 
 class Redaction:
-    """A function that puts "(given)" for credentials: as they are, or as JSON, a URL or base64 spells them.
+    """A function that puts MARK for credentials: as they are, or as JSON, a URL or base64 spells them.
 
     The first characters of one, of which servers like to remind, are taken out as well; at the end of a text that may
     have been cut off, a few are enough.

@@ -5,52 +5,24 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import checks, cost, provenance, report, requests
-from loadgen.checks import Verdict
+from loadgen import provenance, requests
 from loadgen.child import Child
-from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.evidence import Evidence
+from loadgen.errors import LoadgenError, WorkerDied
 from loadgen.heading import Heading
-from loadgen.histogram import Histogram
-from loadgen.measurement import Job, Measured, Progress
+from loadgen.measurement import Job, Progress
 from loadgen.measurer import Measurer, OwnLoop
-from loadgen.outcomes import Outcome
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import Dataset
-from loadgen.recorder import Recorder
-from loadgen.records import RecordFile
+from loadgen.results import Result, conclude, left_by
 from loadgen.schedule import DEFAULT_COUNT, Schedule
 from loadgen.server import running, simulator, wants_simulator
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
-from loadgen.snapshot import Snapshot
 from loadgen.target import Target
 
 OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run found.
-
-    Attributes:
-        data: The result as saved: `vllm bench serve`'s keys, and loadgen's own under "loadgen".
-        snapshot: The numbers it was made from.
-    """
-
-    data: dict[str, Any]
-    snapshot: Snapshot
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether to believe it."""
-        return Verdict(self.data["loadgen"]["verdict"])
-
-    def __str__(self) -> str:
-        return report.render(self.data)
 
 
 async def run(
@@ -104,7 +76,7 @@ async def run(
         try:
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
-            return _left(resolved.records or journal, died)
+            return left_by(died, resolved.records or journal)
         about = requests.about(folder)
         return conclude(heading.with_prompts(about), schedule, measured)
 
@@ -141,58 +113,3 @@ async def _ended(task: "asyncio.Future[None]") -> None:
     """Cancel a task, and wait until it has ended, however it does."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def from_records(path: str | Path, partial: str | None = None) -> Result:
-    """The result of a run from the records it has left, complete or not; what only the process knew is n/a.
-
-    Args:
-        path: A file that --records or a run that ended early has written.
-        partial: Why there is no more of it, if that is known.
-
-    Raises:
-        BadInput: It is no such file.
-    """
-    file = RecordFile(path)
-    settings = file.heading.settings
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-    recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
-    for record in file:
-        recorder.add(record)
-    client = cost.UNKNOWN | {"connections_reused": True, "records_error": None, "capture": None}
-    if file.end is not None:
-        partial, client, recorder.scheduled = file.end["partial"], client | file.end["client"], file.end["scheduled"]
-        recorder.counters["warm_connections"] = file.end["warm_connections"]
-        recorder.add_never_sent(file.end["never_sent"], Outcome.CANCELLED, partial or "")
-        for name, counts in file.end["histograms"].items():
-            recorder.histograms[name].merge(Histogram.from_dict(counts))
-    elif partial is None:
-        partial = f"{recorder.ended} of {file.scheduled} requests had ended when the records did"
-    measured = Measured(recorder.snapshot(partial), file.heading.provenance["schedule"]["sha256"], client)
-    return conclude(file.heading, schedule, measured)
-
-
-def _left(records: str | Path | None, died: WorkerDied) -> Result:
-    """What a dead process has left of its run.
-
-    Raises:
-        WorkerDied: Nothing.
-    """
-    try:
-        if records is not None:
-            return from_records(records, str(died))
-    except BadInput:
-        pass
-    raise WorkerDied(f"{died}: nothing of the run is left") from died
-
-
-def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result:
-    """Check what was measured, and make the result."""
-    evidence = Evidence(
-        heading=heading,
-        schedule=schedule,
-        snapshot=measured.snapshot,
-        client=measured.client,
-        same_schedule=measured.schedule_sha256 == schedule.sha256,
-    )
-    return Result(report.build(evidence, checks.examine(evidence)), measured.snapshot)

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen import slo
 from loadgen.errors import BadInput
+from loadgen.redaction import MARK
 
 Backend = Literal["openai-chat", "openai", "vllm"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
@@ -295,8 +296,8 @@ def public(settings: RunSettings) -> dict[str, Any]:
         if isinstance(value, float) and not math.isfinite(value):
             value = str(value)
         shown[name] = list(value) if isinstance(value, tuple) else value
-    shown["api_key"] = "(given)" if settings.api_key else None
-    shown["header"] = [f"{header_name(header)}=(given)" for header in settings.header]
+    shown["api_key"] = MARK if settings.api_key else None
+    shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     if settings.base_url and "@" in settings.base_url:
         shown["base_url"] = without_user(settings.base_url)
     return shown
@@ -310,9 +311,9 @@ def header_name(header: str) -> str:
 
 
 def without_user(url: str) -> str:
-    """The URL with "(given)" in place of a user and password."""
+    """The URL with MARK in place of a user and password."""
     scheme, slashes, _ = url.partition("://")
-    return f"{scheme + slashes if slashes else ''}(given)@{url.rpartition('@')[2]}" if "@" in url else url
+    return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
 
 
 def parse_percentiles(text: str) -> list[float]:

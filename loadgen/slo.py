@@ -1,4 +1,8 @@
-"""SLO: limits on the results of a run, as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`."""
+"""SLO: limits on the results of a run, as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
+
+`itl` is the gap between tokens, `icl` (inter-chunk latency) that between token-bearing events. Tails are best judged on
+`icl`: where an event brings several tokens, the gaps of `itl` are equal parts of the one gap that was measured.
+"""
 
 import math
 import re
@@ -83,9 +87,7 @@ def distribution(metric: str, clock: str) -> str:
         metric: One of LATENCY_METRICS.
         clock: "due" or "sent", for the latencies that start with a request.
     """
-    if metric in ("ttft", "ttfo", "e2el"):
-        return f"{metric}_{clock}"
-    return "icl" if metric == "itl" else metric  # gaps between events: nothing in them is imputed
+    return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
 def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:

@@ -24,7 +24,7 @@ TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
     "planned_output_tokens",
     "input_tokens",  # of ok requests, as the server counts them; the plan's where it does not
-    "output_tokens",  # of ok requests: usage where the server sent it, else token-bearing events
+    "output_tokens",  # of ok requests: by usage, else by ids, else by a tokenizer, else one for each event
     "cached_tokens",
     "cached_counted",  # ok requests for which the server counted cached tokens
     "stream_ns",  # first to last token of ok requests
@@ -49,18 +49,20 @@ TOKENS = (
     "input_counted",  # ok requests whose prompt tokens the server counted at all
     "output_as_planned",  # ok requests that brought exactly the tokens asked
 )
-SENDING = (
+REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
     "unequal",  # ok requests of which TTFT + TPOT * tokens after the first event is not the E2EL
     "sojourn_ns",  # sent to closed, of all requests that were sent
-    "warm_connections",
-    "late_connections",  # opened while the clock ran
-    "by_reader",  # responses read by aiohttp's reader
+    "by_reader",  # whose responses aiohttp's reader has read
 )
-COUNTERS = (*TOKENS, *SENDING)
+CONNECTIONS = (
+    "warm_connections",  # open when the clock started
+    "late_connections",  # opened while it ran
+)
+COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 
 
 @dataclass(frozen=True)

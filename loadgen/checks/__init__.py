@@ -1,10 +1,12 @@
 """Checks: statements about whether a run may be believed, and the verdict that follows from them."""
 
+from dataclasses import replace
+
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, verdict
 from loadgen.checks.distortion import distortion
 from loadgen.checks.impossible import impossible
-from loadgen.checks.origin import origin
+from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
 from loadgen.checks.sufficiency import STEADY, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
@@ -18,7 +20,7 @@ __all__ = [
     "distortion",
     "examine",
     "impossible",
-    "origin",
+    "provenance",
     "repeated_prompts",
     "sending",
     "sufficiency",
@@ -27,9 +29,17 @@ __all__ = [
     "workload",
 ]
 
-GROUPS = (accounting, sending, distortion, sufficiency, workload, impossible, origin)  # A to G
+GROUPS = {
+    "A": accounting,
+    "B": sending,
+    "C": distortion,
+    "D": sufficiency,
+    "E": workload,
+    "F": impossible,
+    "G": provenance,
+}
 
 
 def examine(evidence: Evidence) -> list[Check]:
     """All checks of a run, group by group."""
-    return [check for group in GROUPS for check in group(evidence)]
+    return [replace(check, group=letter) for letter, group in GROUPS.items() for check in group(evidence)]

@@ -12,16 +12,15 @@ _BUG = "this is a bug in loadgen: please report it with the result file"
 def accounting(evidence: Evidence) -> list[Check]:
     """Check the books of a run."""
     snapshot, same = evidence.snapshot, evidence.same_schedule
-    disordered, runs = snapshot.counters["disordered"], evidence.client["engine_runs"]
+    disordered, runs = snapshot.counters["disordered"], evidence.client.engine_runs
     return [
         _requests(snapshot),
         _answers(snapshot),
         _histograms(snapshot),
         _range(snapshot),
-        Check("A", "stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
-        Check("A", "one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
+        Check("stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
+        Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
         Check(
-            "A",
             "same engine",
             runs,
             {True: "same process", False: "another process, or none", None: "not launched here"}[runs],
@@ -34,7 +33,6 @@ def accounting(evidence: Evidence) -> list[Check]:
 def _requests(snapshot: Snapshot) -> Check:
     twice = len(snapshot.index) - len(np.unique(snapshot.index))
     return Check(
-        "A",
         "every request ended once",
         snapshot.ended == snapshot.scheduled and twice == 0,
         f"{snapshot.ended} outcomes of {snapshot.scheduled} scheduled" + (f", {twice} of them repeated" * bool(twice)),
@@ -49,7 +47,7 @@ def _answers(snapshot: Snapshot) -> Check:
     finished = sum(snapshot.finishes.values())
     counted = sum(counters[f"{source}_requests"] for source in ("usage", "id", "tokenizer", "event"))
     value = f"{finished} finish reasons and {counted} token counts of {snapshot.ok} answers"
-    return Check("A", "every answer counted once", finished == counted == snapshot.ok, value, "equal", _BUG)
+    return Check("every answer counted once", finished == counted == snapshot.ok, value, "equal", _BUG)
 
 
 def _histograms(snapshot: Snapshot) -> Check:
@@ -65,10 +63,10 @@ def _histograms(snapshot: Snapshot) -> Check:
         for name, wanted in expected.items()
         if histograms[name].count + histograms[name].rejects != wanted
     ]
-    return Check("A", "histograms complete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
+    return Check("histograms complete", not wrong, ", ".join(wrong) or "all counts agree", "counts agree", _BUG)
 
 
 def _range(snapshot: Snapshot) -> Check:
     rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
     advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
-    return Check("A", "values in range", rejects == 0, f"{rejects} values out of range", "0", advice)
+    return Check("values in range", rejects == 0, f"{rejects} values out of range", "0", advice)

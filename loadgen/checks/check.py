@@ -1,7 +1,7 @@
 """Check: one statement about a run; Verdict: what all of them say together."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -19,7 +19,7 @@ class Check:
     """One statement about a run.
 
     Attributes:
-        group: A accounting, B sending, C distortion, D sufficiency, E workload, F impossible results, G provenance.
+        group: The letter of its group in `loadgen.checks.GROUPS`, which `examine` gives it.
         name: What is checked, in a word or two.
         ok: True or False; None where the check does not apply to this run.
         value: What was seen, with its unit.
@@ -28,7 +28,7 @@ class Check:
         counts: Whether the verdict follows from it; a check that does not count is a note.
     """
 
-    group: str
+    group: str = field(default="", kw_only=True)
     name: str
     ok: bool | None
     value: str
@@ -41,14 +41,9 @@ class Check:
         return asdict(self)
 
 
-def inapplicable(group: str, name: str, why: str) -> Check:
+def inapplicable(name: str, why: str) -> Check:
     """A check that says nothing about this run, because of `why`."""
-    return Check(group, name, None, "n/a", why, "none needed")
-
-
-def ms(ns: float | None) -> str:
-    """Nanoseconds as milliseconds, with their unit."""
-    return "n/a" if ns is None else f"{ns / 1e6:.3f} ms"
+    return Check(name, None, "n/a", why, "none needed")
 
 
 def verdict(checks: Iterable[Check]) -> Verdict:

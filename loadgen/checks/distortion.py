@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
 from loadgen.throughput import peak_concurrency
+from loadgen.words import ms, percent
 
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
@@ -48,19 +49,19 @@ def _pool(evidence: Evidence) -> Check:
     name, snapshot, limit = "no wait in the pool", evidence.snapshot, lag_limit_ns(evidence.snapshot)
     waits = ["connect"] if evidence.settings.max_concurrency else ["connect", "pool_wait"]
     p99 = max(snapshot.histograms[wait].percentile(99) or 0.0 for wait in waits)
-    if not evidence.client["connections_reused"]:
-        return inapplicable("C", name, "the server closes its connections")
+    if evidence.client.connections_reused is False:
+        return inapplicable(name, "the server closes its connections")
     late = snapshot.counters["late_connections"]
     value = f"{late} requests had to open a connection, p99 of all waits {ms(p99)}"
     advice = "open more connections before the clock starts, with --warm-connections"
-    return Check("C", name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
+    return Check(name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
 
 
 def _stalls(evidence: Evidence) -> Check:
     name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
     p99 = stalls.percentile(99)
     if p99 is None or stalls.count < FEWEST_BEATS:
-        return inapplicable("C", name, "the run is shorter than 2 s")
+        return inapplicable(name, "the run is shorter than 2 s")
     gap = evidence.snapshot.histograms["icl"].percentile(50)
     if gap is None:
         limit = STALL_CEILING_NS
@@ -68,25 +69,25 @@ def _stalls(evidence: Evidence) -> Check:
         batch = min(READ_NS * peak_concurrency(evidence.snapshot), BATCH_SHARE * gap)
         limit = max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap)) + batch
     value = f"{ms(p99)} (max {ms(stalls.max)})"
-    return Check("C", name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
+    return Check(name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
 
 
 def _busy(evidence: Evidence) -> Check:
-    name, busy = "loop busy", evidence.client["busy_share"]
+    name, busy = "loop busy", evidence.client.busy_share
     if busy is None:
-        return inapplicable("C", name, UNKNOWN)
+        return inapplicable(name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
-    return Check("C", name, busy <= MOST_BUSY, f"{busy:.0%} of the time", f"{MOST_BUSY:.0%}", advice)
+    return Check(name, busy <= MOST_BUSY, f"{percent(busy)} of the time", percent(MOST_BUSY), advice)
 
 
 def _time_lost(evidence: Evidence) -> Iterator[Check]:
     """Shares of the run's time for which the client could not have run."""
     client, pauses = evidence.client, evidence.snapshot.histograms["gc_pause"]
     names = ("CPU throttled", "CPU stolen", "GC pauses")
-    if not client["wall_s"]:
-        yield from (inapplicable("C", name, UNKNOWN) for name in names)
+    if not client.wall_s or client.throttled_s is None or client.stolen_share is None:
+        yield from (inapplicable(name, UNKNOWN) for name in names)
         return
-    shares = (client["throttled_s"] / client["wall_s"], client["stolen_share"], pauses.total / 1e9 / client["wall_s"])
+    shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / client.wall_s)
     limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",
@@ -95,7 +96,7 @@ def _time_lost(evidence: Evidence) -> Iterator[Check]:
     )
     longest = ("", "", f", the longest {ms(pauses.max)}" if pauses.count else "")
     for name, share, limit, advice, seen in zip(names, shares, limits, advices, longest, strict=True):
-        yield Check("C", name, share <= limit, f"{share:.2%} of the time{seen}", f"{limit:.0%}", advice)
+        yield Check(name, share <= limit, f"{percent(share, 2)} of the time{seen}", percent(limit), advice)
 
 
 def _by_reader(snapshot: Snapshot) -> Check:
@@ -103,7 +104,7 @@ def _by_reader(snapshot: Snapshot) -> Check:
     value = f"{count} of {snapshot.ended} responses read by the slow reader"
     advice = "the server compresses its streams: turn that off, their stamps are late"
     limit = MOST_BY_READER * snapshot.ended
-    return Check("C", "read directly", count <= limit, value, f"{MOST_BY_READER:.0%}", advice)
+    return Check("read directly", count <= limit, value, percent(MOST_BY_READER), advice)
 
 
 def _clocks(evidence: Evidence) -> Check:
@@ -111,14 +112,14 @@ def _clocks(evidence: Evidence) -> Check:
     name, histograms = "due and sent agree", evidence.snapshot.histograms
     due, sent = (histograms[metric].percentile(99) for metric in ("ttft_due", "ttft_sent"))
     if due is None or sent is None:
-        return inapplicable("C", name, "no request was ok")
+        return inapplicable(name, "no request was ok")
     if evidence.held_back:
-        return inapplicable("C", name, "the cap held requests back")
+        return inapplicable(name, "the cap held requests back")
     limit = lag_limit_ns(evidence.snapshot)
     cause = max(_CAUSES, key=lambda wait: histograms[wait].percentile(99) or 0)
     value = f"p99 TTFT {ms(due - sent)} longer from due than from sent"
     advice = f"{_CAUSES[cause]} explains it: its p99 is {ms(histograms[cause].percentile(99))}"
-    return Check("C", name, due - sent <= limit, value, ms(limit), advice)
+    return Check(name, due - sent <= limit, value, ms(limit), advice)
 
 
 def _reads(evidence: Evidence) -> Check:
@@ -126,7 +127,7 @@ def _reads(evidence: Evidence) -> Check:
     name, counters = "events read one by one", evidence.snapshot.counters
     events, reads = counters["token_events"], counters["token_reads"]
     if not reads:
-        return inapplicable("C", name, "no token came")
+        return inapplicable(name, "no token came")
     together = 1 - reads / events
     stalled = _stalls(evidence).ok is False or _busy(evidence).ok is False
     advice = (
@@ -134,8 +135,8 @@ def _reads(evidence: Evidence) -> Check:
         if stalled
         else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
     )
-    value = f"{events / reads:.3f} events per read, {together:.1%} came with another"
-    return Check("C", name, together <= MOST_TOGETHER, value, f"{MOST_TOGETHER:.0%}", advice)
+    value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
+    return Check(name, together <= MOST_TOGETHER, value, percent(MOST_TOGETHER), advice)
 
 
 def _short_gaps(snapshot: Snapshot) -> Check:
@@ -144,7 +145,9 @@ def _short_gaps(snapshot: Snapshot) -> Check:
     together = counters["token_events"] - counters["token_reads"]
     gaps = snapshot.histograms["icl"].count - together
     if gaps <= 0:
-        return inapplicable("C", name, "no answer came in two reads or more")
+        return inapplicable(name, "no answer came in two reads or more")
     share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
     advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
-    return Check("C", name, share <= MOST_TOGETHER, f"{share:.1%} of gaps are shorter", f"{MOST_TOGETHER:.0%}", advice)
+    return Check(
+        name, share <= MOST_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MOST_TOGETHER), advice
+    )

@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from loadgen import throughput
-from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
 from loadgen.snapshot import BIN_NS, Snapshot
+from loadgen.words import ms
 
 LITTLE_TOLERANCE = 1e-6
 _BUG = "the numbers contradict each other: please report it with the result file"
@@ -19,9 +20,9 @@ def impossible(evidence: Evidence) -> list[Check]:
     snapshot = evidence.snapshot
     unequal, ok = snapshot.counters["unequal"], snapshot.ok
     return [
-        Check("F", "latencies add up", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)
+        Check("latencies add up", unequal == 0, f"TTFT + decoding is not E2EL in {unequal} of {ok}", "0", _BUG)
         if ok
-        else inapplicable("F", "latencies add up", "no request was ok"),
+        else inapplicable("latencies add up", "no request was ok"),
         _sums(snapshot),
         _peak(snapshot),
         _median_gap(snapshot),
@@ -35,49 +36,49 @@ def _sums(snapshot: Snapshot) -> Check:
     name, histograms = "sums agree", snapshot.histograms
     e2el, ttft, icl = (histograms[metric] for metric in ("e2el_sent", "ttft_sent", "icl"))
     if e2el.rejects or ttft.rejects or icl.rejects:
-        return inapplicable("F", name, "values out of range were left out")
+        return inapplicable(name, "values out of range were left out")
     sums = {e2el.total - ttft.total, icl.total, snapshot.counters["stream_ns"]}
     value = "E2EL - TTFT, gaps and streams: " + " / ".join(f"{ns / 1e9:.9f} s" for ns in sorted(sums))
-    return Check("F", name, len(sums) == 1, value, "equal", _BUG)
+    return Check(name, len(sums) == 1, value, "equal", _BUG)
 
 
 def _peak(snapshot: Snapshot) -> Check:
     """One of the seconds that cover the run must bear its share of the tokens."""
     name, tokens = "peak above the mean", snapshot.counters["output_tokens"]
     if not tokens:
-        return inapplicable("F", name, "no tokens")
+        return inapplicable(name, "no tokens")
     # The grid of the bins may cut off a part of one at both ends of the run.
     seconds = math.ceil(Fraction(throughput.wall_ns(snapshot) + 2 * BIN_NS, 10**9))
     peak, least = throughput.peak_output_tokens(snapshot), tokens / seconds
-    return Check("F", name, peak >= least, f"peak {peak} tok/s", f"at least {least:.2f} tok/s", _BUG)
+    return Check(name, peak >= least, f"peak {peak} tok/s", f"at least {least:.2f} tok/s", _BUG)
 
 
 def _median_gap(snapshot: Snapshot) -> Check:
     name, median = "median gap above 0", snapshot.histograms["icl"].percentile(50)
     if median is None:
-        return inapplicable("F", name, "no answer came in two events or more")
+        return inapplicable(name, "no answer came in two events or more")
     advice = (
         "events come in bundles: turn off buffering in the server or a proxy before it, or read TPOT and E2EL alone"
     )
-    return Check("F", name, median > 0, f"median ITL per event {ms(median)}", "above 0", advice)
+    return Check(name, median > 0, f"median ICL {ms(median)}", "above 0", advice)
 
 
 def _little(snapshot: Snapshot) -> Check:
     """Little's identity: requests in flight, integrated over the run, are the sojourns of all requests."""
     name, was_sent = "Little's identity", snapshot.sent >= 0
     if not was_sent.any():
-        return inapplicable("F", name, "nothing was sent")
+        return inapplicable(name, "nothing was sent")
     times = np.concatenate((snapshot.sent[was_sent], snapshot.closed[was_sent]))
     steps = np.repeat(np.array([1, -1]), was_sent.sum())
     order = np.argsort(times, kind="stable")
     integral = float(np.dot(np.cumsum(steps[order])[:-1].astype(float), np.diff(times[order]).astype(float)))
     sojourn = snapshot.counters["sojourn_ns"]
     off = abs(integral - sojourn) / max(sojourn, 1)
-    return Check("F", name, off <= LITTLE_TOLERANCE, f"off by {off:.1e}", f"{LITTLE_TOLERANCE:.0e}", _BUG)
+    return Check(name, off <= LITTLE_TOLERANCE, f"off by {off:.1e}", f"{LITTLE_TOLERANCE:.0e}", _BUG)
 
 
 def _tokens_over_time(snapshot: Snapshot) -> Check:
     """Throughput is tokens over wall time, and its course over time bears the same tokens."""
     seen, tokens = int(snapshot.bins.sum()), snapshot.counters["output_tokens"]
     value = f"{seen} tokens over time, {tokens} in all"
-    return Check("F", "tokens over time", seen == tokens, value, "equal", _BUG)
+    return Check("tokens over time", seen == tokens, value, "equal", _BUG)

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Schedule
 from loadgen.snapshot import Int64s, Snapshot
+from loadgen.words import ms, percent
 
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
@@ -32,7 +33,7 @@ def sending(evidence: Evidence) -> list[Check]:
 
 def because(advice: str, evidence: Evidence) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
-    disturbance = evidence.client["disturbance"]
+    disturbance = evidence.client.disturbance
     return f"{advice} ({disturbance})" if disturbance else advice
 
 
@@ -46,15 +47,14 @@ def _lag(snapshot: Snapshot, advice: str) -> Check:
     lag, limit = snapshot.histograms["lag"], lag_limit_ns(snapshot)
     p50, p99 = lag.percentiles((50, 99))
     if p99 is None:
-        return inapplicable("B", "lag p99", "nothing was sent")
+        return inapplicable("lag p99", "nothing was sent")
     value = f"{ms(p99)} (p50 {ms(p50)}, max {ms(lag.max)})"
-    return Check("B", "lag p99", p99 <= limit, value, ms(limit), advice)
+    return Check("lag p99", p99 <= limit, value, ms(limit), advice)
 
 
 def _early(snapshot: Snapshot) -> Check:
     early = snapshot.counters["early"]
     return Check(
-        "B",
         "never early",
         early == 0,
         f"{early} requests more than 50 us early",
@@ -72,25 +72,25 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
 
 
 def _rate(evidence: Evidence, advice: str) -> Check:
-    name, limit = "rate as scheduled", f"within {RATE_TOLERANCE:.1%}"
+    name, limit = "rate as scheduled", f"within {percent(RATE_TOLERANCE, 1)}"
     due, sent = _times(evidence.snapshot, evidence.schedule)
     if why := _why_not(evidence, len(due)):
-        return inapplicable("B", name, why)
+        return inapplicable(name, why)
     planned, achieved = float(due[-1] - due[0]), float(sent[-1] - sent[0])
     share = planned / achieved if achieved > 0 else math.inf
     rate = (len(due) - 1) / achieved * 1e9 if achieved > 0 else math.inf
-    value = f"{rate:.2f} req/s, {share:.2%} of the schedule's"
-    return Check("B", name, abs(share - 1) <= RATE_TOLERANCE, value, limit, advice)
+    value = f"{rate:.2f} req/s, {percent(share, 2)} of the schedule's"
+    return Check(name, abs(share - 1) <= RATE_TOLERANCE, value, limit, advice)
 
 
 def _gaps(evidence: Evidence, advice: str) -> Check:
     name = "gaps as scheduled"
     due, sent = _times(evidence.snapshot, evidence.schedule)
     if why := _why_not(evidence, len(due)):
-        return inapplicable("B", name, why)
+        return inapplicable(name, why)
     asked, seen = np.sort(np.diff(due)), np.sort(np.diff(np.sort(sent)))
     distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
-    return Check("B", name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
+    return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
 
 
 def _why_not(evidence: Evidence, sent: int) -> str | None:
@@ -122,7 +122,6 @@ def _unsent(snapshot: Snapshot) -> Check:
     """Requests that we, not the server, failed to bring to an end."""
     count = sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS)
     return Check(
-        "B",
         "every request sent",
         count == 0,
         f"{count} requests cancelled, dropped or failed by the client",

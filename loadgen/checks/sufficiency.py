@@ -4,10 +4,11 @@ from collections.abc import Iterable
 
 from loadgen import slo
 from loadgen.backlog import SIGMAS, backlog, why_unknown
-from loadgen.checks.check import Check, inapplicable, ms
+from loadgen.checks.check import Check, inapplicable
 from loadgen.confidence import least_samples
 from loadgen.evidence import Evidence
 from loadgen.snapshot import UNFINISHED
+from loadgen.words import ms, percentile
 
 STEADY = "in flight steady"
 _PER_REQUEST = ("ttft_due", "tpot", "icl", "e2el_due")
@@ -19,7 +20,7 @@ def sufficiency(evidence: Evidence) -> list[Check]:
     enough = (
         _floor("enough for the SLO", limited, counts_too=True)
         if limited
-        else inapplicable("D", "enough for the SLO", "no percentile has a limit")
+        else inapplicable("enough for the SLO", "no percentile has a limit")
     )
     return [_printed(evidence, limited), enough, _steady(evidence), _given_up(evidence)]
 
@@ -36,7 +37,7 @@ def _printed(evidence: Evidence, limited: Iterable[float]) -> Check:
     counts = [count for metric in _PER_REQUEST if (count := histograms[metric].count)]
     printed = [p for p in evidence.percentiles if p not in limited]
     if not counts or not printed:
-        return inapplicable("D", name, "no percentile was measured, but for those of the SLO")
+        return inapplicable(name, "no percentile was measured, but for those of the SLO")
     return _floor(name, dict.fromkeys(printed, min(counts)), counts_too=evidence.settings.strict)
 
 
@@ -46,7 +47,9 @@ def _slo_values(evidence: Evidence) -> dict[float, int]:
     settings = evidence.settings
     for limit in slo.parse(settings.slo) if settings.slo else ():
         if (p := limit.percentile) is not None:
-            count = evidence.snapshot.histograms[slo.distribution(limit.metric, settings.latency_from)].count
+            # Equal parts of a gap are one value: of ITL there are as many as of ICL.
+            metric = "icl" if limit.metric == "itl" else limit.metric
+            count = evidence.snapshot.histograms[slo.distribution(metric, settings.latency_from)].count
             seen[p] = min(count, seen.get(p, count))
     return seen
 
@@ -57,30 +60,30 @@ def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     if not few:
         value, needed = f"{min(seen.values())} values", max(map(least_samples, seen))
     else:
-        needs = ", ".join(f"p{p:g} (needs {least_samples(p)})" for p in few)
+        needs = ", ".join(f"{percentile(p)} (needs {least_samples(p)})" for p in few)
         value, needed = f"{min(few.values())} values are few for {needs}", max(map(least_samples, few))
     advice = "send more requests, or read the intervals with the values"
-    return Check("D", name, not few, value, f"at least {needed}", advice, counts_too)
+    return Check(name, not few, value, f"at least {needed}", advice, counts_too)
 
 
 def _steady(evidence: Evidence) -> Check:
     if why := why_unknown(evidence):
-        return inapplicable("D", STEADY, why)
+        return inapplicable(STEADY, why)
     seen = backlog(evidence)
     if seen is None:
-        return inapplicable("D", STEADY, "the run is too short for its latencies")
+        return inapplicable(STEADY, "the run is too short for its latencies")
     value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} requests in flight over {seen.window_s:.1f} s"
     limit = f"no steady rise beyond {SIGMAS * seen.noise:.1f}"
     advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
-    return Check("D", STEADY, not seen.rising, value, limit, advice, evidence.relied_on)
+    return Check(STEADY, not seen.rising, value, limit, advice, evidence.relied_on)
 
 
 def _given_up(evidence: Evidence) -> Check:
     name, histograms = "none given up", evidence.snapshot.histograms
     count, bound = histograms[UNFINISHED].count, unfinished_p99_ns(evidence)
     if bound is None:
-        return inapplicable("D", name, "nothing ended")
+        return inapplicable(name, "nothing ended")
     without = ms(histograms["e2el_due"].percentile(99))
     value = f"{count} given up, p99 E2EL from due at least {ms(bound)} with them, {without} without"
     advice = "latencies are of the answers that ended: raise the timeouts, or read the p99 as a lower bound"
-    return Check("D", name, count == 0, value if count else "0 given up", "0", advice, evidence.relied_on)
+    return Check(name, count == 0, value if count else "0 given up", "0", advice, evidence.relied_on)

@@ -2,6 +2,7 @@
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
+from loadgen.words import percent
 
 LEAST_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
@@ -23,15 +24,14 @@ def _input(evidence: Evidence) -> Check:
     name, counters = "input as planned", evidence.snapshot.counters
     counted = counters["input_counted"]
     if not counted:
-        return inapplicable("E", name, "the server counts no prompt tokens")
+        return inapplicable(name, "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
     more = (counters["input_tokens"] - counters["planned_input_tokens"]) / counted
     return Check(
-        "E",
         name,
         share >= LEAST_AS_PLANNED,
-        f"{share:.1%} of prompts have the planned length (the server counts {more:+.1f} tokens on average)",
-        f"at least {LEAST_AS_PLANNED:.1%}",
+        f"{percent(share, 1)} of prompts have the planned length (the server counts {more:+.1f} tokens on average)",
+        f"at least {percent(LEAST_AS_PLANNED, 1)}",
         "the chat template adds tokens, or --tokenizer is not the server's: name its own, or plan for the difference",
         evidence.relied_on,
     )
@@ -41,16 +41,15 @@ def _output(evidence: Evidence) -> Check:
     name, snapshot = "output as asked", evidence.snapshot
     counters, ok = snapshot.counters, snapshot.ok
     if ok == counters["event_requests"]:
-        return inapplicable("E", name, "the server counts no output tokens")
+        return inapplicable(name, "the server counts no output tokens")
     share = counters["output_as_planned"] / ok
     means = f"{counters['output_tokens'] / ok:.1f} of {counters['planned_output_tokens'] / ok:.1f} tokens on average"
     ends = ", ".join(f"{reason or 'none'} {count}" for reason, count in snapshot.finishes.items())
     return Check(
-        "E",
         name,
         share >= LEAST_AS_PLANNED,
-        f"{share:.1%} of answers have the length asked ({means}; finish reasons: {ends})",
-        f"at least {LEAST_AS_PLANNED:.1%}",
+        f"{percent(share, 1)} of answers have the length asked ({means}; finish reasons: {ends})",
+        f"at least {percent(LEAST_AS_PLANNED, 1)}",
         "add --ignore-eos where every answer is to have its full length",
         evidence.relied_on,
     )
@@ -59,16 +58,15 @@ def _output(evidence: Evidence) -> Check:
 def _events(evidence: Evidence) -> Check:
     name, counters, ok = "one token per event", evidence.snapshot.counters, evidence.snapshot.ok
     if ok == counters["event_requests"]:
-        return inapplicable("E", name, "the server counts no output tokens")
+        return inapplicable(name, "the server counts no output tokens")
     tokens, events = counters["output_tokens"], counters["token_events"]
     one_each = (tokens - ok) / events <= MOST_TOKENS_PER_EVENT and tokens / events >= LEAST_TOKENS_PER_EVENT
     return Check(
-        "E",
         name,
         one_each,
         f"{tokens / events:.2f} tokens per event",
         f"{LEAST_TOKENS_PER_EVENT} to {MOST_TOKENS_PER_EVENT}, the end tokens apart",
-        "gaps between events are not gaps between tokens: compare servers by TPOT, not by ITL",
+        "gaps between events are not gaps between tokens: compare servers by TPOT, not by ICL",
         evidence.relied_on,
     )
 
@@ -78,12 +76,11 @@ def _repeats(evidence: Evidence) -> Check:
     counters = evidence.snapshot.counters
     cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
     return Check(
-        "E",
         "prompts distinct",
         repeated <= MOST_REPEATED * scheduled,
         f"{repeated} of {scheduled} requests repeated an earlier prompt"
-        + (f" (the server took {cached:.1%} of its input from a cache)" if cached else ""),
-        f"at most {MOST_REPEATED:.0%}",
+        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else ""),
+        f"at most {percent(MOST_REPEATED)}",
         "a prefix cache makes them cheaper: give more prompts, or ask for fewer requests",
         evidence.relied_on,
     )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen import machine
+from loadgen import machine, private
 
 MOST_KEPT = 10
 PATTERN = "*.jsonl"
@@ -76,7 +76,8 @@ def _new() -> Path | None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in journals()[: 1 - MOST_KEPT]:
             old.unlink(missing_ok=True)
-        path.touch(mode=0o600)
+        with open(path, "xb", opener=private.opener):
+            pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
         print(f"loadgen: nothing of this run would outlive it: {why}; set XDG_STATE_HOME", file=sys.stderr)

@@ -3,8 +3,6 @@
 import sys
 from typing import Any
 
-import orjson
-
 from loadgen.cli.flags import OneLineParser
 from loadgen.cli.journal import folder, journals
 from loadgen.errors import BadInput
@@ -47,18 +45,12 @@ def _latest() -> str:
 
 
 def _results(path: str) -> list[dict[str, Any]]:
-    if _holds_records(path):
-        from loadgen.runner import from_records
+    from loadgen.records import RecordFile
+
+    if RecordFile.is_one(path):
+        from loadgen.results import from_records
 
         return [from_records(path).data]
     from loadgen.report import load
 
     return load(path)
-
-
-def _holds_records(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return "loadgen_records" in orjson.loads(file.readline())
-    except (OSError, TypeError, ValueError):
-        return False

@@ -55,7 +55,7 @@ async def _run(settings: RunSettings) -> int:
                 except asyncio.CancelledError:
                     raise KeyboardInterrupt from None
             try:
-                saved = report.save(settings, result)  # first: whoever reads us may be gone
+                saved = report.save(settings, result.data, result.snapshot)  # first: whoever reads us may be gone
             except OSError as error:
                 _print(settings, result.data, [])
                 print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)

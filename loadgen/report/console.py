@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
-from loadgen.report.result import p_word
 from loadgen.settings import parse_percentiles
 from loadgen.terminal import printable
+from loadgen.words import percent, percentile
 
 WIDTH = 50
 HEADERS = {
@@ -20,8 +20,8 @@ TABLE = {
     "ttft": "TTFT",
     "ttfo": "TTFO",
     "tpot": "TPOT",
-    "itl": "ITL (per token)",
-    "icl": "ITL (per event)",
+    "itl": "ITL",
+    "icl": "ICL",
     "e2el": "E2EL",
 }
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
@@ -58,7 +58,7 @@ def _block(result: dict[str, Any]) -> Iterator[str]:
             yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
             yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
             for p in parse_percentiles(settings["metric_percentiles"]):
-                yield _row(f"P{p_word(p)} {name} (ms):", result[f"p{p_word(p)}_{metric}_ms"])
+                yield _row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
     yield "=" * WIDTH
 
 
@@ -82,8 +82,11 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     for name, examples in own["examples"].items():
         for example in examples:
             yield f"  {name}: request {example['index']}, {example['phase']}: {_one_line(example['detail'])}"
+    yield ""
     yield from _latencies(own)
-    yield from _sums(own)
+    yield ""
+    for part in (_tokens, _rates, _slo, _client):
+        yield from part(own)
 
 
 def _verdict(own: dict[str, Any]) -> Iterator[str]:
@@ -105,7 +108,6 @@ def _verdict(own: dict[str, Any]) -> Iterator[str]:
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
     summaries = own["latency_ms"]
     columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
-    yield ""
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     sure: list[str] = []
     for name, title in _rows(own):
@@ -113,6 +115,7 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
         sure += _interval(name, title, own)
     if sure:
         yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
+    yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
 
 
 def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -177,9 +180,9 @@ def _mark(column: str, summary: dict[str, float | None]) -> str:
     return "*" if summary["count"] < least_samples(float(column[1:])) else ""
 
 
-def _sums(own: dict[str, Any]) -> Iterator[str]:
-    tokens, rates, client = own["tokens"], own["rates"], own["client"]
-    yield ""
+def _tokens(own: dict[str, Any]) -> Iterator[str]:
+    """What was counted, by what, and what of it was not seen."""
+    tokens = own["tokens"]
     yield f"Output tokens counted by {tokens['output_counted_by']}: {tokens['output_tokens']}" + (
         f" ({tokens['reasoning_events']} reasoning events)" if tokens["reasoning_events"] else ""
     )
@@ -195,28 +198,39 @@ def _sums(own: dict[str, Any]) -> Iterator[str]:
         )
     if own["tpot_token_weighted_ms"] is not None:
         yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
+
+
+def _rates(own: dict[str, Any]) -> Iterator[str]:
+    rates = own["rates"]
     if rates["steady_output_tokens_per_s"] is not None:
         yield f"Steady output throughput, ramp and tail left out: {rates['steady_output_tokens_per_s']:.2f} tok/s"
     if rates["uncached_input_tokens_per_s"] is not None:
         yield f"Uncached input throughput: {rates['uncached_input_tokens_per_s']:.2f} tok/s"
     if rates["good_share"] is not None:
-        goodput = f"{rates['goodput_requests_per_s']:.2f} req/s, {rates['good_share']:.2%} of all requests"
+        goodput = f"{rates['goodput_requests_per_s']:.2f} req/s, {percent(rates['good_share'], 2)} of all requests"
         yield f"Goodput from {own['latency_from']}: {goodput}"
+
+
+def _slo(own: dict[str, Any]) -> Iterator[str]:
     for row in own["slo"]:
         value = "n/a" if row["value"] is None else f"{row['value']:.4g}"
         yield f"SLO {row['limit']}: {'met' if row['met'] else 'MISSED'} ({value})"
+
+
+def _client(own: dict[str, Any]) -> Iterator[str]:
+    """How the measuring process fared, and what it kept."""
+    client = own["client"]
     if own["closed_loop"]:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
-    busy = "n/a" if client["busy_share"] is None else f"{client['busy_share']:.0%}"
     yield (
-        f"Client: loop {busy} busy, "
+        f"Client: loop {percent(client['busy_share'])} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
-    if not client["connections_reused"]:
+    if client["connections_reused"] is False:
         yield "The server closes its connections soon after each response: none was used twice."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
-    if client.get("capture"):
+    if client["capture"]:
         yield from _capture(client["capture"])
 
 

@@ -12,31 +12,34 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog, write_whole
+from loadgen.report.result import SCHEMA
 from loadgen.settings import RunSettings, flag
+from loadgen.snapshot import Snapshot
 
 NOT_ASCII = re.compile("[^ -~]")
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
-def save(settings: RunSettings, result: Any) -> list[str]:
+def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> list[str]:
     """Write the files the settings ask for; returns their paths.
 
     Args:
         settings: As asked.
-        result: A `loadgen.runner.Result`.
+        data: The result.
+        snapshot: The numbers it was made from.
     """
     saved = []
-    wall_s = result.data["duration"]
+    wall_s = data["duration"]
     if settings.save_result or settings.append_result or settings.save_detailed:
-        path = result_path(settings, result.data)
+        path = result_path(settings, data)
         if settings.append_result:
             with open(path, "a", encoding="utf-8") as file:
-                file.write(to_json(result.data) + "\n")
+                file.write(to_json(data) + "\n")
         else:
-            write_whole(path, to_json(result.data) + "\n")
+            write_whole(path, to_json(data) + "\n")
         saved.append(str(path))
     if settings.hlog:
-        histograms = {name: h for name, h in result.snapshot.histograms.items() if h.count}
+        histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
         write_hlog(settings.hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s)
         saved.append(settings.hlog)
     if settings.records:
@@ -60,7 +63,7 @@ def load(path: str) -> list[dict[str, Any]]:
         ) from error
     try:
         results = _objects(text)
-        known = bool(results) and all(result["loadgen"]["schema"] == 1 for result in results)
+        known = bool(results) and all(result["loadgen"]["schema"] == SCHEMA for result in results)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         known = False
     if not known:

@@ -11,6 +11,7 @@ from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
 from loadgen.settings import METRICS, is_closed_loop, parse_percentiles
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
+from loadgen.words import percentile, to_ms
 
 SCHEMA = 1
 # vLLM's names -> what they mean there: from sent, a gap per event, and TPOT as if the first event were one token; but
@@ -69,28 +70,20 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
     result |= {"max_output_tokens_per_s": float(peak), "max_concurrent_requests": throughput.peak_concurrency(snapshot)}
     for metric in METRICS:
         histogram = snapshot.histograms[VLLM_MEANING[metric]]
-        result[f"mean_{metric}_ms"] = _ms(histogram.mean)
-        result[f"median_{metric}_ms"] = _ms(histogram.percentile(50))
-        result[f"std_{metric}_ms"] = _ms(histogram.std)
+        result[f"mean_{metric}_ms"] = to_ms(histogram.mean)
+        result[f"median_{metric}_ms"] = to_ms(histogram.percentile(50))
+        result[f"std_{metric}_ms"] = to_ms(histogram.std)
         for p in percentiles:
-            result[f"p{p_word(p)}_{metric}_ms"] = _ms(histogram.percentile(p))
+            result[f"{percentile(p)}_{metric}_ms"] = to_ms(histogram.percentile(p))
     result["loadgen"] = _own(evidence, checks, per_second)
     return result
 
 
 def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], float | None]) -> dict[str, Any]:
+    """All that loadgen says beyond vLLM's keys."""
     settings, snapshot, percentiles = evidence.settings, evidence.snapshot, evidence.percentiles
-    counters = snapshot.counters
-    limits = slo.parse(settings.slo) if settings.slo else []
-    errors = snapshot.scheduled - snapshot.ok
-    error_rate = errors / snapshot.scheduled if snapshot.scheduled else None
+    counters, error_rate = snapshot.counters, _error_rate(snapshot)
     steady = next((check.ok for check in checks if check.name == STEADY), None)
-
-    def lookup(metric: str, statistic: str) -> float | None:
-        if metric == "error":
-            return error_rate
-        return _statistic(snapshot.histograms[slo.distribution(metric, settings.latency_from)], statistic)
-
     return {
         "schema": SCHEMA,
         "verdict": str(verdict(checks)),
@@ -109,67 +102,81 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "error_rate": error_rate,
         "latency_ms": {name: _summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
         "intervals_ms": {  # in which the true percentiles lie with 99 % confidence; null: not bounded by the sample
-            name: {f"p{p_word(p)}": [_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
+            name: {percentile(p): [to_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
             for name in LATENCIES
         },
         "unfinished": {
             "count": snapshot.histograms[UNFINISHED].count,
-            "p99_e2el_due_at_least_ms": _ms(unfinished_p99_ns(evidence)),
+            "p99_e2el_due_at_least_ms": to_ms(unfinished_p99_ns(evidence)),
         },
-        "tpot_token_weighted_ms": _ms(
+        "tpot_token_weighted_ms": to_ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
         ),
-        "tokens": {name: counters[name] for name in TOKENS}
-        | {
-            "output_counted_by": _sources(counters, COUNTED_BY) or "n/a",
-            "itl_counted_by": _sources(counters, {"usage": "usage_per_event", "token ids": "ids_per_event"})
-            or "events",
-        },
-        "rates": {
-            "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),
-            "uncached_input_tokens_per_s": per_second(counters["input_tokens"] - counters["cached_tokens"])
-            if counters["cached_counted"]
-            else None,
-            "goodput_requests_per_s": per_second(counters["good"]) if settings.goodput else None,
-            "good_share": counters["good"] / snapshot.scheduled if settings.goodput and snapshot.scheduled else None,
-        },
-        "slo": slo.judge(limits, lookup),
-        "client": evidence.client
+        "tokens": _tokens(counters),
+        "rates": _rates(evidence, per_second),
+        "slo": _slo(evidence, error_rate),
+        "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
         "provenance": evidence.heading.provenance,
         "histograms": {name: histogram.to_dict() for name, histogram in snapshot.histograms.items()},
     }
 
 
-def p_word(p: float) -> str:
-    """99.0 -> "99", 99.9 -> "99.9"."""
-    return str(int(p)) if p == int(p) else str(p)
+def _error_rate(snapshot: Snapshot) -> float | None:
+    return (snapshot.scheduled - snapshot.ok) / snapshot.scheduled if snapshot.scheduled else None
 
 
-def _ms(ns: float | None) -> float | None:
-    return None if ns is None else ns / 1e6
+def _tokens(counters: dict[str, int]) -> dict[str, Any]:
+    return {name: counters[name] for name in TOKENS} | {
+        "output_counted_by": _sources(counters, COUNTED_BY) or "n/a",
+        "itl_counted_by": _sources(counters, COUNTED_PER_EVENT_BY) or "events",
+    }
+
+
+def _rates(evidence: Evidence, per_second: Callable[[float], float | None]) -> dict[str, float | None]:
+    snapshot, judged = evidence.snapshot, bool(evidence.settings.goodput)
+    counters = snapshot.counters
+    return {
+        "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),
+        "uncached_input_tokens_per_s": per_second(counters["input_tokens"] - counters["cached_tokens"])
+        if counters["cached_counted"]
+        else None,
+        "goodput_requests_per_s": per_second(counters["good"]) if judged else None,
+        "good_share": counters["good"] / snapshot.scheduled if judged and snapshot.scheduled else None,
+    }
+
+
+def _slo(evidence: Evidence, error_rate: float | None) -> list[dict[str, object]]:
+    settings, histograms = evidence.settings, evidence.snapshot.histograms
+
+    def lookup(metric: str, statistic: str) -> float | None:
+        if metric == "error":
+            return error_rate
+        return _statistic(histograms[slo.distribution(metric, settings.latency_from)], statistic)
+
+    return slo.judge(slo.parse(settings.slo) if settings.slo else [], lookup)
 
 
 def _statistic(histogram: Histogram, statistic: str) -> float | None:
     match statistic:
         case "mean":
-            return _ms(histogram.mean)
+            return to_ms(histogram.mean)
         case "max":
-            return _ms(histogram.max)
+            return to_ms(histogram.max)
         case "median":
-            return _ms(histogram.percentile(50))
-    return _ms(histogram.percentile(float(statistic.removeprefix("p"))))
+            return to_ms(histogram.percentile(50))
+    return to_ms(histogram.percentile(float(statistic.removeprefix("p"))))
 
 
 def _summary(histogram: Histogram, percentiles: Iterable[float]) -> dict[str, float | int | None]:
     summary: dict[str, float | int | None] = {
         "count": histogram.count,
-        "mean": _ms(histogram.mean),
-        "std": _ms(histogram.std),
-        "min": _ms(histogram.min),
-        "max": _ms(histogram.max),
+        "mean": to_ms(histogram.mean),
+        "std": to_ms(histogram.std),
+        "min": to_ms(histogram.min),
+        "max": to_ms(histogram.max),
     }
-    return summary | {f"p{p_word(p)}": _ms(histogram.percentile(p)) for p in percentiles}
+    return summary | {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:

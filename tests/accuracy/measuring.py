@@ -17,7 +17,7 @@ import loadgen
 from loadgen import machine
 from loadgen.measurer import Worker
 from loadgen.prompts import Prompt
-from loadgen.runner import Result
+from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 
@@ -68,7 +68,7 @@ class Run:
     @cached_property
     def counts(self) -> Int64s:
         """Tokens of each request, shape (requests,); both sides agree or this raises."""
-        seen = np.array([len(record["token_events"]) for record in self.records])
+        seen = np.array([len(record["token_times"]) for record in self.records])
         assert np.array_equal(seen, np.diff(self.truth.starts)[self._rows])
         return seen
 
@@ -80,7 +80,7 @@ class Run:
     @cached_property
     def seen_ns(self) -> Int64s:
         """The client's stamps, shape (tokens,)."""
-        stamps = np.concatenate([np.array(record["token_events"], dtype=np.int64) for record in self.records])
+        stamps = np.concatenate([np.array(record["token_times"], dtype=np.int64) for record in self.records])
         return stamps + np.repeat(self.due_ns, self.counts)
 
     @cached_property

@@ -88,7 +88,7 @@ def test_what_is_saved_is_rendered_again_identically(tmp_path: Path) -> None:
     _, *records, end = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
     assert end["end"]["scheduled"] == 50
     assert sorted(record["index"] for record in records) == list(range(50))
-    assert all(len(record["token_events"]) == 4 for record in records)
+    assert all(len(record["token_times"]) == 4 for record in records)
     assert {record["outcome"] for record in records} == {"ok"}
     assert len({record["source"] for record in records}) == 50
     reader = HistogramLogReader(str(tmp_path / "r.hlog"), HdrHistogram(1, 86_400_000_000_000, 3))

@@ -28,7 +28,7 @@ async def measured(url: str, folder: Path, count: int, **settings: Any) -> Measu
 
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await measured(url, tmp_path, count, capture=path, **settings)).client["capture"]
+    found = (await measured(url, tmp_path, count, capture=path, **settings)).client.capture
     responses = recording.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses
@@ -113,7 +113,7 @@ ODD = [
 def facts(path: Path) -> list[dict[str, Any]]:
     """What each request brought, in order, without when."""
     names = ("outcome", "detail", "finish_reason", "status", "prompt_tokens", "completion_tokens", "by_reader")
-    return [{name: one[name] for name in names} | {"events": len(one["token_events"])} for one in recorded(path)]
+    return [{name: one[name] for name in names} | {"events": len(one["token_times"])} for one in recorded(path)]
 
 
 async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(

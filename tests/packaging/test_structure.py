@@ -15,6 +15,7 @@ LAYERS = [
     {
         "beside",
         "child",
+        "client",
         "clock",
         "deltas",
         "emit",
@@ -25,17 +26,19 @@ LAYERS = [
         "machine",
         "messages",
         "outcomes",
+        "private",
         "prompts",
         "redaction",
         "terminal",
     }
-    | {"hlog", "recording", "schedule", "settings", "slo", "snapshot", "wire"},
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire", "words"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
     {"server", "worker"},
+    {"results"},
     {"runner", "testing"},
     {"cli", "__main__"},
 ]

@@ -3,14 +3,15 @@
 Times are milliseconds after the start of the run's clock, so that a test can state them in its head.
 """
 
+import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
+from loadgen.client import Client
 from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
@@ -28,18 +29,16 @@ START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
-CLIENT = {
-    "wall_s": 1.0,
-    "cpu_s": 0.25,
-    "busy_share": 0.25,
-    "engine_cpu_s": None,
-    "engine_runs": None,
-    "stolen_share": 0.0,
-    "throttled_s": 0.0,
-    "disturbance": "",
-    "connections_reused": True,
-    "records_error": None,
-}
+CLIENT = Client(
+    wall_s=1.0,
+    cpu_s=0.25,
+    busy_share=0.25,
+    peak_memory_bytes=50_000_000,
+    stolen_share=0.0,
+    throttled_s=0.0,
+    disturbance="",
+    connections_reused=True,
+)
 
 
 def at(ms: float) -> int:
@@ -92,6 +91,20 @@ def answered(
     end = delta("stop") + (usage(**counts) if counts else b"")
     response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0] if closed is None else closed))
     assert record.outcome is Outcome.OK
+    return record
+
+
+def per_event(*events: tuple[float, int], index: int = 0, total: int | None = None) -> Record:
+    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the end."""
+    record = planned(index, tokens=(10, events[-1][1]))
+    response = Response()
+    response.begin(record)
+    response.feed(CHUNKED, at(events[0][0]))
+    for ms, so_far in events:
+        body = event(choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far})
+        response.feed(chunk(body), at(ms))
+    end = delta("stop") + usage(completion_tokens=events[-1][1] if total is None else total)
+    response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0]))
     return record
 
 
@@ -194,7 +207,7 @@ def evidence(
         heading=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
         schedule=schedule,
         snapshot=snapshot,
-        client=CLIENT | (client or {}),
+        client=dataclasses.replace(CLIENT, **(client or {})),
         same_schedule=same_schedule,
     )
 
@@ -208,11 +221,3 @@ def result(
 ) -> dict[str, Any]:
     """The result of a run that had these records; see `evidence` for the options."""
     return report.build(evidence(records, settings, **options), list(checks))
-
-
-@dataclass(frozen=True)
-class Run:
-    """What `loadgen.runner.run` returns, as far as it is written to files."""
-
-    data: dict[str, Any]
-    snapshot: Snapshot

@@ -10,7 +10,7 @@ from loadgen.cli.main import dispatch
 from loadgen.errors import BadInput, EngineError, LoadgenError, Unreachable
 from loadgen.report import render, save
 from loadgen.settings import RunSettings
-from tests.unit.making import Run, measured, result, steady
+from tests.unit.making import measured, result, steady
 
 
 def ended(verdict="VALID", *, completed=10, error_rate=0.0, slo_met=()):
@@ -166,7 +166,7 @@ def test_the_version_is_the_packages(capsys):
 
 def test_report_prints_a_saved_result_as_it_was_printed_when_the_run_ended(capsys, tmp_path):
     snapshot = measured([steady(i, due=i) for i in range(5)])
-    run = Run(result(snapshot), snapshot)
-    (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), run)
+    data = result(snapshot)
+    (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), data, snapshot)
     assert dispatch(["report", path]) == 0
-    assert capsys.readouterr().out == render(run.data)
+    assert capsys.readouterr().out == render(data)

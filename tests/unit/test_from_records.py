@@ -3,12 +3,13 @@
 import pytest
 
 from loadgen.checks import Verdict
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.measurement import Measured
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
-from loadgen.runner import conclude, from_records
+from loadgen.results import conclude, from_records
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, seed_of
 from tests.unit.making import CLIENT, MS, START, failed, heading, steady, unsent
@@ -43,17 +44,16 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
         recorder.histograms["loop_stall"].record(MS)
         recorder.add_never_sent(40 - ended, Outcome.CANCELLED, partial or "")
         if to_its_end:
-            waits = {name: recorder.histograms[name].to_dict() for name in ("loop_stall", "gc_pause")}
             writer.end(
-                {
-                    "scheduled": 40,
-                    "never_sent": 40 - ended,
-                    "warm_connections": 0,
-                    "tokenized": [],
-                    "partial": partial,
-                    "client": CLIENT,
-                    "histograms": waits,
-                }
+                Ending(
+                    scheduled=40,
+                    never_sent=40 - ended,
+                    warm_connections=0,
+                    tokenized={},
+                    partial=partial,
+                    client=CLIENT,
+                    histograms={name: recorder.histograms[name] for name in ("loop_stall", "gc_pause")},
+                )
             )
     measured = Measured(recorder.snapshot(partial), SCHEDULE.sha256, CLIENT)
     return conclude(HEADING, SCHEDULE, measured)

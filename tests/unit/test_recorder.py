@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from loadgen.outcomes import Outcome
 from loadgen.recorder import Recorder, phase
 from loadgen.snapshot import LATENCIES, WAITS
-from loadgen.wire import Record, Response
+from loadgen.wire import Record
 from tests.unit.making import (
     CHUNKED,
     LAST_CHUNK,
@@ -18,12 +18,13 @@ from tests.unit.making import (
     chunk,
     failed,
     measured,
+    per_event,
     planned,
     read,
     steady,
     unsent,
 )
-from tests.wire.bytes_of import delta, event, usage
+from tests.wire.bytes_of import delta, event
 
 
 def values(snapshot, name):
@@ -420,20 +421,6 @@ def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
 
 
 # -- events of several tokens
-
-
-def per_event(*events, total=None):
-    """A record whose events, each (ms, tokens so far), carry usage; `total` by the usage at the end."""
-    record = planned(tokens=(10, events[-1][1]))
-    response = Response()
-    response.begin(record)
-    response.feed(CHUNKED, at(events[0][0]))
-    for ms, so_far in events:
-        body = event(choices=[{"index": 0, "delta": {"content": "x"}}], usage={"completion_tokens": so_far})
-        response.feed(chunk(body), at(ms))
-    end = delta("stop") + usage(completion_tokens=events[-1][1] if total is None else total)
-    response.feed(chunk(end) + LAST_CHUNK, at(events[-1][0]))
-    return record
 
 
 def test_tpot_leaves_out_all_tokens_of_the_first_event():

@@ -3,12 +3,16 @@
 import contextlib
 import dataclasses
 import math
+from pathlib import Path
 
 import orjson
 import pytest
 
+from loadgen.client import Client
+from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
+from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.records import RecordFile, RecordWriter, from_dict, to_dict
 from loadgen.settings import RunSettings
@@ -17,6 +21,15 @@ from tests.unit.making import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, f
 from tests.wire.bytes_of import delta
 
 HEADING = Heading(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
+ENDING = Ending(
+    scheduled=2,
+    never_sent=0,
+    warm_connections=3,
+    tokenized={1: 8},
+    partial="interrupted",
+    client=Client(wall_s=1.5, disturbance="a hog"),
+    histograms={"gc_pause": Histogram()},
+)
 
 
 def told(record, start_ns, sources=()):
@@ -64,9 +77,14 @@ def test_times_count_from_due_and_due_from_the_start():
         "reasoning_events": 1,
         "other_events": 0,
         "counted_by": BY_EVENTS,
-        "event_tokens": None,
-        "token_events": [30 * MS, 50 * MS],
+        "tokens_per_event": None,
+        "token_times": [30 * MS, 50 * MS],
     }
+
+
+def test_every_key_of_a_record_is_described():
+    described = (Path(__file__).parents[2] / "docs" / "records.md").read_text()
+    assert [key for key in told(answered(), START) if f"`{key}`" not in described] == []
 
 
 def test_what_did_not_happen_is_null_and_never_zero():
@@ -74,7 +92,7 @@ def test_what_did_not_happen_is_null_and_never_zero():
     assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
     absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
     assert {name: line[name] for name in absent} == dict.fromkeys(absent)
-    assert line["token_events"] == []
+    assert line["token_times"] == []
 
 
 def test_what_the_server_did_not_count_is_null():
@@ -84,7 +102,7 @@ def test_what_the_server_did_not_count_is_null():
 
 def test_a_failure_keeps_the_tokens_that_came():
     line = told(failed(0, Outcome.TRUNCATED, detail="reset"), START, [])
-    assert (line["outcome"], len(line["token_events"])) == ("truncated", 2)
+    assert (line["outcome"], len(line["token_times"])) == ("truncated", 2)
 
 
 def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path):
@@ -134,7 +152,7 @@ def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
         file = RecordFile(path)
         assert (file.heading, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
         assert [record.index for record in file] == [0, 1]
-        assert file.end is None
+        assert file.ending is None
 
 
 def shown(heading):
@@ -147,10 +165,33 @@ def test_a_file_tells_what_the_run_ended_with(tmp_path):
     with writing(path) as writer:
         writer.write(answered(0))
         writer.write(answered(1))
-        writer.end({"scheduled": 2, "tokenized": [[1, 8]]})
+        writer.end(ENDING)
     file = RecordFile(path)
-    assert file.end == {"scheduled": 2, "tokenized": [[1, 8]]}
+    assert file.ending == ENDING
     assert [record.tokenized for record in file] == [-1, 8]
+
+
+@pytest.mark.parametrize("name", ["scheduled", "tokenized", "client", "histograms"])
+def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.end(ENDING)
+    first, last = path.read_bytes().splitlines()
+    told = orjson.loads(last)
+    del told["end"][name]
+    path.write_bytes(first + b"\n" + orjson.dumps(told) + b"\n")
+    with pytest.raises(BadInput, match="the last line is none"):
+        RecordFile(path)
+
+
+def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path):
+        pass
+    assert RecordFile.is_one(path)
+    path.write_text('{"loadgen": {}}\n')
+    assert not RecordFile.is_one(path)
+    assert not RecordFile.is_one(tmp_path / "none")
 
 
 def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):

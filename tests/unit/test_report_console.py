@@ -8,7 +8,7 @@ from loadgen.checks import STEADY, Check
 from loadgen.outcomes import Outcome
 from loadgen.report import render
 from loadgen.settings import RunSettings
-from tests.unit.making import answered, failed, measured, result, steady
+from tests.unit.making import answered, failed, measured, per_event, result, steady
 
 # As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
 # --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.
@@ -162,16 +162,16 @@ def test_what_was_not_measured_is_na_and_never_zero():
 
 
 def red(group="B", **options):
-    return Check(group, "rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", **options)
+    return Check("rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
 
 
 def test_the_verdict_counts_the_checks_that_applied():
-    checks = [Check("A", "x", True, "1", "1", "y"), Check("B", "z", None, "n/a", "capped", "y")]
+    checks = [Check("x", True, "1", "1", "y", group="A"), Check("z", None, "n/a", "capped", "y", group="B")]
     assert "Verdict: VALID (1 of 1 checks passed)" in below(checks=checks)
 
 
 def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
-    lines = below(checks=[red(), Check("A", "x", True, "1", "1", "y")])
+    lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
     start = lines.index("Verdict: SUSPECT (1 of 2 checks passed)")
     assert lines[start + 1 : start + 3] == [
         "  B rate as scheduled: 90.00 req/s, limit within 0.5%",
@@ -180,15 +180,15 @@ def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do(
 
 
 def test_checks_that_fail_for_one_reason_get_its_advice_once():
-    other = Check("C", "loop stall p99", False, "9 ms", "2 ms", "stop the hog")
+    other = Check("loop stall p99", False, "9 ms", "2 ms", "stop the hog", group="C")
     lines = below(checks=[red(), red(), other])
     start = lines.index("Verdict: SUSPECT (0 of 3 checks passed)")
     assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["B ", "B ", "->", "C ", "->"]
 
 
 def test_notes_come_last_and_leave_the_verdict_alone():
-    note = Check("D", "enough", False, "5 values are few", "at least 9", "send more", counts=False)
-    lines = below(checks=[note, Check("A", "x", True, "1", "1", "y")])
+    note = Check("enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D")
+    lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
     start = lines.index("Verdict: VALID (1 of 2 checks passed, 1 note)")
     assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
     lines = below(checks=[note, note, red()])
@@ -205,6 +205,14 @@ def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_interva
         note
         == "* of few values; at 99 % confidence it is, in ms: TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0"
     )
+
+
+def test_gaps_between_events_are_icl_and_those_between_tokens_are_shown_where_they_differ():
+    lines = below(records=[per_event((20, 1), (40, 5))])
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("ITL", "ICL "))}
+    assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.000")
+    assert sum(line.startswith("ICL: inter-chunk latency") for line in lines) == 1
+    assert not [line for line in below() if line.startswith("ITL")]
 
 
 def test_marks_do_not_shift_the_columns():
@@ -233,7 +241,7 @@ def test_enough_values_need_no_mark():
 
 def test_overload_is_named_before_the_verdict():
     for ok, expected in ((False, True), (True, False), (None, False)):
-        checks = [Check("D", STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False)]
+        checks = [Check(STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
         lines = below(checks=checks)
         assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
 

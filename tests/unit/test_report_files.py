@@ -10,14 +10,14 @@ from loadgen.errors import BadInput
 from loadgen.report import check_writable, load, render, save, to_json
 from loadgen.report.files import result_path
 from loadgen.settings import RunSettings
-from tests.unit.making import MS, Run, failed, measured, result, steady
+from tests.unit.making import MS, failed, measured, result, steady
 
 SECRET = "hunter2"
 
 
 def a_run(settings, count=3):
     snapshot = measured([*(steady(i, due=i * 10, ttft=20 + i) for i in range(count)), failed(count)])
-    return Run(result(snapshot, settings), snapshot)
+    return result(snapshot, settings), snapshot
 
 
 @pytest.fixture
@@ -29,55 +29,55 @@ def settings(tmp_path):
 
 
 def test_a_saved_result_is_printed_again_as_it_was(settings):
-    run = a_run(settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent"))
-    (path,) = save(settings, run)
+    data, snapshot = a_run(settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent"))
+    (path,) = save(settings, data, snapshot)
     (loaded,) = load(path)
-    assert loaded == run.data
-    assert render(loaded) == render(run.data)
+    assert loaded == data
+    assert render(loaded) == render(data)
 
 
 def test_the_json_printed_to_stdout_can_be_read_again_as_well(tmp_path):
-    run = a_run(RunSettings())
+    data, _ = a_run(RunSettings())
     path = tmp_path / "out.json"
-    path.write_text(to_json(run.data) + "\n")
-    assert load(str(path)) == [run.data]
+    path.write_text(to_json(data) + "\n")
+    assert load(str(path)) == [data]
 
 
 def test_saving_replaces_what_was_there(settings):
-    save(settings, a_run(settings, count=1))
-    (path,) = save(settings, a_run(settings, count=5))
+    save(settings, *a_run(settings, count=1))
+    (path,) = save(settings, *a_run(settings, count=5))
     assert [r["completed"] for r in load(path)] == [5]
 
 
 def test_appending_gives_one_object_a_line(settings):
     appending = settings.replace(append_result=True)
     for count in (1, 2, 3):
-        (path,) = save(appending, a_run(settings, count=count))
+        (path,) = save(appending, *a_run(settings, count=count))
     with open(path, "rb") as file:
         assert [orjson.loads(line)["completed"] for line in file] == [1, 2, 3]
     assert [r["completed"] for r in load(path)] == [1, 2, 3]
 
 
 def test_a_saved_result_may_be_appended_to(settings):
-    save(settings, a_run(settings, count=1))
-    (path,) = save(settings.replace(append_result=True), a_run(settings, count=2))
+    save(settings, *a_run(settings, count=1))
+    (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2))
     assert [r["completed"] for r in load(path)] == [1, 2]
 
 
 def test_no_file_is_left_beside_the_result(settings, tmp_path):
-    save(settings, a_run(settings))
+    save(settings, *a_run(settings))
     assert os.listdir(tmp_path) == ["r.json"]
 
 
 @pytest.mark.parametrize("option", ["save_result", "append_result", "save_detailed"])
 def test_each_of_the_options_that_keep_a_result_writes_one(tmp_path, option):
     asked = RunSettings(result_dir=str(tmp_path), result_filename="r.json", **{option: True})
-    assert save(asked, a_run(asked)) == [str(tmp_path / "r.json")]
+    assert save(asked, *a_run(asked)) == [str(tmp_path / "r.json")]
 
 
 def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert save(RunSettings(), a_run(RunSettings())) == []
+    assert save(RunSettings(), *a_run(RunSettings())) == []
     assert os.listdir(tmp_path) == []
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_result_is_refused(tmp_path, content):
 
 
 def test_a_result_cut_off_is_refused(settings):
-    (path,) = save(settings, a_run(settings))
+    (path,) = save(settings, *a_run(settings))
     os.truncate(path, os.path.getsize(path) // 2)
     with pytest.raises(BadInput):
         load(path)
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 
 def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path):
     asked = RunSettings(hlog=str(tmp_path / "h.hlog"))
-    assert save(asked, a_run(asked)) == [asked.hlog]
+    assert save(asked, *a_run(asked)) == [asked.hlog]
     lines = [line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")]
     by_tag = {line.split(",")[0].removeprefix("Tag="): line.rsplit(",", 1)[1] for line in lines}
     assert {"ttft_due", "ttft_sent", "e2el_due", "icl", "lag"} <= by_tag.keys()
@@ -156,7 +156,7 @@ def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path
 
 def test_the_records_file_is_named_among_what_was_saved(tmp_path):
     asked = RunSettings(records=str(tmp_path / "r.jsonl"))
-    assert save(asked, a_run(asked)) == [asked.records]
+    assert save(asked, *a_run(asked)) == [asked.records]
 
 
 # -- before anything is sent
@@ -172,7 +172,7 @@ def test_the_folder_of_results_is_made_however_deep_before_anything_is_sent(tmp_
     asked = RunSettings(save_result=True, result_dir=str(tmp_path / "a" / "b"))
     check_writable(asked)
     assert os.listdir(tmp_path / "a" / "b") == []
-    (path,) = save(asked, a_run(asked))
+    (path,) = save(asked, *a_run(asked))
     assert load(path)
 
 
@@ -199,10 +199,10 @@ def test_no_secret_is_in_a_saved_result_or_in_what_is_printed(settings):
     secretive = settings.replace(
         api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a:1", save_detailed=True, hlog=None
     )
-    run = a_run(secretive)
-    (path,) = save(secretive, run)
+    data, snapshot = a_run(secretive)
+    (path,) = save(secretive, data, snapshot)
     with open(path) as file:
         text = file.read()
-    for shown in (text, to_json(run.data), render(run.data), repr(run.data)):
+    for shown in (text, to_json(data), render(data), repr(data)):
         assert SECRET not in shown
     assert "X-Key=(given)" in text

@@ -8,10 +8,9 @@ from loadgen.checks import Check
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.report import to_json
-from loadgen.report.result import p_word, parse_percentiles
-from loadgen.settings import RunSettings
+from loadgen.settings import RunSettings, parse_percentiles
 from loadgen.snapshot import DISTRIBUTIONS
-from tests.unit.making import answered, failed, measured, result, steady, unsent
+from tests.unit.making import answered, failed, measured, per_event, result, steady, unsent
 
 # The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values.
 VLLM = {
@@ -203,6 +202,11 @@ def test_limits_are_judged_on_the_chosen_clock():
         assert (row["value"], row["met"]) == (value, met)
 
 
+def test_limits_on_gaps_are_on_those_between_tokens_or_on_those_between_events():
+    itl, icl = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))["loadgen"]["slo"]
+    assert [(row["value"], row["met"]) for row in (itl, icl)] == [(5.0, True), (20.0, False)]
+
+
 @pytest.mark.parametrize(
     ("limit", "value"),
     [
@@ -223,7 +227,7 @@ def test_every_metric_and_statistic_of_a_limit_is_looked_up(limit, value):
 
 
 def test_the_verdict_follows_from_the_checks_which_are_all_kept():
-    checks = [Check("A", "x", True, "1", "2", "do"), Check("B", "y", False, "1", "2", "do")]
+    checks = [Check("x", True, "1", "2", "do", group="A"), Check("y", False, "1", "2", "do", group="B")]
     own = result(RUN, checks=iter(checks))["loadgen"]
     assert own["verdict"] == "SUSPECT"
     assert own["checks"] == [check.to_dict() for check in checks]
@@ -241,11 +245,6 @@ def test_the_result_is_one_line_of_json_without_nan():
         assert "\n" not in text
         assert "NaN" not in text
         assert "Infinity" not in text
-
-
-@pytest.mark.parametrize(("p", "word"), [(99.0, "99"), (50, "50"), (99.9, "99.9"), (0.0, "0"), (100.0, "100")])
-def test_a_percentile_is_named_without_a_needless_fraction(p, word):
-    assert p_word(p) == word
 
 
 def test_percentiles_are_read_in_the_order_given():

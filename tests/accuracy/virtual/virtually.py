@@ -16,7 +16,7 @@ from loadgen.load import Load
 from loadgen.measurement import Measured
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
-from loadgen.runner import conclude
+from loadgen.results import conclude
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot

@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from loadgen.checks import examine, origin
+from loadgen.checks import examine, provenance
 from loadgen.settings import RunSettings
 from tests.unit.making import evidence, steady
 
 
 def of(made):
-    (check,) = origin(made)
-    assert (check.group, check.name) == ("G", "provenance complete")
+    (check,) = provenance(made)
+    assert check.name == "provenance complete"
     return check
 
 
@@ -72,3 +72,6 @@ def test_all_groups_are_examined_in_their_order_each_check_under_a_name_of_its_o
     assert sorted({check.group for check in checks}) == list("ABCDEFG")
     assert [check.group for check in checks] == sorted(check.group for check in checks)
     assert len({check.name for check in checks}) == len(checks)
+    named = {check.name: check.group for check in checks}
+    assert (named["one schedule"], named["lag p99"], named["loop busy"], named["none given up"]) == tuple("ABCD")
+    assert (named["prompts distinct"], named["sums agree"], named["provenance complete"]) == tuple("EFG")

@@ -1,4 +1,4 @@
-"""Group G: does the result say what one needs to make the same run again?"""
+"""Group G, provenance: does the result say what one needs to make the same run again?"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,14 +19,14 @@ ENGINE_VERSION = "engine_version"  # the name under which --metadata may say wha
 _ADVICE = f"say what you know of it, as --metadata {ENGINE_VERSION}=..., so that the run can be made again"
 
 
-def origin(evidence: Evidence) -> list[Check]:
+def provenance(evidence: Evidence) -> list[Check]:
     """Check that the provenance is complete; the simulator is of loadgen's own version."""
     missing = list(_missing(evidence.heading.provenance))
     said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in evidence.settings.metadata)
     if not (evidence.heading.simulated or said or evidence.heading.provenance["engine"].get("version")):
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
-    return [Check("G", "provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]
+    return [Check("provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]
 
 
 def _missing(provenance: dict[str, Any]) -> Iterator[str]:

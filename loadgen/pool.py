@@ -1,0 +1,47 @@
+"""Pool: how many connections a run opens before its clock starts, and whether it can have those it needs."""
+
+import math
+
+from loadgen import machine
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
+
+GUESSED_LATENCY_S = 2.0  # when nothing says how long requests take
+MOST_WARM = 4096
+
+
+def check_limits(settings: RunSettings, requests: int) -> None:
+    """Refuse what is sure to need more connections than this process can have.
+
+    Raises:
+        BadInput: Naming the flag that asks for them.
+    """
+    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
+    at_once = min(settings.max_concurrency or requests, requests) if burst else 0
+    ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
+    needed, allowed = max(at_once, ahead), machine.most_connections()
+    if needed <= allowed:
+        return
+    flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
+    what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
+    if needed > (by_ports := machine.most_by_ports()):
+        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to one server"
+        remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
+    else:
+        problem = f"{needed} {what}, and this process may have {allowed}"
+        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
+    raise BadInput(flag, problem, remedy)
+
+
+def warm_count(settings: RunSettings, requests: int) -> int:
+    """How many connections to open before the clock starts.
+
+    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
+    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
+    """
+    if settings.warm_connections != "auto":
+        return int(settings.warm_connections)
+    allowed = machine.most_connections()
+    rate = settings.ramp_up_end_rps or settings.request_rate
+    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
+    return math.ceil(in_flight)

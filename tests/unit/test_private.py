@@ -1,0 +1,53 @@
+"""Private files: only their owner can read them, whoever could before."""
+
+import os
+import stat
+
+import pytest
+
+from loadgen.private import opener
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def write(path, text):
+    with open(path, "w", opener=opener) as file:
+        file.write(text)
+
+
+def test_a_new_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        write(tmp_path / "new", "mine")
+    finally:
+        os.umask(before)
+    assert mode(tmp_path / "new") == 0o600
+
+
+def test_a_file_that_others_could_read_is_emptied_and_closed_to_them(tmp_path):
+    path = tmp_path / "old"
+    path.write_text("what stood here before")
+    path.chmod(0o644)
+    write(path, "mine")
+    assert (path.read_text(), mode(path)) == ("mine", 0o600)
+
+
+def test_a_file_that_cannot_be_closed_to_others_is_left_as_it_was(tmp_path, monkeypatch):
+    def refuse(descriptor, mode):
+        raise PermissionError(1, "Operation not permitted")
+
+    path = tmp_path / "anothers"
+    path.write_text("precious")
+    monkeypatch.setattr(os, "fchmod", refuse)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(PermissionError):
+        write(path, "mine")
+    assert path.read_text() == "precious"
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_device_keeps_its_mode(monkeypatch):
+    monkeypatch.setattr(os, "fchmod", lambda descriptor, mode: pytest.fail("a device is everybody's"))
+    write("/dev/null", "nothing")
