@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import socket
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from loadgen import recording
 from loadgen.measurement import Measured, Measurement
 from loadgen.recording import CapturedResponse, End
+from loadgen.testing.exchange import NO_LINGER
 from loadgen.testing.process import Process
 from tests.faults.records import recorded
 from tests.faults.servers import GOOD, answering, read_request, serving
@@ -38,7 +38,7 @@ async def reset(writer: asyncio.StreamWriter, first: bytes) -> None:
     writer.write(first)
     await writer.drain()
     raw = writer.get_extra_info("socket")
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
     writer.transport.abort()
 
 
@@ -120,12 +120,13 @@ async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
     tmp_path: Path, replay: Callable[..., Process]
 ) -> None:
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        request = await read_request(reader)
-        number = int(request.partition(b"X-Request-Id: ")[2].partition(b"\r\n")[0].rpartition(b"-")[2])
-        if number == len(ODD):
+        ask = await read_request(reader)
+        assert ask is not None
+        assert ask.index is not None
+        if ask.index == len(ODD):
             await reset(writer, GOOD[:120])
         else:
-            writer.write(ODD[number])
+            writer.write(ODD[ask.index])
             await writer.drain()
 
     for folder in ("1", "2"):

@@ -12,8 +12,8 @@ from loadgen.measurement import Job, Measured, Measurement
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.settings import RunSettings
+from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.testing.plan import Plan
 from tests.faults.sending import target
 
 
@@ -44,8 +44,8 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
-    plan = Plan.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
-    async with serving(plan) as faulty:
+    shares = Shares.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    async with serving(shares) as faulty:
         measured = await carried_out(Measurement(job(faulty.url, tmp_path, 300, request_rate=3000), prepared()))
     names = {
         "none": "ok",
