@@ -49,6 +49,7 @@ class Faulty:
         self._players: set[Player] = set()
         self._waiting: list[Player] = []
         self._none_left = asyncio.Event()
+        self._news = asyncio.Event()
 
     @property
     def open(self) -> int:
@@ -76,10 +77,17 @@ class Faulty:
             return iter([whole(404, error_body(f"there is no {ask.path}", 404))])
         number = self.requests
         self.requests += ask.method == "POST"
+        self._news.set()
         found = chosen(named, HEADER) if named else self._shares.of(number)
         fault, argument = found or (FAULTS["none"], None)
         self.played[fault.name] += 1
         return fault.steps(ask, argument)
+
+    async def came(self, count: int) -> None:
+        """Wait until so many POSTs have come."""
+        while self.requests < count:
+            self._news.clear()
+            await self._news.wait()
 
     async def close(self) -> None:
         """End every connection, and wait until they have ended."""

@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.testing.pace import Pace
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, Int64s, best_of, measured, ms
+from tests.accuracy.measuring import Finding, Int64s, best_of, compared, ms
 
 TOLERANCE_NS, SHARE = 500_000, 0.99
 BOUND = "within 0.5 ms (99 % of them)"
@@ -39,7 +39,7 @@ async def test_each_request_takes_as_long_as_the_queue_says(
 
     async def attempt() -> Finding:
         fields = {"shape": pace.shape, "first_ms": pace.first_ms, "queue": True}
-        run = await measured(metronome, tokens=1, plan=fields, request_rate=rate, num_prompts=requests)
+        run = await compared(metronome, tokens=1, plan=fields, request_rate=rate, num_prompts=requests)
         service = np.array([int(pace.offsets_ns(number, 1)[0]) for number in range(requests)])
         sojourn = run.seen_ns - run.due_ns
         errors = np.abs(sojourn - (departures(run.due_ns, service) - run.due_ns))

@@ -10,25 +10,19 @@ from typing import Any
 import pytest
 
 from loadgen import recording
-from loadgen.measurement import Measured, Measurement
 from loadgen.recording import CapturedResponse, End
 from loadgen.testing.exchange import NO_LINGER
 from loadgen.testing.process import Process
-from tests.faults.records import recorded
+from tests.faults.running import job, recorded, run
 from tests.faults.servers import GOOD, answering, read_request, serving
-from tests.faults.test_load import carried_out, job, prepared
 from tests.wire.bytes_of import HEAD, answer, chunked, delta, event, streamed, usage
 
 PAUSE_S = 0.05
 
 
-async def measured(url: str, folder: Path, count: int, **settings: Any) -> Measured:
-    return await carried_out(Measurement(job(url, folder, count, **settings), prepared()))
-
-
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await measured(url, tmp_path, count, capture=path, **settings)).client["capture"]
+    found = (await run(job(url, tmp_path, count, capture=path, **settings))).client["capture"]
     responses = recording.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses
@@ -112,8 +106,17 @@ ODD = [
 
 def facts(path: Path) -> list[dict[str, Any]]:
     """What each request brought, in order, without when."""
-    names = ("outcome", "detail", "finish_reason", "status", "prompt_tokens", "completion_tokens", "by_reader")
-    return [{name: one[name] for name in names} | {"events": len(one["token_events"])} for one in recorded(path)]
+    names = (
+        "outcome",
+        "detail",
+        "finish_reason",
+        "status",
+        "prompt_tokens",
+        "completion_tokens",
+        "by_reader",
+        "events",
+    )
+    return [{name: getattr(record, name) for name in names} for record in recorded(path)]
 
 
 async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
@@ -134,9 +137,9 @@ async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
     options = {"records": str(tmp_path / "first"), "capture": str(tmp_path / "c.jsonl.gz")}
     count = len(ODD) + 1
     async with serving(script) as url:
-        await measured(url, tmp_path / "1", count, request_rate=200.0, **options)
+        await run(job(url, tmp_path / "1", count, request_rate=200.0, **options))
     server = replay(tmp_path / "c.jsonl.gz")
-    await measured(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second"))
+    await run(job(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second")))
     first, second = facts(tmp_path / "first"), facts(tmp_path / "second")
     assert len({fact["outcome"] for fact in first}) == 7
     assert second == first

@@ -17,8 +17,8 @@ from loadgen.preparing import Order, prepare
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 from loadgen.testing.faulty import Faulty
+from tests.faults.running import carried_out, job, run
 from tests.faults.sending import target
-from tests.faults.test_load import carried_out, job, prepared
 
 FULL = "/dev/full"  # every write to it finds no space left
 
@@ -90,14 +90,12 @@ async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty,
 @pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
 async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
-    measured = await carried_out(Measurement(job(faulty.url, tmp_path, 60, **settings), prepared()))
+    measured = await run(job(faulty.url, tmp_path, 60, **settings))
     assert measured.snapshot.outcomes == {"ok": 60}
 
 
 async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
-    measured = await carried_out(
-        Measurement(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL), prepared())
-    )
+    measured = await run(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL))
     assert measured.snapshot.outcomes == {"ok": 300}
     assert measured.client["records_error"] == os.strerror(errno.ENOSPC)
 

@@ -45,7 +45,7 @@ class Mine:
         return {"name": "mine"}
 
 
-async def measured() -> loadgen.Result:
+async def run_here() -> loadgen.Result:
     """A run, and the server it measures, in the running loop."""
     async with serving() as faulty:
         settings = loadgen.RunSettings(base_url=faulty.url, backend="openai-chat", request_rate=300, num_prompts=COUNT)
@@ -57,7 +57,7 @@ async def measured() -> loadgen.Result:
 
 def run_in(loop: Callable[[], asyncio.AbstractEventLoop]) -> loadgen.Result:
     with asyncio.Runner(loop_factory=loop) as runner:
-        return runner.run(measured())
+        return runner.run(run_here())
 
 
 LOOPS = pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
