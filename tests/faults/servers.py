@@ -10,6 +10,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from loadgen.testing.ask import Ask
+from loadgen.testing.replies import models, whole
 from tests.wire.bytes_of import answer, streamed
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -39,6 +40,20 @@ def answering(*replies: bytes) -> Script:
             writer.write(replies[min(number, len(replies) - 1)])
             await writer.drain()
             number += 1
+
+    return script
+
+
+def chatting(reply: Callable[[Ask], bytes]) -> Script:
+    """Lists the model `m`, and answers every request that is not a GET with `reply`."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while ask := await read_request(reader):
+            if ask.method == "GET":
+                writer.write(whole(200 if ask.path == "/v1/models" else 404, models("m")))
+            else:
+                writer.write(reply(ask))
+            await writer.drain()
 
     return script
 

@@ -56,6 +56,16 @@ def test_headers_may_be_missing() -> None:
     assert (exchange.requests[0].id, exchange.requests[0].body) == (b"", b"")
 
 
+@pytest.mark.parametrize(
+    ("sent", "index"),
+    [(b"run-12", 12), (b"loadgen-4f2a-0", 0), (b"7", 7), (b"run-x", None), (b"", None), (b"a7", None)],
+)
+def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(sent: bytes, index: int | None) -> None:
+    ask = Ask.take(bytearray(b"GET / HTTP/1.1\r\nX-Request-Id: %b\r\n\r\n" % sent))
+    assert ask is not None
+    assert ask.index == index
+
+
 async def test_what_is_sent_ahead_waits_for_the_answer() -> None:
     exchange = Asked()
     exchange.data_received(RAW * 2)
