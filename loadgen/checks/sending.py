@@ -17,13 +17,14 @@ GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
 OUR_FAULTS = (Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR)
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
+_BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
 
 
 def sending(evidence: Evidence) -> list[Check]:
     """Check the sending side of a run."""
     advice = because(_SLOW, evidence)
     return [
-        _lag(evidence.snapshot, advice),
+        _lag(evidence.snapshot, _BURST if evidence.schedule.duration_ns == 0 else advice),
         _early(evidence.snapshot),
         _rate(evidence, advice),
         _gaps(evidence, advice),

@@ -27,12 +27,13 @@ def _input(evidence: Evidence) -> Check:
         return inapplicable(name, "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
     more = (counters["input_tokens"] - counters["planned_input_tokens"]) / counted
+    word = "more" if more >= 0 else "fewer"
     return Check(
         name,
         share >= LEAST_AS_PLANNED,
-        f"{percent(share, 1)} of prompts have the planned length (the server counts {more:+.1f} tokens on average)",
+        f"{percent(share, 1)} of prompts have the planned length ({abs(more):.1f} tokens {word} by the server's mean)",
         f"at least {percent(LEAST_AS_PLANNED, 1)}",
-        "the chat template adds tokens, or --tokenizer is not the server's: name its own, or plan for the difference",
+        "--tokenizer is not the server's, or its chat template adds tokens: name its own, or plan for the difference",
         evidence.relied_on,
     )
 

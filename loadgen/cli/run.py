@@ -62,10 +62,22 @@ async def _run(settings: RunSettings) -> int:
                 return exits.INTERNAL
             _print(settings, result.data, saved)
             kept.error = result.data["loadgen"]["client"]["records_error"]
+            lost = _lost(settings, result.data["loadgen"]["client"])
+            for line in lost:
+                print(f"loadgen run: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None and not settings.records
+    if lost:
+        return exits.INTERNAL
     return exits.code(
         result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
     )
+
+
+def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
+    """What of the files that were asked for could not be written while the run went on."""
+    errors = {"records": settings.records and client["records_error"]}
+    errors["capture"] = client["capture"] and client["capture"]["error"]
+    return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
 
 
 def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:

@@ -75,6 +75,8 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if own["partial"]:
         yield f"PARTIAL: {own['partial']}."
+    if own["outcomes"] and not own["outcomes"].get("ok"):
+        yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
     if own["overloaded"]:
         yield "OVERLOADED: requests came faster than they were answered."
     yield from _verdict(own)
@@ -226,7 +228,9 @@ def _client(own: dict[str, Any]) -> Iterator[str]:
         f"Client: loop {percent(client['busy_share'])} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
-    if client["connections_reused"] is False:
+    if own["provenance"]["engine"].get("continuous_usage") == "refused":
+        yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
+    if client["connections_reused"] is False and not own["outcomes"].get("refused"):
         yield "The server closes its connections soon after each response: none was used twice."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"

@@ -33,8 +33,7 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
     if settings.save_result or settings.append_result or settings.save_detailed:
         path = result_path(settings, data)
         if settings.append_result:
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(to_json(data) + "\n")
+            _append(path, to_json(data) + "\n")
         else:
             write_whole(path, to_json(data) + "\n")
         saved.append(str(path))
@@ -47,6 +46,15 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
     if settings.capture:
         saved.append(settings.capture)
     return saved
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line; one that somebody left unfinished is ended first."""
+    with open(path, "ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read() == b"\n" else "\n" + line
+        file.write(line.encode())
 
 
 def load(path: str) -> list[dict[str, Any]]:
@@ -68,7 +76,9 @@ def load(path: str) -> list[dict[str, Any]]:
         known = False
     if not known:
         raise BadInput(
-            "FILE", f"{path} is no result of loadgen", "name a result that `loadgen run --save-result` wrote"
+            "FILE",
+            f"{path} is no result of loadgen, or not as a whole",
+            "name a result that `loadgen run --save-result` wrote, or a file of records",
         )
     return results
 
@@ -127,3 +137,17 @@ def check_writable(settings: RunSettings) -> None:
                 pass
         except OSError as error:
             raise BadInput(flag(name), f"{given} cannot be written ({error.strerror})", "name another") from error
+    _check_apart(settings)
+
+
+def _check_apart(settings: RunSettings) -> None:
+    """Refuse to write two things into one file."""
+    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
+    if settings.result_filename:
+        named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
+    seen: dict[str, str] = {}
+    for name, path in named.items():
+        if path and not path.startswith("/dev/"):
+            first = seen.setdefault(os.path.realpath(path), name)
+            if first != name:
+                raise BadInput(flag(name), f"{path} is the file of {flag(first)} too", "name another")

@@ -37,7 +37,7 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
     def per_second(count: float) -> float | None:
         return count / wall_s if wall_s else None
 
-    failed = snapshot.scheduled - snapshot.ok
+    failed = snapshot.ended - snapshot.ok - snapshot.outcomes.get("cancelled", 0)
     peak = throughput.peak_output_tokens(snapshot)
     result: dict[str, Any] = {
         "date": evidence.heading.date,

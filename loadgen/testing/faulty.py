@@ -1,8 +1,8 @@
 """A server that plays faults, for tests of whatever talks to LLM servers: `python -m loadgen.testing.faulty`.
 
 It answers chat completions and completions well, unless a request names a fault in its header `X-Fault: NAME` (or
-`NAME:NUMBER`), or the plan has one for it. `GET /v1/models` is always answered well, so that a client finds its way;
-`GET /counts` tells what has been asked and played.
+`NAME:NUMBER`), or is of a share of them that meets one. `GET /v1/models` is always answered well, so that a client
+finds its way; `GET /counts` tells what has been asked and played.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ from loadgen.errors import BadInput
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, Steps, chosen
-from loadgen.testing.plan import Plan
+from loadgen.testing.faults.shares import Shares
 from loadgen.testing.player import Player
-from loadgen.testing.replies import error_body, whole
+from loadgen.testing.replies import error_body, models, whole
 
 HEADER = "X-Fault"
 MODEL = "faulty"
@@ -31,7 +31,7 @@ class Faulty:
     """The server, whoever listens for it.
 
     Args:
-        plan: The faults of requests that name none.
+        shares: The faults of requests that name none.
 
     Attributes:
         url: Scheme, host and port, where `serving` has set it.
@@ -41,14 +41,15 @@ class Faulty:
         played: How often each fault has been played, by name; `none` is a good answer.
     """
 
-    def __init__(self, plan: Plan | None = None) -> None:
+    def __init__(self, shares: Shares | None = None) -> None:
         self.url = ""
         self.requests = self.connections = 0
         self.played: Counter[str] = Counter()
-        self._plan = plan or Plan()
+        self._shares = shares or Shares()
         self._players: set[Player] = set()
         self._waiting: list[Player] = []
         self._none_left = asyncio.Event()
+        self._news = asyncio.Event()
 
     @property
     def open(self) -> int:
@@ -60,31 +61,39 @@ class Faulty:
         return Player(self)
 
     def answer(self, ask: Ask) -> Steps:
-        """Count a request and choose what answers it."""
+        """Count a request and choose what answers it.
+
+        Raises:
+            BadInput: It names a fault that cannot be played.
+        """
         match ask.method, ask.path:
             case "GET", "/v1/models":
-                return _json({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+                return iter([whole(200, models(MODEL))])
             case "GET", "/counts":
                 counts = {"requests": self.requests, "connections": self.connections, "played": dict(self.played)}
-                return _json(counts)
+                return iter([whole(200, orjson.dumps(counts))])
         named = ask.headers.get(HEADER.lower())
         if ask.method != "POST" and not named:
-            return iter([whole(404, "Not Found", error_body(f"there is no {ask.path}", 404))])
+            return iter([whole(404, error_body(f"there is no {ask.path}", 404))])
         number = self.requests
         self.requests += ask.method == "POST"
-        try:
-            found = chosen(named, HEADER) if named else self._plan.of(number)
-        except BadInput as error:
-            return iter([whole(400, "Bad Request", error_body(str(error), 400))])
+        self._news.set()
+        found = chosen(named, HEADER) if named else self._shares.of(number)
         fault, argument = found or (FAULTS["none"], None)
         self.played[fault.name] += 1
         return fault.steps(ask, argument)
+
+    async def came(self, count: int) -> None:
+        """Wait until so many POSTs have come."""
+        while self.requests < count:
+            self._news.clear()
+            await self._news.wait()
 
     async def close(self) -> None:
         """End every connection, and wait until they have ended."""
         self._none_left.clear()
         for player in self._players:
-            player.abort()
+            player.transport.abort()
         if self._players:
             await self._none_left.wait()
 
@@ -110,19 +119,15 @@ class Faulty:
             self._waiting = []
 
 
-def _json(found: object) -> Steps:
-    return iter([whole(200, "OK", orjson.dumps(found))])
-
-
 @contextlib.asynccontextmanager
-async def serving(plan: Plan | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Faulty]:
+async def serving(shares: Shares | None = None, tls: ssl.SSLContext | None = None) -> AsyncIterator[Faulty]:
     """A faulty server in the running loop, on a free port of loopback; nothing of it is left at the end.
 
     Args:
-        plan: The faults of requests that name none.
+        shares: The faults of requests that name none.
         tls: Serve https with this.
     """
-    faulty = Faulty(plan)
+    faulty = Faulty(shares)
     server = await asyncio.get_running_loop().create_server(
         faulty.player, "127.0.0.1", 0, ssl=tls, backlog=listening.BACKLOG
     )
@@ -149,7 +154,7 @@ def main() -> int:
     """Serve until told to stop; returns the exit code."""
     given = arguments()
     try:
-        faulty = Faulty(Plan.parse(given.plan, given.seed))
+        faulty = Faulty(Shares.parse(given.plan, given.seed))
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -10,7 +10,7 @@
     virtual.run(main())
 
 Only the sockets are missing: bytes go through the same compiled `Response` as those of a network, so that Records,
-Outcomes and all that is made of them are the real ones. `loadgen.testing.models` has servers ready made.
+Outcomes and all that is made of them are the real ones. `loadgen.testing.memory_servers` has servers ready made.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 `python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts when a request has arrived, so
 that a late one delays no other. Each event tells the planned time and the time just before it was given to the socket,
 beside the usual fields, as `plan_ns` and `write_ns` (CLOCK_MONOTONIC: a client on the same machine shares the clock);
-the same for all of them is at GET /truth until DELETE /truth. A request may bring its own plan in a field `metronome`.
+the same for all of them is at GET /truth until DELETE /truth. A request may bring its own pace in a field `metronome`.
 """
 
 import argparse
@@ -19,9 +19,11 @@ import orjson
 from loadgen.clock import Alarm
 from loadgen.emit import BLANK_TIME, Planned, Ticker
 from loadgen.errors import BadInput
-from loadgen.testing import exchange, listening
-from loadgen.testing.exchange import Exchange, Request, event
-from loadgen.testing.plans import SHAPES, Plan
+from loadgen.testing import listening
+from loadgen.testing.ask import Ask
+from loadgen.testing.exchange import Exchange
+from loadgen.testing.pace import SHAPES, Pace
+from loadgen.testing.replies import BINARY, DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
 from loadgen.testing.truth import Int64s, Ledger
 
 MODEL = "metronome"
@@ -29,47 +31,45 @@ TEXT = " tick"
 
 
 class Metronome:
-    """What all connections share: the plan, the ticker, the queue, and the truth.
+    """What all connections share: the pace, the ticker, the queue, and the truth.
 
     Args:
-        plan: Of requests that bring none of their own.
+        pace: Of requests that bring none of their own.
         tokens: Of answers to requests that do not say how many they want.
     """
 
-    def __init__(self, plan: Plan, tokens: int) -> None:
-        self.plan, self.tokens = plan, tokens
+    def __init__(self, pace: Pace, tokens: int) -> None:
+        self.pace, self.tokens = pace, tokens
         self.ledger = Ledger()
         self._ticker = Ticker(self._ended)
         self._alarm = Alarm(asyncio.get_running_loop(), self._tick)
         self._wakes_ns = 0  # when the alarm rings; 0: it is not set
         self._free_ns = 0  # when the queue's one server will be free
-        self._answers: dict[Planned, tuple[Request, Int64s, Int64s, Connection]] = {}  # under way
+        self._answers: dict[Planned, tuple[Ask, Int64s, Int64s, Connection]] = {}  # under way
         self._requests = 0
         self._started = int(time.time())
 
-    def answer(self, request: Request, connection: "Connection") -> Planned:
+    def answer(self, ask: Ask, connection: "Connection") -> Planned:
         """Begin to answer a request.
 
         Raises:
             BadInput: It asks for what there is not.
         """
-        body = request.json()
-        plan = self.plan.changed(body["metronome"]) if "metronome" in body else self.plan
-        tokens = exchange.wanted_tokens(body, self.tokens)
-        digits = request.id.rpartition(b"-")[2]
-        number = int(digits) if digits.isdigit() else self._requests
+        pace = self.pace.changed(ask.json["metronome"]) if "metronome" in ask.json else self.pace
+        tokens = ask.stream_tokens(self.tokens)
+        number = self._requests if ask.index is None else ask.index
         self._requests += 1
-        due = plan.offsets_ns(number, tokens)
-        if plan.queue:
-            self._free_ns = max(request.arrival_ns, self._free_ns) + int(due[0])
+        due = pace.offsets_ns(number, tokens)
+        if pace.queue:
+            self._free_ns = max(ask.arrival_ns, self._free_ns) + int(due[0])
             due = np.array([self._free_ns], dtype=np.int64)
         else:
-            due += request.arrival_ns
+            due += ask.arrival_ns
         pieces = Pieces(f"chatcmpl-{number}", self._started)
         writes = np.zeros(len(due), dtype=np.int64)
         stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes)
-        stream.send(exchange.STREAM_HEAD + pieces.role)
-        self._answers[stream] = request, due, writes, connection
+        stream.send(STREAM + pieces.role)
+        self._answers[stream] = ask, due, writes, connection
         self._wake_at(self._ticker.add(stream))
         return stream
 
@@ -83,8 +83,8 @@ class Metronome:
             self._alarm.set(due_ns)
 
     def _ended(self, stream: Planned) -> None:
-        request, due, writes, connection = self._answers.pop(stream)
-        self.ledger.add(request.id, request.arrival_ns, due, writes, stream.held_back)
+        ask, due, writes, connection = self._answers.pop(stream)
+        self.ledger.add(ask.id, ask.arrival_ns, due, writes, stream.held_back)
         connection.finished(stream)
 
 
@@ -101,17 +101,17 @@ class Pieces:
         self.role = self._event({"role": "assistant", "content": ""})
         choice = {"index": 0, "delta": {"content": TEXT}, "logprobs": None, "finish_reason": None}
         start = orjson.dumps(self._about | {"choices": [choice]})[:-1]
-        self.token = exchange.chunk(b'data: %b,"plan_ns":%b,"write_ns":%b}\n\n' % (start, BLANK_TIME, BLANK_TIME))
+        self.token = chunk(b'data: %b,"plan_ns":%b,"write_ns":%b}\n\n' % (start, BLANK_TIME, BLANK_TIME))
 
     def end(self, tokens: int) -> bytes:
         """All that follows the last token: the finish reason, the usage, [DONE], and the end of the body."""
         usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
-        told = event(self._about | {"choices": [], "usage": usage})
-        return self._event({}, "length") + told + exchange.STREAM_END
+        told = event(**self._about, choices=[], usage=usage)
+        return self._event({}, "length") + chunk(told) + chunk(DONE) + LAST_CHUNK
 
     def _event(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return event(self._about | {"choices": [choice]})
+        return chunk(event(**self._about, choices=[choice]))
 
 
 class Connection(Exchange):
@@ -122,20 +122,20 @@ class Connection(Exchange):
         self._metronome = metronome
         self._stream: Planned | None = None
 
-    def asked(self, request: Request) -> None:
+    def asked(self, ask: Ask) -> None:
         """Answer a question, or say what the server knows."""
-        match request.method, request.path:
+        match ask.method, ask.path:
             case "POST", "/v1/chat/completions":
-                self._stream = self._metronome.answer(request, self)
+                self._stream = self._metronome.answer(ask, self)
             case "GET", "/v1/models":
-                self.reply(exchange.models(MODEL))
+                self.reply(models(MODEL))
             case "GET", "/truth":
-                self.reply(self._metronome.ledger.to_npz(), kind=exchange.BINARY)
+                self.reply(self._metronome.ledger.to_npz(), kind=BINARY)
             case "DELETE", "/truth":
                 self._metronome.ledger.forget()
                 self.reply(b"{}")
             case _:
-                self.reply(b"{}", status=404)
+                self.reply(error_body(f"there is no {ask.path}", 404), status=404)
 
     def finished(self, stream: Planned) -> None:
         """All of a stream is written, or it was closed."""
@@ -153,7 +153,7 @@ class Connection(Exchange):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; returns the exit code."""
     parser = listening.parser("loadgen.testing.metronome", "A server that writes tokens on time, and says when.")
-    defaults = Plan()
+    defaults = Pace()
     parser.add_argument("--shape", default=defaults.shape, help=f"of all times drawn: {', '.join(SHAPES)}")
     parser.add_argument("--first-ms", type=float, default=defaults.first_ms, help="mean time to the first token")
     parser.add_argument("--gap-ms", type=float, default=defaults.gap_ms, help="mean time between tokens")
@@ -164,11 +164,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = vars(parser.parse_args(argv))
     host, port, tokens = flags.pop("host"), flags.pop("port"), flags.pop("tokens")
     try:
-        plan = Plan(**flags).checked()
+        pace = Pace(**flags).checked()
     except BadInput as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    shared = functools.cache(lambda: Metronome(plan, tokens))  # made in the loop, by the first connection
+    shared = functools.cache(lambda: Metronome(pace, tokens))  # made in the loop, by the first connection
     return listening.run(lambda: Connection(shared()), host, port)
 
 

@@ -9,23 +9,17 @@ import argparse
 import asyncio
 import heapq
 import itertools
-import json
 import math
-import re
-import socket
-import struct
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from loadgen.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
 from loadgen.errors import BadInput
 from loadgen.recording import CapturedResponse, End, Recording, load
 from loadgen.testing import listening
-
-REQUEST_ID = re.compile(rb"\r\nx-request-id:[ \t]*loadgen-[^\r\n]*?(\d+)[ \t]*\r\n", re.IGNORECASE)
-CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
-NO_LINGER = struct.pack("ii", 1, 0)  # closing sends a reset
+from loadgen.testing.ask import Ask
+from loadgen.testing.exchange import Exchange
+from loadgen.testing.replies import error_body, models
 
 Step = tuple[int, bytes | End]
 
@@ -67,86 +61,62 @@ class Replay:
         self._in_turn = itertools.cycle(recording.responses)
         self.timetable = Timetable()
 
-    def steps(self, head: bytes, arrived_ns: int) -> Iterator[Step]:
-        """What to do for the request with this head, each step with the time when it is due."""
-        response = self.choose(head)
+    @property
+    def model(self) -> str:
+        """The model's name in the requests."""
+        return self._recording.model
+
+    def steps(self, ask: Ask) -> Iterator[Step]:
+        """What to do for a request, each step with the time when it is due."""
+        response = self.choose(ask)
         steps: list[Step] = [*response.reads, (response.ended_ns, response.end)]
         for at_ns, what in steps:
-            yield arrived_ns + round(at_ns / self._speed), what
+            yield ask.arrival_ns + round(at_ns / self._speed), what
 
-    def choose(self, head: bytes) -> CapturedResponse:
-        """The response to the request with this head; numbers beyond the last one start over."""
-        number = REQUEST_ID.search(head)
-        if number is None:
+    def choose(self, ask: Ask) -> CapturedResponse:
+        """The response to a request; numbers beyond the last one start over."""
+        if not ask.id.startswith(b"loadgen-") or ask.index is None:
             return next(self._in_turn)
-        index, responses = int(number[1]), self._recording.responses
-        return self._by_index.get(index, responses[index % len(responses)])
-
-    def models(self) -> bytes:
-        """The reply to GET /v1/models."""
-        listed = {"object": "list", "data": [{"id": self._recording.model, "object": "model"}]}
-        return _reply(b"200 OK", json.dumps(listed).encode())
+        responses = self._recording.responses
+        return self._by_index.get(ask.index, responses[ask.index % len(responses)])
 
 
-class Connection(asyncio.Protocol):
-    """One connection; its requests are answered one after another."""
+class Connection(Exchange):
+    """One client's connection."""
 
     def __init__(self, replay: Replay) -> None:
+        super().__init__()
         self._replay = replay
-        self._received = b""
-        self._steps: Iterator[Step] | None = None  # of the response that is being sent
+        self._steps: Iterator[Step] = iter(())  # of the response that is being sent
 
-    def connection_made(self, transport: Any) -> None:
-        """A client has connected."""
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """A part of a request, or several."""
-        self._received += data
-        self._answer()
-
-    def _answer(self) -> None:
-        """Answer the requests that are here in whole, up to one whose response takes its time."""
-        while self._steps is None and (end := self._received.find(b"\r\n\r\n") + 4) > 3:
-            head = self._received[:end]
-            length = CONTENT_LENGTH.search(head)
-            end += int(length[1]) if length else 0
-            if len(self._received) < end:
-                return
-            self._received = self._received[end:]
-            if head.startswith(b"POST "):
-                self._steps = self._replay.steps(head, now_ns())
+    def asked(self, ask: Ask) -> None:
+        """Begin to send its response."""
+        match ask.method, ask.path:
+            case "POST", _:
+                self._steps = self._replay.steps(ask)
                 self._await_step()
-            elif head.startswith(b"GET /v1/models "):
-                self._transport.write(self._replay.models())
-            else:
-                self._transport.write(_reply(b"404 Not Found", b'{"error":{"message":"a replay answers POST"}}'))
+            case "GET", "/v1/models":
+                self.reply(models(self._replay.model))
+            case _:
+                self.reply(error_body("a replay answers POST", 404), status=404)
 
     def _await_step(self) -> None:
-        assert self._steps is not None
         due_ns, what = next(self._steps)
         self._replay.timetable.at(due_ns, lambda: self._take(what))
 
     def _take(self, what: bytes | End) -> None:
-        if self._transport.is_closing():
+        if self.transport.is_closing():
             return
         if isinstance(what, bytes):
-            self._transport.write(what)
+            self.transport.write(what)
             self._await_step()
         elif what is End.RESPONSE:
-            self._steps = None
-            self._answer()
+            self.answered()
         elif what is End.EOF:
-            self._transport.close()
+            self.transport.close()
         elif what is End.RESET:
-            self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
-            self._transport.abort()
+            self.reset()
         # After End.CLIENT nothing more came: it is the client that ends it.
-
-
-def _reply(status: bytes, body: bytes) -> bytes:
-    head = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-    return head % (status, len(body)) + body
 
 
 def _speed(text: str) -> float:

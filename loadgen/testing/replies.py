@@ -1,5 +1,6 @@
 """Replies: the bytes of HTTP responses and server-sent events, built by hand so that any of them can be wrong."""
 
+import http
 from typing import Any
 
 import orjson
@@ -8,6 +9,8 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
+PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
+JSON, BINARY = "application/json", "application/octet-stream"
 
 
 def event(**fields: Any) -> bytes:
@@ -45,12 +48,19 @@ def streamed(body: bytes, size: int = 100) -> bytes:
     return STREAM + chunked(body, size)
 
 
-def whole(status: int, reason: str, body: bytes, *headers: str) -> bytes:
-    """A whole response in one piece of JSON."""
-    lines = [f"HTTP/1.1 {status} {reason}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+def whole(status: int, body: bytes, *headers: str, kind: str = JSON) -> bytes:
+    """A whole response in one piece, JSON unless it is of another `kind`."""
+    line = f"HTTP/1.1 {status} {PHRASES.get(status, 'Unknown')}"
+    lines = [line, f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def error_body(message: str, code: int) -> bytes:
-    """The JSON object in which OpenAI-compatible servers tell an error."""
-    return orjson.dumps({"error": {"message": message, "type": "server_error", "code": code}})
+def models(name: str) -> bytes:
+    """What GET /v1/models brings from a server that has one model."""
+    return orjson.dumps({"object": "list", "data": [{"id": name, "object": "model", "owned_by": "loadgen"}]})
+
+
+def error_body(message: str, code: int, param: str | None = None) -> bytes:
+    """The JSON object in which OpenAI-compatible servers tell an error; `param` is the field at fault."""
+    kind = "invalid_request_error" if param else "server_error"
+    return orjson.dumps({"error": {"message": message, "type": kind, "param": param, "code": code}})

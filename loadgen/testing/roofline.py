@@ -6,11 +6,11 @@
 import sys
 from collections.abc import Sequence
 
-import orjson
-
 from loadgen.emit import Outlet
-from loadgen.testing import exchange, listening
-from loadgen.testing.exchange import Exchange, Request, event
+from loadgen.testing import listening
+from loadgen.testing.ask import Ask
+from loadgen.testing.exchange import Exchange
+from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
 
 MODEL = "roofline"
 MOST_KEPT = 64  # lengths of answers
@@ -28,13 +28,13 @@ class Answers:
         self._tokens, self._each = tokens, each
         self._made: dict[int, list[bytes]] = {}
 
-    def to(self, request: Request) -> list[bytes]:
+    def to(self, ask: Ask) -> list[bytes]:
         """The pieces of the answer to a request.
 
         Raises:
             BadInput: It asks for what there is not.
         """
-        tokens = exchange.wanted_tokens(request.json(), self._tokens)
+        tokens = ask.stream_tokens(self._tokens)
         if tokens not in self._made:
             if len(self._made) >= MOST_KEPT:
                 self._made.clear()
@@ -46,11 +46,11 @@ class Answers:
 def make(tokens: int) -> list[bytes]:
     """One answer: its head, each event, and the end of the body."""
     about = {"id": "chatcmpl-roofline", "object": "chat.completion.chunk", "created": 0, "model": MODEL}
-    token = event(about | {"choices": [{"index": 0, "delta": {"content": " tick"}, "finish_reason": None}]})
-    finish = event(about | {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
+    token = event(**about, choices=[{"index": 0, "delta": {"content": " tick"}, "finish_reason": None}])
+    finish = event(**about, choices=[{"index": 0, "delta": {}, "finish_reason": "length"}])
     usage = {"prompt_tokens": 1, "completion_tokens": tokens, "total_tokens": tokens + 1}
-    told = event(about | {"choices": [], "usage": usage})
-    return [exchange.STREAM_HEAD, *[token] * tokens, finish, told, exchange.STREAM_END]
+    told = event(**about, choices=[], usage=usage)
+    return [STREAM, *[chunk(token)] * tokens, chunk(finish), chunk(told), chunk(DONE) + LAST_CHUNK]
 
 
 class Connection(Exchange):
@@ -60,19 +60,19 @@ class Connection(Exchange):
         super().__init__()
         self._answers = answers
 
-    def asked(self, request: Request) -> None:
+    def asked(self, ask: Ask) -> None:
         """Answer."""
-        match request.method, request.path:
+        match ask.method, ask.path:
             case "POST", "/v1/chat/completions":
-                pieces = self._answers.to(request)
+                pieces = self._answers.to(ask)
                 outlet = Outlet(self.transport)
                 for piece in pieces:
                     outlet.send(piece)
                 self.answered()
             case "GET", "/v1/models":
-                self.reply(exchange.models(MODEL))
+                self.reply(models(MODEL))
             case _:
-                self.reply(orjson.dumps({}), status=404)
+                self.reply(error_body(f"there is no {ask.path}", 404), status=404)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__, machine
-from tests.accuracy.document import between
 from tests.accuracy.table import Table, markdown, text
+from tests.documents import between
 
 FOLDER = Path(__file__).parent
 LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 import loadgen
 from loadgen import machine
 from loadgen.measurer import Worker
+from loadgen.outcomes import Outcome
 from loadgen.prompts import Prompt
+from loadgen.records import RecordFile
 from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
+from loadgen.wire import Record
 
 Int64s = NDArray[np.int64]
 
@@ -46,19 +48,19 @@ class Run:
     """
 
     result: Result
-    records: list[dict[str, Any]]
+    records: list[Record]
     truth: Truth
     machine_disturbance: str
 
     @cached_property
     def due_ns(self) -> Int64s:
         """Shape (requests,)."""
-        return self.result.snapshot.start_ns + self._column("due")
+        return np.array([record.due for record in self.records], dtype=np.int64)
 
     @cached_property
     def sent_ns(self) -> Int64s:
         """Shape (requests,)."""
-        return self.due_ns + self._column("sent")
+        return np.array([record.sent for record in self.records], dtype=np.int64)
 
     @cached_property
     def arrival_ns(self) -> Int64s:
@@ -68,7 +70,7 @@ class Run:
     @cached_property
     def counts(self) -> Int64s:
         """Tokens of each request, shape (requests,); both sides agree or this raises."""
-        seen = np.array([len(record["token_times"]) for record in self.records])
+        seen = np.array([record.events for record in self.records])
         assert np.array_equal(seen, np.diff(self.truth.starts)[self._rows])
         return seen
 
@@ -80,8 +82,7 @@ class Run:
     @cached_property
     def seen_ns(self) -> Int64s:
         """The client's stamps, shape (tokens,)."""
-        stamps = np.concatenate([np.array(record["token_times"], dtype=np.int64) for record in self.records])
-        return stamps + np.repeat(self.due_ns, self.counts)
+        return np.frombuffer(b"".join(record.marks for record in self.records), dtype=np.int64)
 
     @cached_property
     def written_ns(self) -> Int64s:
@@ -115,13 +116,10 @@ class Run:
         """Where the truth has each request."""
         row_of = np.full(self.truth.number.max() + 1, -1)
         row_of[self.truth.number] = np.arange(len(self.truth.id))
-        return row_of[[record["index"] for record in self.records]]
-
-    def _column(self, name: str) -> Int64s:
-        return np.array([record[name] for record in self.records], dtype=np.int64)
+        return row_of[[record.index for record in self.records]]
 
 
-async def measured(
+async def compared(
     server: Process,
     *,
     tokens: int,
@@ -155,8 +153,8 @@ async def measured(
             result = await loadgen.run(
                 asked, dataset=Short(tokens), measurer=measurer, on_progress=lambda progress: on_phase(progress.phase)
             )
-        _, *records, _ = map(orjson.loads, path.read_bytes().splitlines())  # between what the run was and its end
-    ended_well = sorted((r for r in records if r["outcome"] == "ok"), key=lambda record: int(record["index"]))
+        ended_well = [record for record in RecordFile(path) if record.outcome is Outcome.OK]
+    ended_well.sort(key=lambda record: record.index)
     return Run(result, ended_well, Truth.fetch(server.url), watch.end())
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, best_of, measured, ms
+from tests.accuracy.measuring import Finding, best_of, compared, ms
 
 LAG_P99_NS = 500_000
 KS_CRITICAL = 1.95  # of distance * sqrt(n): one sample in a thousand from the right distribution is further away
@@ -40,7 +40,7 @@ async def test_requests_arrive_as_scheduled(
 ) -> None:
     async def attempt() -> Finding:
         plan = {"first_ms": 5.0}
-        run = await measured(metronome, tokens=1, plan=plan, request_rate=rate, num_prompts=requests)
+        run = await compared(metronome, tokens=1, plan=plan, request_rate=rate, num_prompts=requests)
         assert len(run.records) == requests
         assert np.all(run.arrival_ns > run.due_ns), "a request came before it was due"
         best, lag = np.percentile(run.sent_ns - run.due_ns, (1, 99))

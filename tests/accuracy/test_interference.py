@@ -8,17 +8,14 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
 from loadgen.beside import beside
-from loadgen.checks import Verdict
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Run, measured, ms
-from tests.accuracy.test_ceiling import MEDIAN_NS, P99_NS, red
+from tests.accuracy.judging import judge
+from tests.accuracy.measuring import Run, compared
 
-BOUND = "median <= 0.2 ms and p99 <= 0.5 ms, or not VALID"
 QUOTA = 0.1  # of a processor, where measuring needs more
 PERIOD_US = 100_000
 
@@ -86,19 +83,10 @@ async def throttle(limit: Callable[[int], None]) -> None:
         await asyncio.sleep(0.01)
 
 
-def judge(row: Callable[..., None], load: str, run: Run) -> None:
-    """Add the row of a run."""
-    median, p99 = np.percentile(run.errors_ns, (50, 99))
-    assert run.errors_ns.min() >= 0
-    told = f"median {ms(median)}, p99 {ms(p99)}; {run.result.verdict}: {red(run.result) or 'no check is red'}"
-    exact = median <= MEDIAN_NS and p99 <= P99_NS
-    row(load, told, BOUND, exact or run.result.verdict is not Verdict.VALID)
-
-
 async def ask(metronome: Process, worker: bool = True) -> Run:
     """A run that an idle machine measures well."""
     plan = {"first_ms": 20.0, "gap_ms": 20.0}
-    return await measured(metronome, tokens=50, plan=plan, request_rate=200, duration=6.0, worker=worker)
+    return await compared(metronome, tokens=50, plan=plan, request_rate=200, duration=6.0, worker=worker)
 
 
 async def test_a_processor_hog_on_every_core(metronome: Process, row: Callable[..., None]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, Int64s, Run, best_of, measured
+from tests.accuracy.measuring import Finding, Int64s, Run, best_of, compared
 
 FLOOR_NS, SHARE, TPOT_SHARE = 500_000, 0.01, 0.002
 PERCENTILES = (50, 90, 95, 99)
@@ -42,7 +42,7 @@ async def test_percentiles_are_those_of_the_truth(
 ) -> None:
     async def attempt() -> Finding:
         plan = {"shape": shape, "first_ms": 50.0, "gap_ms": 10.0}
-        run = await measured(metronome, tokens=TOKENS, plan=plan, request_rate=200, num_prompts=requests)
+        run = await compared(metronome, tokens=TOKENS, plan=plan, request_rate=200, num_prompts=requests)
         assert len(run.records) == requests
         worst, worst_share, where, sound = 0.0, 0.0, "", True
         for name, truth in truths(run).items():

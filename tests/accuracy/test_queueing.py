@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loadgen.testing.plans import Plan
+from loadgen.testing.pace import Pace
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, Int64s, best_of, measured, ms
+from tests.accuracy.measuring import Finding, Int64s, best_of, compared, ms
 
 TOLERANCE_NS, SHARE = 500_000, 0.99
 BOUND = "within 0.5 ms (99 % of them)"
@@ -24,23 +24,23 @@ def departures(due_ns: Int64s, service_ns: Int64s) -> Int64s:
 
 
 @pytest.mark.parametrize(
-    ("name", "plan", "theory"),
+    ("name", "pace", "theory"),
     [
-        ("M/D/1", Plan(shape="constant", first_ms=2.0, queue=True), "mean wait 1.0 ms"),
-        ("M/M/1", Plan(shape="exponential", first_ms=1.0, queue=True), "p50 1.39 ms, p99 9.21 ms"),
+        ("M/D/1", Pace(shape="constant", first_ms=2.0, queue=True), "mean wait 1.0 ms"),
+        ("M/M/1", Pace(shape="exponential", first_ms=1.0, queue=True), "p50 1.39 ms, p99 9.21 ms"),
     ],
     ids=["M/D/1", "M/M/1"],
 )
 async def test_each_request_takes_as_long_as_the_queue_says(
-    metronome: Process, row: Callable[..., None], name: str, plan: Plan, theory: str
+    metronome: Process, row: Callable[..., None], name: str, pace: Pace, theory: str
 ) -> None:
-    rate = 250 if plan.shape == "constant" else 500
+    rate = 250 if pace.shape == "constant" else 500
     requests = 20 * rate
 
     async def attempt() -> Finding:
-        fields = {"shape": plan.shape, "first_ms": plan.first_ms, "queue": True}
-        run = await measured(metronome, tokens=1, plan=fields, request_rate=rate, num_prompts=requests)
-        service = np.array([int(plan.offsets_ns(number, 1)[0]) for number in range(requests)])
+        fields = {"shape": pace.shape, "first_ms": pace.first_ms, "queue": True}
+        run = await compared(metronome, tokens=1, plan=fields, request_rate=rate, num_prompts=requests)
+        service = np.array([int(pace.offsets_ns(number, 1)[0]) for number in range(requests)])
         sojourn = run.seen_ns - run.due_ns
         errors = np.abs(sojourn - (departures(run.due_ns, service) - run.due_ns))
         share = float(np.mean(errors <= TOLERANCE_NS))

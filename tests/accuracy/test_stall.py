@@ -11,7 +11,7 @@ import pytest
 from loadgen.beside import beside
 from loadgen.clock import now_ns
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, best_of, measured, ms
+from tests.accuracy.measuring import Finding, best_of, compared, ms
 
 STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0
 SHARE = 0.02
@@ -52,7 +52,7 @@ async def p99_ns(server: Process, **settings: object) -> tuple[float, float, str
             stall.running.set()
 
     async with beside(stall.happen()):
-        run = await measured(server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings)
+        run = await compared(server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings)
     p99 = run.result.snapshot.histograms["ttft_due"].percentile(99)
     assert p99 is not None
     return p99, stall.lasted_s, run.machine_disturbance

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.document import between
 from tests.accuracy.table import Row, Table, markdown, text
+from tests.documents import between
 
 MET = Row("Test", "a load", "1 ms", "2 ms", met=True)
 MISSED = Row("Test", "a load", "3 ms", "2 ms", met=False)

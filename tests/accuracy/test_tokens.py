@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Finding, best_of, measured, ms
+from tests.accuracy.measuring import Finding, best_of, compared, ms
 
 MEDIAN_NS, P99_NS = 200_000, 500_000
 BOUND = "median <= 0.2 ms, p99 <= 0.5 ms, never < 0"
@@ -30,7 +30,7 @@ async def test_a_token_is_stamped_when_it_comes(
 ) -> None:
     async def attempt() -> Finding:
         plan = {"first_ms": gap_ms, "gap_ms": gap_ms}
-        run = await measured(metronome, tokens=tokens, plan=plan, request_rate=rate, num_prompts=requests)
+        run = await compared(metronome, tokens=tokens, plan=plan, request_rate=rate, num_prompts=requests)
         errors = run.errors_ns
         assert len(errors) == requests * tokens
         assert errors.min() >= 0, "seen before it was written"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.records import RecordFile
 from tests.commands.calling import loadgen
 from tests.tokenizers_from_packages import kept_folder, smollm2
 
@@ -80,8 +81,7 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
     assert own["provenance"]["prompts"]["name"] == "sharegpt"
     assert result["mean_ttft_ms"] > 0
     assert result["mean_tpot_ms"] > 0
-    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    overheads = {record["prompt_tokens"] - record["planned_input_tokens"] for record in records}
+    overheads = {record.prompt_tokens - record.input_tokens for record in RecordFile(tmp_path / "r.jsonl")}
     assert len(overheads) == 1, "the chat template adds the same number of tokens to every prompt"
 
 
@@ -101,9 +101,9 @@ def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, to
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["loadgen"]["outcomes"] == {"ok": 16}
-    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    assert all(record["prompt_tokens"] == record["planned_input_tokens"] for record in records)
-    assert len({record["prompt_tokens"] for record in records}) > 1
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert all(record.prompt_tokens == record.input_tokens for record in records)
+    assert len({record.prompt_tokens for record in records}) > 1
     assert result["loadgen"]["tokens"]["input_as_planned"] == 16
 
 

@@ -1,24 +1,34 @@
-"""Servers that do exactly what a test says, on loopback."""
+"""Servers that do exactly what a test says, on loopback.
+
+For tests whose server waits for something of the test's own, or answers one request in view of the others: a fault of
+`loadgen.testing.faulty` knows only its own request.
+"""
 
 import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from loadgen.testing.ask import Ask
+from loadgen.testing.replies import models, whole
 from tests.wire.bytes_of import answer, streamed
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+READ_BYTES = 1 << 16
 GOOD = streamed(answer("Hello", " world"))
 
 
-async def read_request(reader: asyncio.StreamReader) -> bytes:
-    """One request, head and body; empty at the end of the connection."""
+async def read_request(reader: asyncio.StreamReader) -> Ask | None:
+    """One request; None at the end of the connection. Nothing is sent ahead here: what follows it would be lost."""
+    received = bytearray()
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return b""
-    length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-    return head + await reader.readexactly(length)
+        while (ask := Ask.take(received)) is None:
+            if not (data := await reader.read(READ_BYTES)):
+                return None
+            received += data
+    except ConnectionError:
+        return None
+    return ask
 
 
 def answering(*replies: bytes) -> Script:
@@ -30,6 +40,20 @@ def answering(*replies: bytes) -> Script:
             writer.write(replies[min(number, len(replies) - 1)])
             await writer.drain()
             number += 1
+
+    return script
+
+
+def chatting(reply: Callable[[Ask], bytes]) -> Script:
+    """Lists the model `m`, and answers every request that is not a GET with `reply`."""
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while ask := await read_request(reader):
+            if ask.method == "GET":
+                writer.write(whole(200 if ask.path == "/v1/models" else 404, models("m")))
+            else:
+                writer.write(reply(ask))
+            await writer.drain()
 
     return script
 

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import socket
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,19 @@ from typing import Any
 import pytest
 
 from loadgen import recording
-from loadgen.measurement import Measured, Measurement
 from loadgen.recording import CapturedResponse, End
+from loadgen.testing.exchange import NO_LINGER
 from loadgen.testing.process import Process
-from tests.faults.records import recorded
+from tests.faults.running import job, recorded, run
 from tests.faults.servers import GOOD, answering, read_request, serving
-from tests.faults.test_load import carried_out, job, prepared
 from tests.wire.bytes_of import HEAD, answer, chunked, delta, event, streamed, usage
 
 PAUSE_S = 0.05
 
 
-async def measured(url: str, folder: Path, count: int, **settings: Any) -> Measured:
-    return await carried_out(Measurement(job(url, folder, count, **settings), prepared()))
-
-
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await measured(url, tmp_path, count, capture=path, **settings)).client.capture
+    found = (await run(job(url, tmp_path, count, capture=path, **settings))).client.capture
     responses = recording.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses
@@ -38,7 +32,7 @@ async def reset(writer: asyncio.StreamWriter, first: bytes) -> None:
     writer.write(first)
     await writer.drain()
     raw = writer.get_extra_info("socket")
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
     writer.transport.abort()
 
 
@@ -59,18 +53,10 @@ async def test_every_response_is_kept_byte_for_byte_and_the_rehearsal_is_not(tmp
 
 async def test_a_body_that_aiohttp_reads_is_kept_as_it_came(tmp_path: Path) -> None:
     zipped = gzip.compress(answer("Hello", " world"))
-    parts = [HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", chunked(zipped, 20)]
-
-    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await read_request(reader):
-            for part in parts:
-                writer.write(part)
-                await writer.drain()
-                await asyncio.sleep(PAUSE_S)
-
-    async with serving(script) as url:
+    encoded = HEAD + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(zipped, 20)
+    async with serving(answering(encoded)) as url:
         (response,) = await captured(url, tmp_path)
-    assert whole(response) == b"".join(parts)
+    assert whole(response) == encoded
     assert response.end is End.RESPONSE
 
 
@@ -112,20 +98,22 @@ ODD = [
 
 def facts(path: Path) -> list[dict[str, Any]]:
     """What each request brought, in order, without when."""
-    names = ("outcome", "detail", "finish_reason", "status", "prompt_tokens", "completion_tokens", "by_reader")
-    return [{name: one[name] for name in names} | {"events": len(one["token_times"])} for one in recorded(path)]
+    names = ["outcome", "detail", "finish_reason", "status", "events", "by_reader"]
+    names += ["prompt_tokens", "completion_tokens"]
+    return [{name: getattr(record, name) for name in names} for record in recorded(path)]
 
 
 async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
     tmp_path: Path, replay: Callable[..., Process]
 ) -> None:
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        request = await read_request(reader)
-        number = int(request.partition(b"X-Request-Id: ")[2].partition(b"\r\n")[0].rpartition(b"-")[2])
-        if number == len(ODD):
+        ask = await read_request(reader)
+        assert ask is not None
+        assert ask.index is not None
+        if ask.index == len(ODD):
             await reset(writer, GOOD[:120])
         else:
-            writer.write(ODD[number])
+            writer.write(ODD[ask.index])
             await writer.drain()
 
     for folder in ("1", "2"):
@@ -133,9 +121,9 @@ async def test_a_server_with_every_oddity_is_replayed_as_what_it_was(
     options = {"records": str(tmp_path / "first"), "capture": str(tmp_path / "c.jsonl.gz")}
     count = len(ODD) + 1
     async with serving(script) as url:
-        await measured(url, tmp_path / "1", count, request_rate=200.0, **options)
+        await run(job(url, tmp_path / "1", count, request_rate=200.0, **options))
     server = replay(tmp_path / "c.jsonl.gz")
-    await measured(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second"))
+    await run(job(server.url, tmp_path / "2", count, request_rate=200.0, records=str(tmp_path / "second")))
     first, second = facts(tmp_path / "first"), facts(tmp_path / "second")
     assert len({fact["outcome"] for fact in first}) == 7
     assert second == first

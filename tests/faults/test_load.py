@@ -6,47 +6,23 @@ from typing import Any
 
 import pytest
 
-from loadgen import requests
-from loadgen.heading import Heading
-from loadgen.measurement import Job, Measured, Measurement
-from loadgen.prompts import Prompt
+from loadgen.measurement import Measurement
 from loadgen.recorder import Recorder
-from loadgen.settings import RunSettings
+from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.testing.plan import Plan
-from tests.faults.sending import target
-
-
-def job(url: str, folder: Path, count: int, fault: str | None = None, **settings: Any) -> Job:
-    asked = target(url, fault)
-    prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
-    requests.write(folder, prompts, asked.body, dict, count)
-    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), asked, folder)
-
-
-async def carried_out(measurement: Measurement) -> Measured:
-    return await asyncio.wait_for(measurement.run(), 30)
-
-
-async def prepared() -> None:
-    return
-
-
-async def until(measurement: Measurement, phase: str) -> None:
-    while measurement.progress().phase != phase or (phase == "running" and not measurement.progress().in_flight):
-        await asyncio.sleep(0.001)
+from tests.faults.running import carried_out, job, prepared, run
 
 
 async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path: Path) -> None:
-    measured = await carried_out(Measurement(job(faulty.url, tmp_path, 30, request_rate=1000), prepared()))
+    measured = await run(job(faulty.url, tmp_path, 30, request_rate=1000))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
-    plan = Plan.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
-    async with serving(plan) as faulty:
-        measured = await carried_out(Measurement(job(faulty.url, tmp_path, 300, request_rate=3000), prepared()))
+    shares = Shares.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    async with serving(shares) as faulty:
+        measured = await run(job(faulty.url, tmp_path, 300, request_rate=3000))
     names = {
         "none": "ok",
         "status": "status(503)",
@@ -67,12 +43,13 @@ async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
     measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings), prepared())
-    run = asyncio.create_task(carried_out(measurement))
-    await until(measurement, "running")
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
+    assert measurement.progress().in_flight
     measurement.stop("enough")
     measurement.stop("enough")
     measurement.abort("enough")
-    snapshot = (await run).snapshot
+    snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 50}
     assert snapshot.partial == "enough"
 
@@ -82,33 +59,32 @@ async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent
 ) -> None:
     ready = asyncio.get_running_loop().create_future()
     measurement = Measurement(job(faulty.url, tmp_path, 5), ready)
-    run = asyncio.create_task(carried_out(measurement))
+    running = asyncio.create_task(carried_out(measurement))
     await asyncio.sleep(0)
     measurement.stop("enough")
     ready.set_result(None)
-    snapshot = (await run).snapshot
+    snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
     measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3), prepared())
-    run = asyncio.create_task(carried_out(measurement))
-    await until(measurement, "warming up")
-    while not measurement._transport._active:
-        await asyncio.sleep(0.001)
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
+    assert measurement.progress().phase == "warming up"
     measurement.abort("enough")
-    snapshot = (await run).snapshot
+    snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
 
 
 async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
     measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0), prepared())
-    run = asyncio.create_task(carried_out(measurement))
-    await until(measurement, "running")
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
     measurement.stop("enough")
-    snapshot = (await run).snapshot
+    snapshot = (await running).snapshot
     assert snapshot.outcomes == {"ok": snapshot.scheduled}
-    assert snapshot.scheduled < 10_000
+    assert 0 < snapshot.scheduled < 10_000
 
 
 async def test_a_fault_of_ours_on_the_clock_ends_the_run_and_is_raised(
@@ -119,4 +95,4 @@ async def test_a_fault_of_ours_on_the_clock_ends_the_run_and_is_raised(
 
     monkeypatch.setattr(Recorder, "add", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
-        await carried_out(Measurement(job(faulty.url, tmp_path, 10, request_rate=1000), prepared()))
+        await run(job(faulty.url, tmp_path, 10, request_rate=1000))

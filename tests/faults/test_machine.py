@@ -17,20 +17,14 @@ from loadgen.preparing import Order, prepare
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 from loadgen.testing.faulty import Faulty
+from tests.faults.running import carried_out, job, run
 from tests.faults.sending import target
-from tests.faults.test_load import carried_out, job, prepared
+from tests.repeated import Repeated
 
 FULL = "/dev/full"  # every write to it finds no space left
 
 
-class Prompts:
-    """A data set of the test's own."""
-
-    def prompts(self, count: int) -> Iterator[Prompt]:
-        return (Prompt("word " * 200, 200, 2, f"test/{number}") for number in range(count))
-
-    def provenance(self) -> dict[str, Any]:
-        return {"name": "test"}
+PROMPTS = Repeated(Prompt("word " * 200, 200, 2, "test"))
 
 
 async def refused(faulty: Faulty, folder: Path, **settings: Any) -> BadInput:
@@ -90,14 +84,12 @@ async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty,
 @pytest.mark.usefixtures("few_files")
 @pytest.mark.parametrize("settings", [{"max_concurrency": 20}, {"request_rate": 2000.0}], ids=["a cap", "a rate"])
 async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings: dict[str, Any]) -> None:
-    measured = await carried_out(Measurement(job(faulty.url, tmp_path, 60, **settings), prepared()))
+    measured = await run(job(faulty.url, tmp_path, 60, **settings))
     assert measured.snapshot.outcomes == {"ok": 60}
 
 
 async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
-    measured = await carried_out(
-        Measurement(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL), prepared())
-    )
+    measured = await run(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL))
     assert measured.snapshot.outcomes == {"ok": 300}
     assert measured.client.records_error == os.strerror(errno.ENOSPC)
 
@@ -106,7 +98,7 @@ async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, m
     (tmp_path / "bodies").symlink_to(FULL)
     order = Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path)
     with pytest.raises(BadInput, match="no room for 50 requests") as caught:
-        prepare(order, Prompts())
+        prepare(order, PROMPTS)
     assert caught.value.field == "TMPDIR"
     assert os.strerror(errno.ENOSPC) in caught.value.problem
 
@@ -117,4 +109,4 @@ def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monk
 
     monkeypatch.setattr(requests, "write", broken)
     with pytest.raises(OSError, match="broken"):
-        prepare(Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), Prompts())
+        prepare(Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), PROMPTS)

@@ -5,29 +5,20 @@ import logging
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import loadgen
 from tests.commands.calling import environment
+from tests.repeated import Repeated
 
 ROOT = Path(__file__).parents[2]
 SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3)
 
 
-class Mine:
-    """A data set of the caller's own."""
-
-    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
-        for number in range(count):
-            yield loadgen.Prompt(f"badu kemo {number}", 3, 2, f"mine/{number}")
-
-    def provenance(self) -> dict[str, Any]:
-        return {"name": "mine"}
+MINE = Repeated(loadgen.Prompt("badu kemo badu", 3, 2, "mine"))
 
 
 async def test_it_runs_in_a_loop_that_runs_already_and_leaves_it_as_it_was() -> None:
@@ -46,18 +37,16 @@ async def test_it_runs_in_a_loop_that_runs_already_and_leaves_it_as_it_was() -> 
 
 
 async def test_a_data_set_of_the_callers_own_is_asked() -> None:
-    result = await loadgen.run(SMALL, dataset=Mine())
+    result = await loadgen.run(SMALL, dataset=MINE)
     assert result.data["total_input_tokens"] == 120
     assert result.data["total_output_tokens"] == 80
-    assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "mine"
+    assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "repeated"
 
 
 def test_it_runs_in_a_thread_that_has_no_loop() -> None:
-    results: list[loadgen.Result] = []
-    thread = threading.Thread(target=lambda: results.append(loadgen.run_sync(SMALL)))
-    thread.start()
-    thread.join(60)
-    assert results[0].data["completed"] == 40
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(loadgen.run_sync, SMALL).result(60)
+    assert result.data["completed"] == 40
 
 
 async def test_a_bad_setting_is_an_exception_with_its_field() -> None:

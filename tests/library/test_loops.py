@@ -3,10 +3,9 @@
 import asyncio
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import uvloop
@@ -15,6 +14,7 @@ import loadgen
 from loadgen.testing.faulty import serving
 from loadgen.testing.process import started
 from tests.commands.calling import environment
+from tests.repeated import Repeated
 
 COUNT, TOKENS = 30, 3
 WITHOUT_UVLOOP = """
@@ -34,22 +34,14 @@ print(result.data["completed"], result.data["total_output_tokens"])
 """
 
 
-class Mine:
-    """A data set of the caller's own."""
-
-    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
-        for number in range(count):
-            yield loadgen.Prompt(f"one two {number}", 3, TOKENS, f"mine/{number}")
-
-    def provenance(self) -> dict[str, Any]:
-        return {"name": "mine"}
+MINE = Repeated(loadgen.Prompt("one two three", 3, TOKENS, "mine"))
 
 
-async def measured() -> loadgen.Result:
+async def run_here() -> loadgen.Result:
     """A run, and the server it measures, in the running loop."""
     async with serving() as faulty:
         settings = loadgen.RunSettings(base_url=faulty.url, backend="openai-chat", request_rate=300, num_prompts=COUNT)
-        result = await loadgen.run(settings, dataset=Mine())
+        result = await loadgen.run(settings, dataset=MINE)
         assert faulty.requests == COUNT
     assert asyncio.all_tasks() == {asyncio.current_task()}
     return result
@@ -57,7 +49,7 @@ async def measured() -> loadgen.Result:
 
 def run_in(loop: Callable[[], asyncio.AbstractEventLoop]) -> loadgen.Result:
     with asyncio.Runner(loop_factory=loop) as runner:
-        return runner.run(measured())
+        return runner.run(run_here())
 
 
 LOOPS = pytest.mark.parametrize("loop", [asyncio.SelectorEventLoop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -71,11 +63,9 @@ def test_it_runs_in_either_loop(loop: Callable[[], asyncio.AbstractEventLoop]) -
 
 @LOOPS
 def test_it_runs_in_a_loop_of_another_thread(loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    results: list[loadgen.Result] = []
-    thread = threading.Thread(target=lambda: results.append(run_in(loop)))
-    thread.start()
-    thread.join(60)
-    assert results[0].data["completed"] == COUNT
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(run_in, loop).result(60)
+    assert result.data["completed"] == COUNT
 
 
 def test_it_runs_where_there_is_no_uvloop() -> None:

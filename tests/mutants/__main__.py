@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.accuracy.document import between
+from tests.documents import between
 from tests.mutants.copy import Copy
 from tests.mutants.lies import LIES
 from tests.mutants.mutant import Mutant

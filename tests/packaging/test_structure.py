@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines", "loadgen.bench": ROOT / "bench"}
+from tests.source import FOLDERS, ROOT, modules
 
 # A module imports from its own layer and the ones above it in this list.
 LAYERS = [
@@ -60,18 +59,6 @@ HOMES = {
 }
 MOST_LINES = 400
 LONGER = {"loadgen/wire.pyx": "one protocol in one file: framing, events and stamps share their state"}
-
-
-def modules() -> dict[str, Path]:
-    """Every Python module of the package: its name, without the leading `loadgen.`, and its file."""
-    found = {}
-    for package, folder in FOLDERS.items():
-        for path in folder.rglob("*.py"):
-            parts = [*package.split(".")[1:], *path.relative_to(folder).with_suffix("").parts]
-            name = ".".join(part for part in parts if part != "__init__")
-            if name and name != "__init__":
-                found[name] = path
-    return found
 
 
 def imported(path: Path) -> set[str]:

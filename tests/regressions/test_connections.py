@@ -7,12 +7,10 @@ from pathlib import Path
 
 import trustme
 
-from loadgen.measurement import Measurement
 from loadgen.outcomes import Outcome
+from tests.faults.running import PATIENCE_S, job, run, run_recorded
 from tests.faults.sending import Sender
 from tests.faults.servers import GOOD, Script, read_request, serving
-from tests.faults.test_load import carried_out, job, prepared
-from tests.regressions.measuring import PATIENCE_S, measured
 
 
 def all_together(count: int) -> Script:
@@ -49,10 +47,9 @@ async def test_one_process_holds_more_than_a_hundred_requests_at_once(tmp_path: 
     Users asked for a concurrency of 128, the client reported 128, and the server never saw more than 100.
     """
     async with serving(all_together(130)) as url:
-        found, records = await measured(url, tmp_path, 130)
+        found, records = await run_recorded(url, tmp_path, 130)
     assert found.snapshot.outcomes == {"ok": 130}
-    starts, ends = ([record["due"] + record[name] for record in records] for name in ("sent", "closed"))
-    assert max(starts) < min(ends)
+    assert max(record.sent for record in records) < min(record.closed for record in records)
 
 
 async def test_connections_are_opened_before_the_first_request_is_due(tmp_path: Path) -> None:
@@ -74,7 +71,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(tmp_path: 
     async with serving(script, tls) as url:
         work = job(url, tmp_path, 40, request_rate=400.0)
         work = replace(work, target=replace(work.target, verify_tls=False))
-        found = await carried_out(Measurement(work, prepared()))
+        found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}
     assert seen == ["connection"] * 40 + ["request"] * 40
     assert found.snapshot.histograms["connect"].max == 0

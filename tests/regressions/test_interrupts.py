@@ -5,10 +5,10 @@ from pathlib import Path
 
 from loadgen import recording, report
 from loadgen.measurement import Measurement
+from loadgen.outcomes import Outcome
 from loadgen.recording import End
-from tests.faults.records import recorded
+from tests.faults.running import carried_out, job, prepared, recorded
 from tests.faults.servers import GOOD, read_request, serving
-from tests.faults.test_load import carried_out, job, prepared, until
 from tests.unit.making import result
 from tests.wire.bytes_of import HEAD, delta
 
@@ -32,13 +32,12 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     async with serving(script) as url:
         measurement = Measurement(job(url, tmp_path, 20, max_concurrency=3, **options), prepared())
         run = asyncio.create_task(carried_out(measurement))
-        await until(measurement, "running")
         await asyncio.wait_for(all_seen.wait(), 30)
         measurement.abort("interrupted")
         found = await run
     assert found.snapshot.outcomes == {"cancelled": 15, "ok": 5}
     assert found.snapshot.histograms["ttft_due"].count == 5
-    assert [record["outcome"] for record in recorded(tmp_path / "records")].count("ok") == 5
+    assert [record.outcome for record in recorded(tmp_path / "records")].count(Outcome.OK) == 5
     ends = [response.end for response in recording.load(options["capture"]).responses]
     assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
     data = result(found.snapshot)

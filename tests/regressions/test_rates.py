@@ -10,8 +10,8 @@ from loadgen import throughput
 from loadgen.checks import sending
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from tests.faults.running import run_recorded
 from tests.faults.servers import GOOD, Script, read_request, serving
-from tests.regressions.measuring import measured
 from tests.unit.making import answered, due_at, evidence, result, steady
 from tests.unit.making import measured as snapshot_of
 
@@ -70,7 +70,7 @@ async def test_the_peak_concurrency_is_the_cap_and_the_server_saw_no_more(tmp_pa
     """sglang#36272, on the clock."""
     most = [0]
     async with serving(in_lumps(8, most)) as url:
-        found, _ = await measured(url, tmp_path, 64, max_concurrency=8)
+        found, _ = await run_recorded(url, tmp_path, 64, max_concurrency=8)
     assert found.snapshot.outcomes == {"ok": 64}
     assert most == [8]
     assert throughput.peak_concurrency(found.snapshot) == 8
@@ -88,17 +88,18 @@ async def test_the_wait_for_a_slot_is_part_of_ttft(tmp_path: Path) -> None:
             writer.write(GOOD)
 
     async with serving(slow) as url:
-        found, records = await measured(url, tmp_path, 8, request_rate=1000.0, max_concurrency=1)
+        found, records = await run_recorded(url, tmp_path, 8, request_rate=1000.0, max_concurrency=1)
     for before, record in itertools.pairwise(records):
-        assert record["due"] + record["sent"] >= before["due"] + before["closed"]
+        assert record.sent >= before.closed
     histograms = found.snapshot.histograms
-    from_due = sum(record["first_token"] for record in records) / 8
-    from_sent = sum(record["first_token"] - record["sent"] for record in records) / 8
+    from_due = sum(record.first_token - record.due for record in records) / 8
+    from_sent = sum(record.first_token - record.sent for record in records) / 8
     assert histograms["ttft_due"].mean == pytest.approx(from_due, rel=2e-3)
     assert histograms["ttft_sent"].mean == pytest.approx(from_sent, rel=2e-3)
     # All were due at once, nearly: the mean wait is that of 3.5 requests before.
     assert from_due > 3 * from_sent
-    assert histograms["pool_wait"].mean == pytest.approx(sum(record["ready"] for record in records) / 8, rel=2e-3)
+    waited = sum(record.ready - record.due for record in records) / 8
+    assert histograms["pool_wait"].mean == pytest.approx(waited, rel=2e-3)
 
 
 async def test_slots_that_come_free_together_let_nothing_go_before_it_is_due(tmp_path: Path) -> None:
@@ -108,10 +109,10 @@ async def test_slots_that_come_free_together_let_nothing_go_before_it_is_due(tmp
     was scheduled by then, each wait is measured, and the checks say that the cap has bent the schedule.
     """
     async with serving(in_lumps(4, [0])) as url:
-        found, records = await measured(url, tmp_path, 40, request_rate=1000.0, max_concurrency=4, burstiness=1.0)
+        found, records = await run_recorded(url, tmp_path, 40, request_rate=1000.0, max_concurrency=4, burstiness=1.0)
     schedule = Schedule.poisson(1000.0, 40, 0)
-    assert [record["due"] for record in records] == schedule.due_ns.tolist()
-    assert all(0 <= record["ready"] <= record["sent"] for record in records)
+    assert [record.due - found.snapshot.start_ns for record in records] == schedule.due_ns.tolist()
+    assert all(record.due <= record.ready <= record.sent for record in records)
     assert found.snapshot.histograms["pool_wait"].max > 0
     settings = RunSettings(request_rate=1000.0, max_concurrency=4)
     checks = {check.name: check for check in sending(evidence(found.snapshot, settings, schedule))}

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import orjson
 
+from loadgen.testing import replies
+from loadgen.testing.replies import whole
 from tests.commands.calling import SHORT, TOKENIZER, environment
-from tests.faults.servers import Script, serving
+from tests.faults.servers import Script, read_request, serving
 from tests.wire.bytes_of import delta, event, streamed
 
 KEY = "sk-Zq3vN8wT1yB6mR4x"
@@ -21,24 +23,8 @@ ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202egnp.exe\r\n[red]"
 UNSAFE = re.compile("[^\n -~]")
 
 
-async def request(reader: asyncio.StreamReader) -> bytes:
-    """The head of the next request, its body read over; empty at the end of the connection."""
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
-        await reader.readexactly(int(length[1]) if length else 0)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return b""
-    return head
-
-
-def reply(status: int, body: bytes, *lines: bytes) -> bytes:
-    head = [b"HTTP/1.1 %d Yes" % status, b"Content-Length: %d" % len(body), *lines]
-    return b"\r\n".join(head) + b"\r\n\r\n" + body
-
-
 def models(name: str) -> bytes:
-    return reply(200, orjson.dumps({"data": [{"id": name}]}), b"Server: hostile " + KEY.encode())
+    return whole(200, replies.models(name), f"Server: hostile {KEY}")
 
 
 def echo() -> Script:
@@ -46,15 +32,15 @@ def echo() -> Script:
     turns = itertools.count()
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await request(reader):
-            told = head.decode("latin-1") + ESCAPES
-            if head.startswith(b"GET /v1/models"):
+        while ask := await read_request(reader):
+            told = ask.head.decode("latin-1") + ESCAPES
+            if ask.path == "/v1/models":
                 writer.write(models("model" + ESCAPES))
-            elif head.startswith(b"GET"):
-                writer.write(reply(200, orjson.dumps({"version": told})))
+            elif ask.method == "GET":
+                writer.write(whole(200, orjson.dumps({"version": told})))
             else:
-                replies = answers(told)
-                writer.write(replies[next(turns) % len(replies)])
+                lies = answers(told)
+                writer.write(lies[next(turns) % len(lies)])
             await writer.drain()
 
     return script
@@ -63,13 +49,13 @@ def echo() -> Script:
 def answers(told: str) -> list[bytes]:
     cut = b"x" * (1024 - len(KEY) // 2) + KEY.encode()
     return [
-        reply(401, told.encode()),
-        reply(403, orjson.dumps({"error": told}), b"Content-Type: application/json"),
-        reply(500, cut),
+        whole(401, told.encode(), kind="text/plain"),
+        whole(403, orjson.dumps({"error": told})),
+        whole(500, cut, kind="text/plain"),
         streamed(delta(content="a") + delta(f"stop {KEY}{ESCAPES}")),
         streamed(delta(content="a") + event(error={"message": told})),
         streamed(delta(content="a") + b"data: no JSON " + KEY.encode() + b"\n\n"),
-        reply(200, told.encode(), b"Content-Encoding: gzip"),
+        whole(200, told.encode(), "Content-Encoding: gzip"),
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.test_structure import ROOT, modules
+from tests.source import ROOT, modules
 
 CALLS = {
     "eval": set(),

@@ -18,7 +18,8 @@ from loadgen.errors import BadInput
 from loadgen.redaction import MARK, Redaction
 from loadgen.settings import RunSettings
 from loadgen.target import headers
-from tests.security.hostile import KEY, OTHER, UNSAFE, echo, files, models, request, run_against
+from tests.faults.servers import read_request
+from tests.security.hostile import KEY, OTHER, UNSAFE, echo, files, models, run_against
 
 
 @pytest.fixture
@@ -93,11 +94,11 @@ async def test_child_processes_have_them_neither_as_arguments_nor_in_their_envir
     asked = asyncio.Event()
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await request(reader):
-            if head.startswith(b"GET"):
+        while ask := await read_request(reader):
+            if ask.method == "GET":
                 writer.write(models("m"))
             else:
-                assert KEY.encode() in head
+                assert KEY.encode() in ask.head
                 asked.set()
 
     async with run_against(silent, tmp_path, "--duration", "60", "--rate", "5", OPENAI_API_KEY=KEY) as run:
@@ -125,7 +126,7 @@ async def test_the_folder_of_prompts_is_removed_after_a_sigterm_while_they_are_m
     listed = asyncio.Event()
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while await request(reader):
+        while await read_request(reader):
             listed.set()  # asked for its models, it does not answer
 
     async with run_against(slow, tmp_path, "--num-prompts", "10") as run:

@@ -9,8 +9,7 @@ from loadgen import http
 from loadgen.errors import Unreachable
 from loadgen.outcomes import Outcome
 from loadgen.wire import MAX_HEAD, MAX_LINE, MAX_SAMPLE, Record, Response
-from tests.faults.servers import serving
-from tests.security.hostile import request
+from tests.faults.servers import read_request, serving
 from tests.wire.bytes_of import HEAD, delta, event, streamed
 
 MIB = 1 << 20
@@ -60,7 +59,7 @@ def test_of_a_long_error_a_sample_is_kept(wire: bytes) -> None:
 
 async def test_a_probe_takes_no_answer_without_end() -> None:
     async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await request(reader)
+        await read_request(reader)
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
         with contextlib.suppress(ConnectionError):
             while True:

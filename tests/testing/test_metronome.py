@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.testing.plans import Plan
+from loadgen.testing.pace import Pace
 from loadgen.testing.process import Process, started
 from loadgen.testing.truth import Truth
 from tests.engines.sim_client import Client, Reply, raw
@@ -57,10 +57,10 @@ def test_the_truth_is_what_the_events_say(metronome: Process) -> None:
 
 
 def test_tokens_are_due_by_the_plan_from_the_arrival(metronome: Process) -> None:
-    plan = Plan(shape="lognormal", first_ms=3.0, gap_ms=2.0, seed=9)
+    pace = Pace(shape="lognormal", first_ms=3.0, gap_ms=2.0, seed=9)
     ask(metronome, 11, metronome={"shape": "lognormal", "first_ms": 3.0, "gap_ms": 2.0, "seed": 9})
     truth = Truth.fetch(metronome.url)
-    assert (truth.plan_ns - truth.arrival_ns[0]).tolist() == plan.offsets_ns(11, 5).tolist()
+    assert (truth.plan_ns - truth.arrival_ns[0]).tolist() == pace.offsets_ns(11, 5).tolist()
 
 
 def test_a_queue_serves_one_after_another(metronome: Process) -> None:

@@ -20,14 +20,13 @@ from loadgen.recorder import Recorder
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
+from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
+from loadgen.testing.replies import STREAM as CHUNKED
 from loadgen.wire import Record, Response
-from tests.wire.bytes_of import HEAD, delta, event, usage
 
 MS = 1_000_000
 S = 1000 * MS
 START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
-CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
 PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
 CLIENT = Client(
     wall_s=1.0,
@@ -61,10 +60,6 @@ def planned(
     record.ready, record.connect_ns = at(ready), round(connect * MS)
     record.sent = at(ready + connect if sent is None else sent)
     return record
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def answered(

@@ -15,6 +15,9 @@ def of(made):
     return check
 
 
+STRICT = RunSettings(strict=True)
+
+
 def without(part, name=None, **options):
     """The check of a run of which a part of the provenance is not known."""
     made = evidence([steady()], **options)
@@ -45,14 +48,18 @@ def test_a_run_that_says_everything_is_green():
     ],
 )
 def test_what_is_missing_is_named(part, name, said):
-    check = without(part, name)
+    check = without(part, name, settings=STRICT)
     assert (check.ok, check.value) == (False, f"unknown: {said}")
 
 
 def test_the_user_may_say_the_engines_version():
-    settings = RunSettings(metadata=("engine_version=b1234",))
-    assert of(evidence([steady()], settings, engine={"name": "other"})).ok
-    assert of(evidence([steady()], RunSettings(metadata=("arm=a",)), engine={"name": "other"})).ok is False
+    said, other = (STRICT.replace(metadata=(pair,)) for pair in ("engine_version=b1234", "arm=a"))
+    assert of(evidence([steady()], said, engine={"name": "other"})).ok
+    assert of(evidence([steady()], other, engine={"name": "other"})).ok is False
+
+
+def test_where_nothing_rests_on_the_run_an_engine_that_tells_no_version_is_not_remarked_on():
+    assert of(evidence([steady()], engine={"name": "other"})).ok
 
 
 def test_the_simulator_is_of_loadgens_own_version():

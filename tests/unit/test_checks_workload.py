@@ -38,7 +38,7 @@ def test_answers_as_planned_are_green():
 def test_prompts_of_another_length_are_red_with_the_mean_difference():
     checks = of([reply(i, prompt=21) for i in range(10)])
     assert red(checks) == ["input as planned"]
-    expected = "0.0% of prompts have the planned length (the server counts +11.0 tokens on average)"
+    expected = "0.0% of prompts have the planned length (11.0 tokens more by the server's mean)"
     assert checks["input as planned"].value == expected
 
 

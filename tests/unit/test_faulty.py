@@ -12,8 +12,8 @@ from loadgen import http
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, chosen
+from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
-from loadgen.testing.plan import Plan
 from loadgen.testing.process import started
 
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
@@ -44,27 +44,27 @@ class TestChoosing:
         assert faulty.played == {}
 
     def test_a_plan_gives_each_fault_its_share_of_requests_by_number(self) -> None:
-        plan = Plan.parse("reset=0.1,stall:3=0.2", seed=5)
-        met = [plan.of(number) for number in range(20_000)]
+        shares = Shares.parse("reset=0.1,stall:3=0.2", seed=5)
+        met = [shares.of(number) for number in range(20_000)]
         assert met.count((FAULTS["reset"], None)) == pytest.approx(2000, rel=0.1)
         assert met.count((FAULTS["stall"], 3)) == pytest.approx(4000, rel=0.1)
-        assert met == [Plan.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)]
-        assert met != [Plan.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)]
+        assert met == [Shares.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)]
+        assert met != [Shares.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)]
 
     def test_no_plan_is_no_fault_and_a_whole_one_leaves_no_request_out(self) -> None:
-        assert {Plan.parse("").of(number) for number in range(100)} == {None}
-        assert {Plan.parse("close=1").of(number) for number in range(100)} == {(FAULTS["close"], None)}
+        assert {Shares.parse("").of(number) for number in range(100)} == {None}
+        assert {Shares.parse("close=1").of(number) for number in range(100)} == {(FAULTS["close"], None)}
 
     @pytest.mark.parametrize(
         "text", ["reset", "reset=x", "reset=-1", "reset=1.1", "reset=0.6,close=0.6", "no=0.1", ","]
     )
     def test_a_plan_that_is_none_is_refused(self, text: str) -> None:
         with pytest.raises(BadInput) as caught:
-            Plan.parse(text)
+            Shares.parse(text)
         assert caught.value.field == "--plan"
 
     async def test_a_server_plays_its_plan_and_a_request_that_names_a_fault_meets_that(self) -> None:
-        async with serving(Plan.parse("status:503=1")) as faulty:
+        async with serving(Shares.parse("status:503=1")) as faulty:
             assert (await post(faulty.url))[0] == 503
             assert (await post(faulty.url, "status:404"))[0] == 404
 
@@ -90,7 +90,7 @@ class TestAnswering:
         assert "delta" not in text
 
     async def test_models_and_counts_are_told_whatever_the_plan(self) -> None:
-        async with serving(Plan.parse("reset=1")) as faulty:
+        async with serving(Shares.parse("reset=1")) as faulty:
             models = await http.get(faulty.url + "/v1/models")
             assert (await http.get(faulty.url + "/version")).status == 404
             counts = await http.get(faulty.url + "/counts")
@@ -113,7 +113,9 @@ class TestAnswering:
             received.append(byte)
         received += b"GET"
         ask = Ask.take(received)
-        assert ask == Ask("POST", "/a", {"content-length": "3", "x-fault": "reset"}, b"abc")
+        assert ask is not None
+        assert (ask.method, ask.path, ask.body) == ("POST", "/a", b"abc")
+        assert ask.headers == {"content-length": "3", "x-fault": "reset"}
         assert received == b"GET"
 
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:

@@ -8,7 +8,7 @@ from loadgen.clock import KERNEL
 from loadgen.outcomes import Outcome
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Reply
-from loadgen.testing.models import answered, distant, planned, queued, stalled
+from loadgen.testing.memory_servers import answered, distant, planned, queued, stalled
 from loadgen.testing.virtual import EPOCH_NS, timed
 from loadgen.wire import Record
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, S, chunk

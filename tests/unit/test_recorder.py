@@ -155,9 +155,9 @@ def test_output_tokens_are_the_servers_count_where_it_gives_one_else_events():
     assert (counters["usage_requests"], counters["event_requests"]) == (1, 1)
 
 
-def test_a_count_of_zero_is_a_count():
+def test_a_count_of_no_tokens_beside_one_that_was_seen_is_none():
     counters = measured([answered(tokens=[20], counts={"completion_tokens": 0})]).counters
-    assert (counters["output_tokens"], counters["usage_requests"]) == (0, 1)
+    assert (counters["output_tokens"], counters["usage_requests"], counters["event_requests"]) == (1, 0, 1)
 
 
 def test_tokens_that_usage_counts_and_the_stream_never_showed_are_unseen():
@@ -201,7 +201,7 @@ def test_tokens_stand_in_the_hundredth_in_which_they_came():
     assert {hundredth: count for hundredth, count in enumerate(snapshot.bins.tolist()) if count} == {2: 1, 3: 2}
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(0, 100))
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 100))
 def test_the_tokens_over_time_add_up_to_the_tokens_counted(moments, count):
     snapshot = measured([answered(tokens=sorted(m + 1 for m in moments), counts={"completion_tokens": count})])
     assert snapshot.bins.sum() == snapshot.counters["output_tokens"] == count

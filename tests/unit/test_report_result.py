@@ -95,9 +95,10 @@ def test_throughput_is_over_the_time_from_first_send_to_last_byte():
     assert made["total_token_throughput"] == 40.0
 
 
-def test_failed_is_whatever_did_not_end_well_also_what_was_never_sent():
-    made = result([steady(0), failed(1), unsent(2)], RunSettings(), scheduled=5)
-    assert (made["num_prompts"], made["completed"], made["failed"]) == (5, 1, 4)
+def test_failed_is_whatever_ended_badly_and_nothing_that_was_called_off():
+    records = [steady(0), failed(1), unsent(2), failed(3, Outcome.CANCELLED)]
+    made = result(records, RunSettings(), scheduled=5)
+    assert (made["num_prompts"], made["completed"], made["failed"]) == (5, 1, 2)
     assert made["loadgen"]["error_rate"] == 0.8
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from loadgen import deltas, recording
 from loadgen.outcomes import Outcome
 from loadgen.recording import CapturedResponse, End
+from loadgen.testing.replies import LAST_CHUNK
 from loadgen.wire import Record, Response
 from tests.wire.bytes_of import chunked
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"
 FACTS = ".facts.json"
-LAST_CHUNK = b"0\r\n\r\n"
 
 
 @dataclass(frozen=True)

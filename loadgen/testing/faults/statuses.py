@@ -1,7 +1,5 @@
 """Faults told by the status, or by a body that is no stream."""
 
-import http
-
 import orjson
 
 from loadgen.testing.ask import Ask
@@ -15,28 +13,27 @@ RETRY_AFTER = {429, 503}
 @fault
 def status(ask: Ask, code: int = 500) -> Steps:
     """Answers with the HTTP status NUMBER and an error as JSON; 429 and 503 with Retry-After: 1."""
-    reason = http.HTTPStatus(code).phrase if code in set(http.HTTPStatus) else "Unknown"
     headers = ["Retry-After: 1"] if code in RETRY_AFTER else []
-    yield whole(code, reason, error_body(f"the fault status:{code}", code), *headers)
+    yield whole(code, error_body(f"the fault status:{code}", code), *headers)
 
 
 @fault
 def redirect(ask: Ask, code: int = 307) -> Steps:
     """Answers with the redirect NUMBER, to where an answer would be good."""
-    yield whole(code, "Redirect", b"{}", "Location: /elsewhere/v1/chat/completions")
+    yield whole(code, b"{}", "Location: /elsewhere/v1/chat/completions")
 
 
 @fault
 def json_error(ask: Ask) -> Steps:
     """Answers 200 with an error as JSON."""
-    yield whole(200, "OK", error_body("the fault json-error", 500))
+    yield whole(200, error_body("the fault json-error", 500))
 
 
 @fault
 def json_answer(ask: Ask) -> Steps:
     """Answers 200 with all of the answer in one piece of JSON, although a stream was asked."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "all of it"}, "finish_reason": "stop"}
-    yield whole(200, "OK", orjson.dumps({"id": "x", "choices": [choice], "usage": {"completion_tokens": 3}}))
+    yield whole(200, orjson.dumps({"id": "x", "choices": [choice], "usage": {"completion_tokens": 3}}))
 
 
 @fault

@@ -12,7 +12,7 @@ import pytest
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.testing.memory import Reply
-from loadgen.testing.models import answered
+from loadgen.testing.memory_servers import answered
 from tests.accuracy.virtual.virtually import MS, START_NS, S, carried_out
 
 COUNT = 20_000

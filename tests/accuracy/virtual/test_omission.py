@@ -8,7 +8,7 @@ from loadgen.histogram import Histogram
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.testing.memory import Server
-from loadgen.testing.models import distant, planned, queued, stalled
+from loadgen.testing.memory_servers import distant, planned, queued, stalled
 from tests.accuracy.virtual.virtually import MS, START_NS, US, S, carried_out
 
 BASE_MS, STOP_MS, RUN_S = 20, 1400, 30

@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
-from loadgen.testing.models import planned
+from loadgen.testing.memory_servers import planned
 from tests.accuracy.virtual.virtually import MS, Run, carried_out
 
 COUNT, RATE = 2_000, 100.0

@@ -14,7 +14,7 @@ import pytest
 
 from loadgen.histogram import Histogram
 from loadgen.schedule import Schedule
-from loadgen.testing.models import queued
+from loadgen.testing.memory_servers import queued
 from tests.accuracy.virtual.virtually import MS, Run, S, carried_out
 
 COUNT = 100_000

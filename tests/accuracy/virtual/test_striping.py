@@ -11,7 +11,7 @@ from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 from loadgen.testing.memory import Reply
-from loadgen.testing.models import answered, planned
+from loadgen.testing.memory_servers import answered, planned
 from loadgen.throughput import peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
 from tests.accuracy.virtual.virtually import MS, carried_out
 from tests.unit import making

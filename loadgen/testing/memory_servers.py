@@ -5,11 +5,7 @@ import heapq
 from collections.abc import Callable, Sequence
 
 from loadgen.testing.memory import Reply, Server
-
-_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-_TOKEN = b'data: {"choices":[{"index":0,"delta":{"content":" token"},"finish_reason":null}]}\n\n'
-_FINISH = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-_USAGE = b'data: {"choices":[],"usage":{"completion_tokens":%d}}\n\ndata: [DONE]\n\n'
+from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, delta, usage
 
 
 def answered(tokens_ns: Sequence[int]) -> Reply:
@@ -68,11 +64,7 @@ def _moved(reply: Reply, to: Callable[[int], int]) -> Reply:
 @functools.cache
 def _parts(tokens: int) -> list[bytes]:
     """The bytes of an answer of so many tokens, one part for each of them."""
-    parts = [_chunk(_TOKEN)] * tokens
-    parts[0] = _HEAD + parts[0]
-    parts[-1] += _chunk(_FINISH + _USAGE % tokens) + b"0\r\n\r\n"
+    parts = [chunk(delta(content=" token"))] * tokens
+    parts[0] = STREAM + parts[0]
+    parts[-1] += chunk(delta("stop") + usage(completion_tokens=tokens) + DONE) + LAST_CHUNK
     return parts
-
-
-def _chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)

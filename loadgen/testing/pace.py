@@ -1,4 +1,4 @@
-"""Plans: when the tokens of an answer are due, drawn by a seed and the request's number."""
+"""Pace: when the tokens of an answer are due, drawn by a seed and the request's number."""
 
 import dataclasses
 from collections.abc import Callable
@@ -28,7 +28,7 @@ SHAPES: dict[str, Draw] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Pace:
     """When the tokens of each answer are due.
 
     Attributes:
@@ -49,8 +49,8 @@ class Plan:
     queue: bool = False
     seed: int = 0
 
-    def checked(self) -> "Plan":
-        """Return this plan, if it can be carried out.
+    def checked(self) -> "Pace":
+        """Return this pace, if it can be carried out.
 
         Raises:
             BadInput: It cannot.
@@ -67,15 +67,15 @@ class Plan:
             raise BadInput("seed", f"{self.seed!r} is no seed", "give a whole number from 0")
         return self
 
-    def changed(self, fields: Any) -> "Plan":
-        """Return this plan with what a request's `metronome` field gives in place of its own.
+    def changed(self, fields: Any) -> "Pace":
+        """Return this pace with what a request's `metronome` field gives in place of its own.
 
         Raises:
             BadInput: A field is unknown, or has no usable value.
         """
         known = [field.name for field in dataclasses.fields(self)]
         if not isinstance(fields, dict) or not fields.keys() <= set(known):
-            raise BadInput("metronome", f"{fields!r} is no plan", f"send an object of {', '.join(known)}")
+            raise BadInput("metronome", f"{fields!r} is no pace", f"send an object of {', '.join(known)}")
         return dataclasses.replace(self, **fields).checked()
 
     def offsets_ns(self, number: int, tokens: int) -> NDArray[np.int64]:

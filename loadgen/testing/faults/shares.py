@@ -1,17 +1,17 @@
-"""Plan: which request meets which fault, for clients that cannot say so themselves."""
+"""Shares: which request meets which fault, for clients that cannot say so themselves."""
 
 import random
 from dataclasses import dataclass
 
 from loadgen.errors import BadInput
-from loadgen.testing.faults import Fault, chosen
+from loadgen.testing.faults.fault import Fault, chosen
 
 FIELD = "--plan"
 REMEDY = "write NAME=SHARE or NAME:NUMBER=SHARE, separated by commas, with shares that add up to at most 1"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Shares:
     """Faults by request number: the same for the same seed.
 
     Attributes:
@@ -23,7 +23,7 @@ class Plan:
     seed: int = 0
 
     @classmethod
-    def parse(cls, text: str, seed: int = 0) -> "Plan":
+    def parse(cls, text: str, seed: int = 0) -> "Shares":
         """Read e.g. `reset=0.01,stall:3=0.02`; an empty text is no fault at all.
 
         Raises:

@@ -1,0 +1,47 @@
+"""Carries out whole runs on the clock, and reads back what each request went through."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from loadgen import requests
+from loadgen.heading import Heading
+from loadgen.measurement import Job, Measured, Measurement
+from loadgen.prompts import Prompt
+from loadgen.records import RecordFile
+from loadgen.settings import RunSettings
+from loadgen.wire import Record
+from tests.faults.sending import target
+
+PATIENCE_S = 30  # a run that holds requests back would wait for ever
+
+
+def job(url: str, folder: Path, count: int, fault: str | None = None, **settings: Any) -> Job:
+    """`count` requests of two tokens, all of which meet `fault`; their bodies lie in `folder`."""
+    asked = target(url, fault)
+    prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
+    requests.write(folder, prompts, asked.body, dict, count)
+    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), asked, folder)
+
+
+async def prepared() -> None:
+    """The requests are there already."""
+
+
+async def carried_out(measurement: Measurement) -> Measured:
+    return await asyncio.wait_for(measurement.run(), PATIENCE_S)
+
+
+async def run(work: Job) -> Measured:
+    return await carried_out(Measurement(work, prepared()))
+
+
+async def run_recorded(url: str, folder: Path, count: int, **settings: Any) -> tuple[Measured, list[Record]]:
+    """A run, and its records in the order of the schedule."""
+    path = folder / "records"
+    return await run(job(url, folder, count, records=str(path), **settings)), recorded(path)
+
+
+def recorded(path: Path) -> list[Record]:
+    """The records of a run in the order of its schedule."""
+    return sorted(RecordFile(path), key=lambda record: record.index)
