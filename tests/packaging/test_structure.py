@@ -105,6 +105,17 @@ def test_a_module_of_the_core_imports_only_from_its_layer_and_those_below(name: 
         assert layer(other) <= layer(name), f"{name} imports {other}"
 
 
+def test_the_design_names_every_module_once_and_below_those_that_it_knows() -> None:
+    rows = [line.split("|")[1] for line in (ROOT / "loadgen/DESIGN.md").read_text().splitlines() if line[:3] == "| `"]
+    named = [(name, number) for number, row in enumerate(rows) for name in re.findall(r"`(\w+)`", row)]
+    row = dict(named)
+    compiled = {path.stem for ending in ("pyx", "pxd", "pxi") for path in (ROOT / "loadgen").glob(f"*.{ending}")}
+    assert sorted(name for name, _ in named) == sorted({name.split(".")[0] for name in CORE} - {"__main__"} | compiled)
+    for name in CORE:
+        for other in ours(modules()[name]) if name != "__main__" else ():
+            assert row[other.split(".")[0]] <= row[name.split(".")[0]], f"{name} imports {other}"
+
+
 @pytest.mark.parametrize("name", sorted(name for name in modules() if name.startswith("engines")))
 def test_an_engine_sees_only_the_little_it_needs_of_the_core(name: str) -> None:
     for other in ours(modules()[name]):
