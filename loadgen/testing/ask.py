@@ -71,7 +71,7 @@ class Ask:
         lines = self.head.decode("latin-1").split("\r\n")[1:-1]
         return {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
-    @cached_property
+    @property
     def id(self) -> bytes:
         """Its X-Request-Id; empty without one."""
         found = _ID.search(self.head)

@@ -68,7 +68,8 @@ def test_the_number_after_the_last_hyphen_of_an_id_is_the_index(sent: bytes, ind
 
 async def test_what_is_sent_ahead_waits_for_the_answer() -> None:
     exchange = Asked()
-    exchange.data_received(RAW * 2)
+    exchange.data_received(RAW)
+    exchange.data_received(RAW)
     assert len(exchange.requests) == 1
     exchange.reply(b"{}")
     await asyncio.sleep(0)
