@@ -133,7 +133,6 @@ def test_the_code_of_a_command_is_the_code_of_the_process(command):
         ["run", "--rate", "0"],
         ["run", "--speed", "3"],
         ["run", "--rate", "fast"],
-        ["report"],
         ["report", "/nonexistent"],
         ["rum"],
     ],
