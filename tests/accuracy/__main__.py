@@ -1,6 +1,6 @@
 """The accuracy table: `python -m tests.accuracy [--write] [TESTS...]`, or `make accuracy`.
 
-Measures everything there is a row for, for some ten minutes, and prints the table. Exit code as pytest's.
+Measures everything there is a row for, and prints the table. Exit code as pytest's.
 """
 
 import argparse
