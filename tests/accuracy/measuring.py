@@ -22,8 +22,11 @@ from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.wire import Record
+from tests.accuracy.stillness import stood_still
 
 Int64s = NDArray[np.int64]
+
+STILL_SHARE = 0.005  # of the time: with half of that work waiting behind it, a percentile of 99 % moves
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,12 @@ class Run:
     @cached_property
     def written_ns(self) -> Int64s:
         """The server's, shape (tokens,)."""
-        first = self.truth.starts[self._rows]
-        rows = np.repeat(first - self.starts[:-1], self.counts) + np.arange(self.starts[-1])
-        return self.truth.write_ns[rows]
+        return self.truth.write_ns[self._tokens]
+
+    @cached_property
+    def server_late_ns(self) -> Int64s:
+        """How long after it was due the server wrote each token, shape (tokens,)."""
+        return self.written_ns - self.truth.plan_ns[self._tokens]
 
     @property
     def errors_ns(self) -> Int64s:
@@ -110,6 +116,12 @@ class Run:
         """
         server = "the server was late itself" if self.truth.overloaded else ""
         return ", ".join(filter(None, (self.machine_disturbance, server))) if sound else ""
+
+    @cached_property
+    def _tokens(self) -> Int64s:
+        """Where the truth has each token."""
+        first = self.truth.starts[self._rows]
+        return np.repeat(first - self.starts[:-1], self.counts) + np.arange(self.starts[-1])
 
     @cached_property
     def _rows(self) -> Int64s:
@@ -163,12 +175,16 @@ class Watch:
 
     def __init__(self, server: Process) -> None:
         self._server = server
+        self._still = stood_still()
         self._before = machine.Busy.now(), self._friends_s()
 
     def end(self) -> str:
         """What else kept the machine busy; empty if nothing did."""
         busy, friends_s = self._before
-        return machine.disturbance(busy, machine.Busy.now(), self._friends_s() - friends_s)
+        others = machine.disturbance(busy, machine.Busy.now(), self._friends_s() - friends_s)
+        still = max(self._still, stood_still())
+        told = f"a processor stood still for {still:.1%} of the time" if still > STILL_SHARE else ""
+        return ", ".join(filter(None, (others, told)))
 
     def _friends_s(self) -> float:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)

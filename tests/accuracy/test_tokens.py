@@ -1,5 +1,6 @@
 """Error per token: the client's stamp less the time at which the server wrote the token."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -28,9 +29,12 @@ full = pytest.mark.accuracy
 async def test_a_token_is_stamped_when_it_comes(
     metronome: Process, row: Callable[..., None], rate: int, requests: int, tokens: int, gap_ms: int
 ) -> None:
+    streams = round(rate * tokens * gap_ms / 1e3)
+
     async def attempt() -> Finding:
         plan = {"first_ms": gap_ms, "gap_ms": gap_ms}
-        run = await compared(metronome, tokens=tokens, plan=plan, request_rate=rate, num_prompts=requests)
+        asked = {"request_rate": rate, "num_prompts": requests, "warm_connections": str(math.ceil(1.05 * streams))}
+        run = await compared(metronome, tokens=tokens, plan=plan, **asked)
         errors = run.errors_ns
         assert len(errors) == requests * tokens
         assert errors.min() >= 0, "seen before it was written"
@@ -39,5 +43,4 @@ async def test_a_token_is_stamped_when_it_comes(
         return Finding(seen, median <= MEDIAN_NS and p99 <= P99_NS, run.excuse(sound=best <= MEDIAN_NS))
 
     found = await best_of(3, attempt)
-    streams = round(rate * tokens * gap_ms / 1e3)
     row(f"{rate:,} req/s, {streams:,} at once", found.measured, BOUND, found.met, found.disturbance)
