@@ -19,6 +19,7 @@ EARLY_NS = 50_000
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
 _GROWTH = 1_000  # bins added at a time: ten seconds
+_BLOCK = 3 * 8192  # numbers
 
 
 class Recorder:
@@ -49,7 +50,8 @@ class Recorder:
         self._outcomes: Counter[str] = Counter()
         self._finishes: Counter[str] = Counter()
         self._examples: dict[str, list[dict[str, Any]]] = {}
-        self._index, self._sent, self._closed = (array("q") for _ in range(3))
+        self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
+        self._row = array("q")  # index, sent and closed of one request after the other
         self._bins = array("q", bytes(8 * _GROWTH))
         self._details = Details() if detailed else None
 
@@ -70,9 +72,11 @@ class Recorder:
         self.ended += 1
         name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
         self._outcomes[name] += 1
-        self._index.append(record.index)
-        self._sent.append(record.sent - self.start_ns if record.sent else -1)
-        self._closed.append(record.closed - self.start_ns)
+        sent = record.sent - self.start_ns if record.sent else -1
+        self._row.extend((record.index, sent, record.closed - self.start_ns))
+        if len(self._row) >= _BLOCK:
+            self._rows.append(self._row)
+            self._row = array("q")
         if record.sent:
             self._add_waits(record)
         if ok:
@@ -101,6 +105,8 @@ class Recorder:
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """What has been counted so far, as it stands."""
+        rows = np.concatenate([np.array(block, dtype=np.int64) for block in (*self._rows, self._row)])
+        index, sent, closed = np.ascontiguousarray(rows.reshape(-1, 3).T)
         return Snapshot(
             start_ns=self.start_ns,
             scheduled=self.scheduled,
@@ -109,9 +115,9 @@ class Recorder:
             finishes=dict(sorted(self._finishes.items())),
             counters=dict(self.counters),
             histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
-            index=np.array(self._index, dtype=np.int64),
-            sent=np.array(self._sent, dtype=np.int64),
-            closed=np.array(self._closed, dtype=np.int64),
+            index=index,
+            sent=sent,
+            closed=closed,
             bins=np.trim_zeros(np.array(self._bins, dtype=np.int64), "b"),
             partial=partial,
             details=self._details + Details() if self._details else None,

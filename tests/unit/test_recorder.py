@@ -77,6 +77,17 @@ def test_an_answer_of_nothing_but_reasoning_has_no_ttfo():
     assert only(snapshot, "ttft_due") == 20
 
 
+# -- when what was sent and closed
+
+
+def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
+    monkeypatch.setattr("loadgen.recorder._BLOCK", 3 * 4)
+    snapshot = measured([answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)])
+    assert snapshot.index.tolist() == list(range(10))
+    assert (snapshot.sent / MS).tolist() == list(range(10))
+    assert (snapshot.closed / MS).tolist() == list(range(30, 40))
+
+
 # -- TPOT
 
 
