@@ -11,6 +11,7 @@ class Prompt:
 
     Attributes:
         text: The user's message (chat) or the prompt itself (completions).
+        messages: What a chat is sent in place of one message of `text`, each with `role` and `content`.
         input_tokens: Tokens of `text` by the data set's tokenizer, without any chat template.
         output_tokens: Tokens wanted in the answer (sent as the maximum).
         source: Where it comes from, stable between runs: a row id or "name/seed/index".
@@ -20,6 +21,7 @@ class Prompt:
     input_tokens: int
     output_tokens: int
     source: str
+    messages: tuple[dict[str, Any], ...] = ()
 
 
 class Dataset(Protocol):

@@ -55,7 +55,7 @@ def write(
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
             planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
-            texts.extend(hash(prompt.text) for prompt in block)
+            texts.extend(hash(orjson.dumps(prompt.messages) if prompt.messages else prompt.text) for prompt in block)
             progress(len(planned))
     if len(planned) != count:
         given = len(planned) if len(planned) < count else "more"

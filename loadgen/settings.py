@@ -3,13 +3,13 @@
 import dataclasses
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen import slo
+from loadgen.data_settings import DataSettings
 from loadgen.errors import BadInput
+from loadgen.options import CONNECTIONS, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
 from loadgen.redaction import MARK
 
 Backend = Literal["openai-chat", "openai", "vllm"]
@@ -22,26 +22,8 @@ KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting 
 METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
-def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "") -> Any:
-    """Declare a field that is also a flag.
-
-    Args:
-        default: The value when the flag is not given.
-        group: The heading it stands under in `--help`.
-        text: Its help line.
-        alias: A second spelling of the flag.
-        metavar: What stands for the value in `--help`.
-    """
-    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar}
-    return field(default=default, metadata=meta)
-
-
-TARGET, SAMPLING, LOAD, DATA = "target", "sampling parameters", "load", "data set"
-CONNECTIONS, JUDGEMENT, OUTPUT = "connections and timeouts", "judgement", "output"
-
-
 @dataclass(frozen=True, kw_only=True)
-class RunSettings:
+class RunSettings(DataSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
@@ -110,21 +92,6 @@ class RunSettings:
     seed_prompts: int | None = option(None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED")
     seed_order: int | None = option(None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED")
 
-    workload: str | None = option(
-        None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE"
-    )
-    dataset_name: str = option("random", DATA, "random or sharegpt, or one that a package adds", metavar="NAME")
-    dataset_path: str | None = option(None, DATA, "file of the data set", metavar="FILE")
-    random_input_len: int = option(1024, DATA, "tokens of a random prompt", metavar="TOKENS")
-    random_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
-    random_range_ratio: str = option(
-        "0.0", DATA, 'lengths are drawn from [len*(1-r), len*(1+r)]; a number or {"input": r, "output": r}', metavar="R"
-    )
-    random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
-    sharegpt_output_len: int | None = option(
-        None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
-    )
-
     warm_connections: str = option(
         "auto", CONNECTIONS, "connections opened before the clock starts: auto, N or 0", metavar="auto|N"
     )
@@ -186,7 +153,7 @@ class RunSettings:
                 known = ", ".join(str(choice) for choice in choices if choice is not None)
                 raise BadInput(flag(name), f"{getattr(self, name)!r} is no choice", f"choose from {known}")
         for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration"):
-            _require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
+            require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
         for name in (
             "ramp_up_start_rps",
             "ramp_up_end_rps",
@@ -194,7 +161,7 @@ class RunSettings:
             "num_warmups",
             "connect_timeout",
         ):
-            _require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
+            require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
         for name in (
             "first_token_timeout",
             "stall_timeout",
@@ -204,24 +171,22 @@ class RunSettings:
             "seed_prompts",
             "seed_order",
         ):
-            _require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
-        for name in ("random_input_len", "random_output_len", "sharegpt_output_len"):
-            _require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
+            require(name, getattr(self, name), lambda v: 0 <= v < math.inf, "0 or more")
         for name in ("seed", "seed_arrivals", "seed_prompts", "seed_order"):
-            _require(name, getattr(self, name), lambda v: v < 1 << 63, "less than 2**63")
-        _require("random_prefix_len", self.random_prefix_len, lambda v: v >= 0, "0 tokens or more")
-        _require("max_error_rate", self.max_error_rate, lambda v: 0 <= v <= 1, "a share between 0 and 1")
-        _require("port", self.port, lambda v: 0 < v < 65536, "a port between 1 and 65535")
+            require(name, getattr(self, name), lambda v: v < 1 << 63, "less than 2**63")
+        require("max_error_rate", self.max_error_rate, lambda v: 0 <= v <= 1, "a share between 0 and 1")
+        require("port", self.port, lambda v: 0 < v < 65536, "a port between 1 and 65535")
         if not math.isinf(self.request_rate):
-            _require(
+            require(
                 "request_rate", self.request_rate, lambda v: v <= MAX_RATE, f"at most {MAX_RATE:g} requests/s, or inf"
             )
-        _require("duration", self.duration, lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s")
-        _require("num_prompts", self.num_prompts, lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}")
+        require("duration", self.duration, lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s")
+        require("num_prompts", self.num_prompts, lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}")
         if self.warm_connections != "auto" and not self.warm_connections.isdecimal():
             raise BadInput(
                 "--warm-connections", f"{self.warm_connections!r} is no count", "write auto, or a number from 0"
             )
+        self.check_data()
         self._check_load()
         self._check_target()
         self._check_report()
@@ -339,14 +304,3 @@ def _choices(kind: Any) -> tuple[Any, ...]:
         return get_args(kind)
     members = [_choices(member) if member is not type(None) else (None,) for member in get_args(kind)]
     return tuple(choice for choices in members for choice in choices) if all(members) else ()
-
-
-def flag(name: str) -> str:
-    """The command-line spelling of a field."""
-    return "--" + name.replace("_", "-")
-
-
-def _require(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
-    """Refuse a value that is given and is no number, or not such as `holds` asks; NaN never holds."""
-    if value is not None and (not isinstance(value, Real) or not holds(value)):
-        raise BadInput(flag(name), f"{value} is out of range", f"give {wanted}")

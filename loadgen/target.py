@@ -64,11 +64,17 @@ class Target:
         )
 
     def body(self, prompt: Prompt) -> bytes:
-        """The JSON body that asks `prompt`."""
+        """The JSON body that asks `prompt`.
+
+        Raises:
+            BadInput: It is a chat, and the endpoint takes none.
+        """
         asked: dict[str, Any] = {"model": self.model}
         if self.chat:
-            asked["messages"] = [{"role": "user", "content": prompt.text}]
+            asked["messages"] = prompt.messages or [{"role": "user", "content": prompt.text}]
             asked["max_completion_tokens"] = prompt.output_tokens
+        elif prompt.messages:
+            raise BadInput("--endpoint", f"{prompt.source} is a chat", "ask a chat endpoint: --backend openai-chat")
         else:
             asked["prompt"] = prompt.text
             asked["max_tokens"] = prompt.output_tokens

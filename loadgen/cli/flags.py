@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings, flag
+from loadgen.options import GROUPS, flag
+from loadgen.settings import RunSettings
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -38,12 +39,10 @@ def run_parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    groups: dict[str, argparse._ArgumentGroup] = {}
+    groups = {name: parser.add_argument_group(name) for name in GROUPS}
     kinds = typing.get_type_hints(RunSettings)
     for field in dataclasses.fields(RunSettings):
         meta = field.metadata
-        if meta["group"] not in groups:
-            groups[meta["group"]] = parser.add_argument_group(meta["group"])
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]

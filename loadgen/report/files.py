@@ -12,8 +12,9 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog, write_whole
+from loadgen.options import flag
 from loadgen.report.result import SCHEMA
-from loadgen.settings import RunSettings, flag
+from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 
 NOT_ASCII = re.compile("[^ -~]")

@@ -8,7 +8,8 @@ import pytest
 
 from loadgen.cli.flags import OneLineParser, parse, run_parser
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings, flag
+from loadgen.options import flag
+from loadgen.settings import RunSettings
 
 FIELDS = {field.name: field for field in dataclasses.fields(RunSettings)}
 KINDS = typing.get_type_hints(RunSettings)

@@ -1,6 +1,7 @@
 """Target: prompts become the bytes that an OpenAI-compatible server expects, and secrets go nowhere else."""
 
 import base64
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -55,6 +56,18 @@ def test_a_completions_request_bears_the_prompt_as_it_is(backend):
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+
+
+def test_a_chat_of_several_messages_is_sent_as_it_is():
+    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"})
+    sent = target(backend="openai-chat").body(replace(PROMPT, messages=messages))
+    assert orjson.loads(sent)["messages"] == list(messages)
+
+
+def test_a_chat_of_several_messages_cannot_be_sent_to_completions():
+    messages = ({"role": "user", "content": "Why?"},)
+    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; ask a chat endpoint"):
+        target(backend="openai").body(replace(PROMPT, messages=messages))
 
 
 def test_sampling_parameters_are_sent_only_where_given_zero_included():

@@ -1,0 +1,41 @@
+"""Options: how a field of the settings becomes a flag, and how its value is refused."""
+
+from collections.abc import Callable
+from dataclasses import field
+from numbers import Real
+from typing import Any
+
+from loadgen.errors import BadInput
+
+TARGET, SAMPLING, LOAD, DATA = "target", "sampling parameters", "load", "data set"
+CONNECTIONS, JUDGEMENT, OUTPUT = "connections and timeouts", "judgement", "output"
+GROUPS = (TARGET, SAMPLING, LOAD, DATA, CONNECTIONS, JUDGEMENT, OUTPUT)  # as `--help` lists them
+
+
+def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "") -> Any:
+    """Declare a field that is also a flag.
+
+    Args:
+        default: The value when the flag is not given.
+        group: The heading it stands under in `--help`.
+        text: Its help line.
+        alias: A second spelling of the flag.
+        metavar: What stands for the value in `--help`.
+    """
+    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar}
+    return field(default=default, metadata=meta)
+
+
+def flag(name: str) -> str:
+    """The command-line spelling of a field."""
+    return "--" + name.replace("_", "-")
+
+
+def require(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
+    """Refuse a value that is given and is no number, or not such as `holds` asks; NaN never holds.
+
+    Raises:
+        BadInput: It is refused.
+    """
+    if value is not None and (not isinstance(value, Real) or not holds(value)):
+        raise BadInput(flag(name), f"{value} is out of range", f"give {wanted}")
