@@ -38,25 +38,24 @@ mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be notic
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz
 
-# Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree.
+# Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree;
+# $(1) says how, and to no other command: what they need first is built as usual.
 define built_apart
 rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
 cp -r setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
 rm -f $(VENV)/$@/source/loadgen/*.so $(VENV)/$@/source/loadgen/*.c
-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
+$(1) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
 cp -r pyproject.toml tests engines docs $(VENV)/$@/
 endef
 
-debug: export LOADGEN_DEBUG = 1
 debug: $(VENV)/.test  ## assertions, checked indices, and no handle left behind by any test
-	$(built_apart)
-	cd $(VENV)/$@ && PYTHONPATH=$$PWD $(abspath $(BIN))/python -m pytest --quiet $(DEBUGGED)
+	$(call built_apart,LOADGEN_DEBUG=1)
+	cd $(VENV)/$@ && LOADGEN_DEBUG=1 PYTHONPATH=$$PWD $(abspath $(BIN))/python -m pytest --quiet $(DEBUGGED)
 
 # Python's own leaks would drown ours: those of our mallocs are for `make debug` to find.
-sanitize: export LOADGEN_SANITIZE = 1
 sanitize: $(VENV)/.test  ## the address and undefined-behaviour sanitizers over all that is compiled
-	$(built_apart)
-	cd $(VENV)/$@ && PYTHONPATH=$$PWD PYTHONMALLOC=malloc LOADGEN_FUZZ_EXAMPLES=100 \
+	$(call built_apart,LOADGEN_SANITIZE=1)
+	cd $(VENV)/$@ && LOADGEN_SANITIZE=1 PYTHONPATH=$$PWD PYTHONMALLOC=malloc LOADGEN_FUZZ_EXAMPLES=100 \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 		$(abspath $(BIN))/python -m pytest --quiet --capture=sys --timeout 300 $(SANITIZED)
