@@ -88,7 +88,7 @@ class ShareGPTDataset:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
         return {
             "name": "sharegpt",
-            "rule": "vllm bench serve",
+            "rule": "vllm-0.11",
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
