@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import mmap
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 import orjson
 
 from loadgen.datasets import structure
+from loadgen.datasets.index import Identity, Index
 from loadgen.datasets.structure import Structure
 from loadgen.errors import BadInput
 
@@ -64,13 +66,15 @@ class Conversations:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
+        self._data, identity = _mapped(path)
         self.size = len(self._data)
-        found = Structure.of(self._data)
-        self.whole, self.cut_off = len(found.ends), found.end is None
-        _require_nothing_after(path, self._data, found.end)
-        self._starts, self._ends = found.starts.tolist(), found.ends.tolist()
-        self._numbers = self._of_two_turns(found)
+        index = identity.kept()
+        if index is None:
+            index = self._made()
+            identity.keep(index)
+        self._index = index
+        self.whole, self.cut_off = len(self._index.ends), self._index.cut_off
+        self._numbers = self._index.numbers.tolist()
         if not self._numbers:
             raise BadInput(FIELD, f"{path} holds no whole conversation of two turns", REMEDY)
         if self.cut_off:
@@ -86,11 +90,18 @@ class Conversations:
             BadInput: It is not JSON.
         """
         number = self._numbers[index]
-        return _first_turns(self._parsed(number), number)
+        start, end = int(self._index.starts[number]), int(self._index.ends[number])
+        return _first_turns(_parsed(self.path, self._data, start, end), number)
 
     def sha256(self) -> str:
         """Return the hash of the file, in hex; reads all of it."""
         return hashlib.sha256(self._data).hexdigest()
+
+    def _made(self) -> Index:
+        found = Structure.of(self._data)
+        _require_nothing_after(self.path, self._data, found.end)
+        numbers = np.array(self._of_two_turns(found), dtype=np.int64)
+        return Index(found.starts, found.ends, numbers, cut_off=found.end is None)
 
     def _of_two_turns(self, structure: Structure) -> list[int]:
         """Return the numbers of the conversations with two turns or more.
@@ -103,20 +114,21 @@ class Conversations:
         alone = np.searchsorted(structure.children, ends) - first == 1
         brackets = np.append(structure.children, 0)[first]
         inner = structure.grandchildren
+
+        def parsed(number: int) -> dict[str, Any]:
+            return _parsed(self.path, self._data, int(starts[number]), int(ends[number]))
+
         turns = np.searchsorted(inner, ends) - np.searchsorted(inner, starts)
         return [
             number
             for number, (only, bracket, count) in enumerate(
                 zip(alone.tolist(), brackets.tolist(), turns.tolist(), strict=True)
             )
-            if (count if only and self._is_list_of_turns(bracket) else len(_turns(self._parsed(number)))) >= 2
+            if (count if only and self._is_list_of_turns(bracket) else len(_turns(parsed(number)))) >= 2
         ]
 
     def _is_list_of_turns(self, bracket: int) -> bool:
         return KEY.search(self._data, max(0, bracket - KEY_BYTES), bracket + 1) is not None
-
-    def _parsed(self, number: int) -> dict[str, Any]:
-        return _parsed(self.path, self._data, self._starts[number], self._ends[number])
 
 
 class ConversationsInOrder:
@@ -129,7 +141,7 @@ class ConversationsInOrder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
+        self._data, _ = _mapped(path)
         self.size = len(self._data)
 
     def __iter__(self) -> Iterator[Conversation]:
@@ -156,11 +168,12 @@ class ConversationsInOrder:
         return hashlib.sha256(self._data).hexdigest()
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _mapped(path: Path) -> tuple[mmap.mmap, Identity]:
     """Map a file into memory for reading; refuse what does not begin as a JSON list."""
     try:
         with path.open("rb") as file:
-            if not path.stat().st_size:
+            about = os.fstat(file.fileno())
+            if not about.st_size:
                 raise BadInput(FIELD, f"{path} is empty", REMEDY)
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except PermissionError as error:
@@ -171,7 +184,7 @@ def _mapped(path: Path) -> mmap.mmap:
         raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):
         raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
-    return data
+    return data, Identity.of(path, about)
 
 
 def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:

@@ -61,10 +61,8 @@ class BenchmarkRunnerShareGPT:
             made += len(batch)
             yield from self._counted(batch)
         if made < count:
-            problem = f"{self.conversations.path} holds {made} conversations of a question and its answer"
-            raise BadInput(
-                "--num-prompts", f"{problem}, and {count} were asked", "ask for fewer, or give the whole file"
-            )
+            problem = f"{count} are more than the {made} questions with an answer in {self.conversations.path}"
+            raise BadInput("--num-prompts", problem, "ask for fewer, or give the whole file")
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, and name, size and hash of file and tokenizer; reads the whole file."""

@@ -20,8 +20,8 @@ CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number, and to spare
 class Guidellm05Random:
     """Prompt i is "1 i " and sentences, of which the first `input_tokens` tokens are taken.
 
-    The cut may fall inside a word, so that what is left is a token shorter when it is encoded again; `input_tokens` of
-    a Prompt is what it then has. Faker's sentences are drawn one prompt after the other.
+    What is left of a text may be another number of tokens when it is encoded again: that is `input_tokens` of a Prompt.
+    Its last token may be white space, which a chat template may trim. Sentences are drawn one prompt after the other.
 
     Attributes:
         tokenizer: What encodes, its special tokens included, and decodes, without them.
