@@ -9,7 +9,7 @@ SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
 
 
 async def test_a_run_by_the_rule_of_benchmark_runner_gets_every_recorded_length(tmp_path: Path) -> None:
-    turns = [{"from": "human", "value": "word " * 5}, {"from": "gpt", "value": "word " * 7}]
+    turns = [{"from": "human", "value": "a question"}, {"from": "gpt", "value": " ".join(["word"] * 7)}]
     path = tmp_path / "sharegpt.json"
     path.write_text(json.dumps([{"id": str(number), "conversations": turns} for number in range(3)]))
     settings = loadgen.RunSettings(
