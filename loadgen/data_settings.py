@@ -1,8 +1,12 @@
 """The settings that say which prompts are sent: the data set and what it takes."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from loadgen.options import DATA, option, require
+
+Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner"]
+FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules whose tools ask the server to ignore EOS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +18,9 @@ class DataSettings:
     )
     dataset_name: str = option("random", DATA, "random or sharegpt, or one that a package adds", metavar="NAME")
     dataset_path: str | None = option(None, DATA, "file of the data set", metavar="FILE")
+    dataset_rule: Rule | None = option(
+        None, DATA, "make the prompts as another tool did, to compare with what it published (the data set's own rule)"
+    )
     random_input_len: int = option(1024, DATA, "tokens of a random prompt", metavar="TOKENS")
     random_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
     random_range_ratio: str = option(

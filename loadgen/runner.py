@@ -54,7 +54,7 @@ async def run(
             server = await stack.enter_async_context(simulator(asked))
         else:
             server = await running(asked)
-        resolved = server.settings.checked()
+        resolved = server.settings.implied().checked()
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
             resolved, Target.from_settings(resolved, server.model), prompts_needed(resolved, schedule), folder

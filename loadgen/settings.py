@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen import slo
-from loadgen.data_settings import DataSettings
+from loadgen.data_settings import FULL_LENGTH, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
 from loadgen.redaction import MARK
@@ -138,6 +138,10 @@ class RunSettings(DataSettings):
     def replace(self, **changes: Any) -> "RunSettings":
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    def implied(self) -> "RunSettings":
+        """Return a copy that also asks of the server what the tool asked whose rule makes the prompts."""
+        return self.replace(ignore_eos=True) if self.dataset_rule in FULL_LENGTH else self
 
     def checked(self) -> "RunSettings":
         """Return these settings, once every value has been found usable.

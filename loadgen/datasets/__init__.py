@@ -7,6 +7,7 @@ here; other packages add theirs through the entry-point group `loadgen.datasets`
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from loadgen.datasets import rules
 from loadgen.errors import BadInput
 from loadgen.prompts import Dataset
 
@@ -32,12 +33,15 @@ class DatasetClass(Protocol):
 
 
 def create(settings: "RunSettings") -> Dataset:
-    """Make the data set that `settings.dataset_name` names.
+    """Make the data set that `settings.dataset_name` names, by its own rule or by `settings.dataset_rule`.
 
     Raises:
-        BadInput: The name is unknown, or its settings, file or tokenizer cannot be used.
+        BadInput: The name is unknown, it has no such rule, or its settings, file or tokenizer cannot be used.
     """
-    return _find(settings.dataset_name).from_settings(settings)
+    kind = _find(settings.dataset_name)
+    if settings.dataset_rule is not None:
+        kind = rules.find(settings.dataset_name, settings.dataset_rule)
+    return kind.from_settings(settings)
 
 
 def _find(name: str) -> DatasetClass:

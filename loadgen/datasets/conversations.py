@@ -1,23 +1,32 @@
 """Conversations: a ShareGPT file, of which only what is asked for is read."""
 
+import contextlib
 import hashlib
+import itertools
 import json
 import logging
 import mmap
+import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
+import orjson
 
+from loadgen.datasets import structure
+from loadgen.datasets.index import Identity, Index
 from loadgen.datasets.structure import Structure
 from loadgen.errors import BadInput
 
 FIELD = "--dataset-path"
+ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file, a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks, UTF-32's first bytes as well
 KEY = re.compile(rb'"conversations"[ \t\r\n]*:[ \t\r\n]*\[\Z')
 KEY_BYTES = 64  # the key with any usual white space after it
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -33,11 +42,13 @@ class Conversation:
         source: Its id, or its number in the file, counted from 0.
         prompt: The first turn.
         answer: The second turn.
+        speakers: Who the file says speaks in them, None where it does not.
     """
 
     source: str
     prompt: str
     answer: str
+    speakers: tuple[Any, Any] = (None, None)
 
 
 class Conversations:
@@ -55,18 +66,19 @@ class Conversations:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
+        self._data, identity = _mapped(path)
         self.size = len(self._data)
-        structure = Structure.of(self._data)
-        self.whole, self.cut_off = len(structure.ends), structure.end is None
-        if structure.end is not None and self._data[structure.end :].strip(SPACE):
-            raise BadInput(FIELD, f"{path} has more after its list, from byte {structure.end}", REMEDY)
-        self._starts, self._ends = structure.starts.tolist(), structure.ends.tolist()
-        self._numbers = self._of_two_turns(structure)
+        index = identity.kept()
+        if index is None:
+            index = self._made()
+            identity.keep(index)
+        self._index = index
+        self.whole, self.cut_off = len(self._index.ends), self._index.cut_off
+        self._numbers = self._index.numbers.tolist()
         if not self._numbers:
             raise BadInput(FIELD, f"{path} holds no whole conversation of two turns", REMEDY)
         if self.cut_off:
-            logger.warning("%s: the file is cut off; its %d whole conversations are used", path, self.whole)
+            _warn_of_cut(path, self.whole)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -78,16 +90,18 @@ class Conversations:
             BadInput: It is not JSON.
         """
         number = self._numbers[index]
-        entry = self._parsed(number)
-        texts = [turn.get("value") if isinstance(turn, dict) else None for turn in _turns(entry)[:2]]
-        prompt, answer = texts if len(texts) == 2 else (None, None)
-        if not (_is_text(prompt) and _is_text(answer)):
-            return None
-        return Conversation(str(entry.get("id", number)), prompt, answer)
+        start, end = int(self._index.starts[number]), int(self._index.ends[number])
+        return _first_turns(_parsed(self.path, self._data, start, end), number)
 
     def sha256(self) -> str:
         """Return the hash of the file, in hex; reads all of it."""
         return hashlib.sha256(self._data).hexdigest()
+
+    def _made(self) -> Index:
+        found = Structure.of(self._data)
+        _require_nothing_after(self.path, self._data, found.end)
+        numbers = np.array(self._of_two_turns(found), dtype=np.int64)
+        return Index(found.starts, found.ends, numbers, cut_off=found.end is None)
 
     def _of_two_turns(self, structure: Structure) -> list[int]:
         """Return the numbers of the conversations with two turns or more.
@@ -100,39 +114,111 @@ class Conversations:
         alone = np.searchsorted(structure.children, ends) - first == 1
         brackets = np.append(structure.children, 0)[first]
         inner = structure.grandchildren
+
+        def parsed(number: int) -> dict[str, Any]:
+            return _parsed(self.path, self._data, int(starts[number]), int(ends[number]))
+
         turns = np.searchsorted(inner, ends) - np.searchsorted(inner, starts)
         return [
             number
             for number, (only, bracket, count) in enumerate(
                 zip(alone.tolist(), brackets.tolist(), turns.tolist(), strict=True)
             )
-            if (count if only and self._is_list_of_turns(bracket) else len(_turns(self._parsed(number)))) >= 2
+            if (count if only and self._is_list_of_turns(bracket) else len(_turns(parsed(number)))) >= 2
         ]
 
     def _is_list_of_turns(self, bracket: int) -> bool:
         return KEY.search(self._data, max(0, bracket - KEY_BYTES), bracket + 1) is not None
 
-    def _parsed(self, number: int) -> dict[str, Any]:
-        start = self._starts[number]
-        try:
-            entry: dict[str, Any] = json.loads(self._data[start : self._ends[number]])
-        except ValueError as error:
-            raise BadInput(FIELD, f"{self.path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
-        return entry
+
+class ConversationsInOrder:
+    """The conversations of a ShareGPT file one after the other, of which no more is looked at than is asked for.
+
+    Attributes:
+        path: The file.
+        size: Its bytes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._data, _ = _mapped(path)
+        self.size = len(self._data)
+
+    def __iter__(self) -> Iterator[Conversation]:
+        """Yield those whose first two turns have text that can be sent.
+
+        Raises:
+            BadInput: The file is not JSON as far as it has been read.
+        """
+        walk = structure.objects(self._data)
+        for number in itertools.count():
+            try:
+                start, end = next(walk)
+            except StopIteration as stop:
+                _require_nothing_after(self.path, self._data, stop.value)
+                if stop.value is None:
+                    _warn_of_cut(self.path, number)
+                return
+            found = _first_turns(_parsed(self.path, self._data, start, end), number)
+            if found is not None:
+                yield found
+
+    def sha256(self) -> str:
+        """Return the hash of the file, in hex; reads all of it."""
+        return hashlib.sha256(self._data).hexdigest()
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _mapped(path: Path) -> tuple[mmap.mmap, Identity]:
     """Map a file into memory for reading; refuse what does not begin as a JSON list."""
     try:
         with path.open("rb") as file:
-            if not path.stat().st_size:
+            about = os.fstat(file.fileno())
+            if not about.st_size:
                 raise BadInput(FIELD, f"{path} is empty", REMEDY)
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except PermissionError as error:
+        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
     except OSError as error:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
+    if data[:2] in UTF_16:
+        raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):
         raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
-    return data
+    return data, Identity.of(path, about)
+
+
+def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
+    content = data[start:end]
+    entry: dict[str, Any]
+    with contextlib.suppress(orjson.JSONDecodeError):  # it refuses half a surrogate pair, and json says where it erred
+        entry = orjson.loads(content)
+        return entry
+    try:
+        entry = json.loads(content.decode())
+    except UnicodeDecodeError as error:
+        raise BadInput(FIELD, f"{path} is not UTF-8 at byte {start + error.start}", ENCODING_REMEDY) from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(FIELD, f"{path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
+    return entry
+
+
+def _first_turns(entry: dict[str, Any], number: int) -> Conversation | None:
+    turns = _turns(entry)[:2]
+    if len(turns) < 2 or not all(isinstance(turn, dict) for turn in turns):
+        return None
+    prompt, answer = (turn.get("value") for turn in turns)
+    if not (_is_text(prompt) and _is_text(answer)):
+        return None
+    return Conversation(str(entry.get("id", number)), prompt, answer, (turns[0].get("from"), turns[1].get("from")))
+
+
+def _require_nothing_after(path: Path, data: mmap.mmap, end: int | None) -> None:
+    if end is not None and data[end:].strip(SPACE):
+        raise BadInput(FIELD, f"{path} has more after its list, from byte {end}", REMEDY)
+
+
+def _warn_of_cut(path: Path, whole: int) -> None:
+    logger.warning("%s: the file is cut off; its %d whole conversations are used", path, whole)
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:

@@ -88,7 +88,7 @@ class ShareGPTDataset:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
         return {
             "name": "sharegpt",
-            "rule": "vllm bench serve",
+            "rule": "vllm-0.11",
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
@@ -106,14 +106,12 @@ class ShareGPTDataset:
         """Read some conversations and yield those of usable lengths, each with its row."""
         found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
         inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
+        # An answer is only counted where its prompt is usable: the longest ones follow prompts that are too long.
+        asked = [pair for pair in zip(found, inputs, strict=True) if LEAST_TOKENS <= pair[1] <= MOST_PROMPT_TOKENS]
         if self.output_tokens is None:
-            outputs = self.tokenizer.count([conversation.answer for _, conversation in found], special=True)
+            outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
         else:
-            outputs = [self.output_tokens] * len(found)
-        for (row, conversation), tokens, wanted in zip(found, inputs, outputs, strict=True):
-            if self._is_usable(tokens, wanted):
+            outputs = [self.output_tokens] * len(asked)
+        for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
+            if tokens + wanted <= MOST_TOKENS and (wanted >= LEAST_TOKENS or self.output_tokens is not None):
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
-
-    def _is_usable(self, tokens: int, wanted: int) -> bool:
-        long_enough = tokens >= LEAST_TOKENS and (wanted >= LEAST_TOKENS or self.output_tokens is not None)
-        return long_enough and tokens <= MOST_PROMPT_TOKENS and tokens + wanted <= MOST_TOKENS

@@ -4,7 +4,8 @@ Brackets outside strings give each byte's depth: 1 inside the list, 2 inside one
 own lists and objects, and so on. Strings are found by their quotes, of which escaped ones do not count.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from mmap import mmap
 
@@ -50,6 +51,25 @@ class Structure:
             grandchildren=grandchildren,
             end=int(closings[0]) + 1 if len(closings) else None,
         )
+
+
+def objects(data: mmap) -> Generator[tuple[int, int], None, int | None]:
+    """Walk through data that begins with a list, a chunk at a time, as far as is asked for.
+
+    Yields:
+        The position of the opening brace of a whole object of the list, and one past its closing brace.
+
+    Returns:
+        One past the bracket that closes the list, None for a file that is cut off.
+    """
+    opened: deque[int] = deque()
+    for starts, ends, _, _, closings in _by_chunk(data):
+        opened.extend(starts.tolist())
+        for end in ends.tolist():
+            yield opened.popleft(), end + 1
+        if len(closings):
+            return int(closings[0]) + 1
+    return None
 
 
 def _by_chunk(data: mmap) -> Iterator[tuple[Positions, ...]]:

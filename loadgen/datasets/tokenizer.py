@@ -29,6 +29,7 @@ class Tokenizer:
         sha256: Hash of its tokenizer.json, in hex.
         special_tokens: How many tokens it puts around a single text (such as a beginning-of-sequence token).
         size: Tokens in the vocabulary, added ones included.
+        own_size: Tokens in the vocabulary without added ones.
     """
 
     def __init__(self, core: Core, name: str, sha256: str) -> None:
@@ -36,7 +37,7 @@ class Tokenizer:
         core.no_padding()
         self._core, self.name, self.sha256 = core, name, sha256
         self.special_tokens = core.num_special_tokens_to_add(False)
-        self.size = core.get_vocab_size()
+        self.size, self.own_size = core.get_vocab_size(), core.get_vocab_size(with_added_tokens=False)
 
     def __repr__(self) -> str:
         return f"<Tokenizer {self.name} {self.size} tokens>"
@@ -49,13 +50,17 @@ class Tokenizer:
         """Return the ids of one text, without special tokens around it."""
         return self._core.encode(text, add_special_tokens=False).ids
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each text, without special tokens around it."""
-        return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=False)]
+    def encode_batch(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
+        """Return the ids of each text; with `special`, those that the tokenizer puts around a text as well."""
+        return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of some ids, special tokens included."""
         return self._core.decode(ids, skip_special_tokens=False)
+
+    def decode_batch(self, rows: Sequence[Sequence[int]], *, special: bool = True) -> list[str]:
+        """Return the text of each row of ids, special tokens included unless `special` is false."""
+        return self._core.decode_batch(rows, skip_special_tokens=not special)
 
     def token(self, number: int) -> str:
         """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"), or "" for an id that is not used."""

@@ -48,6 +48,7 @@ SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
+    "faker": {"datasets.rules.guidellm_0_5"},
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.tokenizer"},
     "pytest": {"testing.fixtures"},

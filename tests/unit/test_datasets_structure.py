@@ -15,10 +15,14 @@ TURNS = st.lists(st.fixed_dictionaries({"value": TEXTS}), max_size=4)
 ENTRIES = st.lists(st.fixed_dictionaries({'a"{\\': TEXTS, "conversations": TURNS}), max_size=6)
 
 
+def mapped(data):
+    memory = mmap.mmap(-1, len(data))
+    memory.write(data)
+    return memory
+
+
 def structure_of(data):
-    mapped = mmap.mmap(-1, len(data))
-    mapped.write(data)
-    return Structure.of(mapped)
+    return Structure.of(mapped(data))
 
 
 def objects(data):
@@ -45,6 +49,23 @@ def test_of_a_file_that_is_cut_off_the_whole_objects_are_found(entries, draw):
     assert found.end is None
     assert objects(data[:cut]) == entries[: len(found.ends)]
     assert len(found.ends) == sum(end <= cut for end in structure_of(data).ends)
+
+
+@settings(deadline=None)
+@given(ENTRIES, st.booleans(), st.integers(1, 40))
+def test_a_walk_meets_the_same_objects_and_says_where_the_list_ends(entries, whole, chunk):
+    data = json.dumps(entries).encode() if whole else json.dumps([*entries, {}]).encode()[:-2]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structure, "CHUNK", chunk)
+        walk, met, end = structure.objects(mapped(data)), [], None
+        try:
+            while True:
+                met.append(next(walk))
+        except StopIteration as stop:
+            end = stop.value
+    found = structure_of(data)
+    assert met == list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+    assert end == found.end == (len(data) if whole else None)
 
 
 @pytest.mark.parametrize("backslashes", range(6))

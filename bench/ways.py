@@ -1,0 +1,179 @@
+"""Ways: how prompts are made, ours and the usual one, each measured in a process of its own.
+
+`python -m loadgen.bench.ways WAY TOKENIZER FILE COUNT TOKENS` prints a Taken as JSON. The tokenizer is loaded before
+the clock starts, since that takes as long whichever way is gone; only `prepared` loads its own on it, as a run does.
+"""
+
+import dataclasses
+import json
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from loadgen import datasets, messages
+from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.conversations import Conversations, ConversationsInOrder
+from loadgen.datasets.sharegpt import ShareGPTDataset
+from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.preparing import Order
+from loadgen.prompts import Prompt
+from loadgen.requests import Requests
+from loadgen.settings import RunSettings
+from loadgen.target import Target
+
+LONGEST_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be made: `count` prompts, of `tokens` each where they are random, else from `file`."""
+
+    tokenizer: Path
+    file: Path
+    count: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What it took.
+
+    Attributes:
+        seconds: Until the last prompt was made.
+        tokens: Of all prompts and, where they are recorded, answers.
+        own_mb: Memory of the process at its largest, what it has mapped of files left out.
+    """
+
+    seconds: float
+    tokens: int
+    own_mb: float
+
+
+def measure(way: str, asked: Asked) -> Taken:
+    """Go one way in a fresh process.
+
+    Raises:
+        subprocess.CalledProcessError: It failed; what it said is on standard error.
+    """
+    words = [str(value) for value in dataclasses.astuple(asked)]
+    command = [sys.executable, "-m", "loadgen.bench.ways", way, *words]
+    said = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S).stdout
+    return Taken(**json.loads(said))
+
+
+Way = Callable[[Asked, Tokenizer], Callable[[], Iterator[Prompt]]]  # what it returns is what is measured
+
+
+def exact_words(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """Random prompts by loadgen's own rule."""
+    dataset = datasets.create(_random(asked))
+    return lambda: dataset.prompts(asked.count)
+
+
+def encoded_again(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """Random prompts as other tools make them: decode random ids, encode the text, cut it, decode it, one by one."""
+
+    def prompts() -> Iterator[Prompt]:
+        draw = np.random.default_rng(0)
+        for row in range(asked.count):
+            ids = (int(draw.integers(tokenizer.own_size)) + np.arange(asked.tokens)) % tokenizer.own_size
+            left = tokenizer.encode(tokenizer.decode(ids.tolist()))[: asked.tokens]
+            yield Prompt(tokenizer.decode(left), len(left), 1, str(row))
+
+    return prompts
+
+
+def indexed(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """ShareGPT prompts as loadgen makes them."""
+
+    def prompts() -> Iterator[Prompt]:
+        conversations = Conversations(asked.file)
+        dataset = ShareGPTDataset(conversations, tokenizer, output_tokens=None, seed_prompts=0, seed_order=0)
+        return dataset.prompts(asked.count)
+
+    return prompts
+
+
+def in_order(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """The first conversations of a ShareGPT file, not encoded: the tokens told are their number."""
+
+    def prompts() -> Iterator[Prompt]:
+        for found in islice(ConversationsInOrder(asked.file), asked.count):
+            yield Prompt(found.prompt, 1, 0, found.source)
+
+    return prompts
+
+
+def loaded(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """ShareGPT prompts as other tools make them: load the whole file, shuffle it, encode one text after the other."""
+
+    def prompts() -> Iterator[Prompt]:
+        with asked.file.open(encoding="utf-8") as file:
+            entries = [entry for entry in json.load(file) if len(entry["conversations"]) >= 2]
+        random.Random(0).shuffle(entries)
+        made = 0
+        for entry in entries:
+            if made == asked.count:
+                return
+            prompt, answer = (turn["value"] for turn in entry["conversations"][:2])
+            tokens, wanted = len(tokenizer.encode(prompt)), len(tokenizer.encode(answer))
+            if tokens >= 4 and wanted >= 4 and tokens <= 1024 and tokens + wanted <= 2048:
+                made += 1
+                yield Prompt(prompt, tokens, wanted, f"sharegpt/{entry['id']}")
+
+    return prompts
+
+
+def prepared(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+    """Random prompts as a run prepares them, in a process of their own that loads the tokenizer and writes requests."""
+
+    def prompts() -> Iterator[Prompt]:
+        settings = _random(asked)
+        with tempfile.TemporaryDirectory() as folder:
+            order = Order(settings, Target.from_settings(settings, "m"), asked.count, Path(folder))
+            command = [sys.executable, "-m", "loadgen.preparing"]
+            subprocess.run(command, input=messages.encode(order), stdout=subprocess.DEVNULL, check=True)
+            with Requests(Path(folder)) as requests:
+                for row in range(len(requests)):
+                    yield Prompt("", *requests.tokens(row), str(row))
+
+    return prompts
+
+
+WAYS: dict[str, Way] = {way.__name__: way for way in (exact_words, encoded_again, indexed, in_order, loaded, prepared)}
+
+
+def _random(asked: Asked) -> RunSettings:
+    return RunSettings(tokenizer=str(asked.tokenizer), random_input_len=asked.tokens, random_output_len=1)
+
+
+def main() -> None:
+    """Go the way that the command line names, and say what it took."""
+    way, tokenizer, file, count, tokens = sys.argv[1:]
+    asked = Asked(Path(tokenizer), Path(file), int(count), int(tokens))
+    go = WAYS[way](asked, tokenizers.load(tokenizer))
+    began_s = time.perf_counter()
+    made = list(go())
+    seconds = time.perf_counter() - began_s
+    assert len(made) == asked.count
+    taken = Taken(seconds, sum(prompt.input_tokens + prompt.output_tokens for prompt in made), _own_mb())
+    print(json.dumps(dataclasses.asdict(taken)))
+
+
+def _own_mb() -> float:
+    """Anonymous memory; it is largest at the end, when all prompts are there."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.findall(r"RssAnon:\s+(\d+) kB", status)[0]) / 1024
+
+
+if __name__ == "__main__":
+    main()
