@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Command = Callable[[list[str]], int]
 OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
+    "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
 }
 
@@ -53,7 +54,8 @@ def dispatch(argv: list[str]) -> int:
     except LoadgenError as error:
         return _complain(name, error, exits.INTERNAL)
     except KeyboardInterrupt:
-        return _complain(name, "interrupted before anything was measured", exits.INTERRUPTED)
+        before = " before anything was measured" if name == "run" else ""
+        return _complain(name, f"interrupted{before}", exits.INTERRUPTED)
 
 
 def _command(name: str) -> Command:

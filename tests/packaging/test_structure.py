@@ -12,6 +12,7 @@ from tests.source import FOLDERS, ROOT, modules
 # A module imports from its own layer and the ones above it in this list.
 LAYERS = [
     {
+        "arguments",
         "beside",
         "child",
         "client",
@@ -32,7 +33,7 @@ LAYERS = [
         "redaction",
         "terminal",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire", "words"},
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
