@@ -96,9 +96,7 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     path = folder / published.name
     if path.exists():
         if not published.has_size(path.stat().st_size):
-            problem = (
-                f"{path} is there, with {path.stat().st_size:,} bytes and not the {published.megabytes} MB published"
-            )
+            problem = f"{path} is there with {path.stat().st_size:,} bytes where {published.megabytes} MB are published"
             raise BadInput("--to", problem, "move it away, or name another folder")
         return Fetched(path, None)
     try:
@@ -199,7 +197,8 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
     if part.size and part.tag:
         headers |= {"Range": f"bytes={part.size}-", "If-Range": part.tag}
     try:
-        response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=SILENCE_S)
+        request = urllib.request.Request(url, headers=headers)
+        response = urllib.request.build_opener().open(request, timeout=SILENCE_S)  # with the proxies of the environment
     except urllib.error.HTTPError as error:
         if error.code != 416 or not part.size:
             raise Unreachable(f"{url}: {error.code} {error.reason}; {REMEDY}") from error
