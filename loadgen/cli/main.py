@@ -1,5 +1,6 @@
 """`loadgen`: finds the command and runs it; one place where errors become one line and an exit code."""
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ OWN = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # texts of others may have what a terminal cannot show
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:

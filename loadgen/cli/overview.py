@@ -1,8 +1,10 @@
 """The overview of a data set as text of 80 columns."""
 
+import bisect
 import json
 import unicodedata
 from collections.abc import Iterator
+from itertools import accumulate
 
 from loadgen.datasets.overview import Int64s, Overview, bins, summary
 from loadgen.prompts import Prompt
@@ -40,9 +42,9 @@ def _about(overview: Overview) -> Iterator[str]:
     about = overview.about
     rule = f", rule: {about['rule']}" if about.get("rule") else ""
     yield f"{about.get('name', 'unnamed')}{rule}"
-    repeated = overview.count - overview.distinct
-    like = f"{repeated:,} of them like one before (a prefix cache makes these cheaper)" if repeated else "all distinct"
-    yield f"{overview.count:,} prompts, {like}"
+    repeats = overview.distinct < overview.count
+    distinct = f"{overview.distinct:,} distinct (prefix caches make the rest cheaper)" if repeats else "all distinct"
+    yield f"{overview.count:,} prompts, {distinct}"
     if about.get("file_cut_off"):
         yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
 
@@ -104,12 +106,7 @@ def _hashes(overview: Overview) -> Iterator[str]:
 def cut(text: str, columns: int) -> str:
     """As much of a text as so many columns of a terminal hold, safe to show; where it is cut it ends in `…`."""
     whole = printable(text[:MOST_SHOWN])
-    kept, used = list[str](), 0
-    for c in whole:
-        used += 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        if used > columns:
-            while kept and used > columns - 1:
-                used -= 2 if unicodedata.east_asian_width(kept.pop()) in "WF" else 1
-            return "".join(kept) + "…"
-        kept.append(c)
-    return whole if len(text) <= MOST_SHOWN else "".join(kept[:-1]) + "…"
+    ends = list(accumulate(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in whole))
+    if len(text) <= MOST_SHOWN and (not ends or ends[-1] <= columns):
+        return whole
+    return whole[: bisect.bisect_right(ends, columns - 1)] + "…"
