@@ -3,6 +3,9 @@
 import time
 
 from loadgen.arguments import OneLineParser
+from loadgen.cli import exits
+from loadgen.errors import BadInput
+from loadgen.terminal import printable
 
 
 def main(argv: list[str]) -> int:
@@ -16,19 +19,23 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from loadgen.datasets import cache
 
-    kept = sorted(cache.entries(), key=lambda entry: entry.used, reverse=True)
-    total = sum(entry.bytes for entry in kept)
+    kept = cache.entries()
+    size = _size(sum(entry.bytes for entry in kept))
     if arguments.clear:
-        cache.clear()
-        print(f"removed {len(kept)} entries of {_size(total)} from {cache.folder()}")
-        return 0
-    print(f"{len(kept)} entries, {_size(total)}, in {cache.folder()}")
-    now_s = time.time()
+        try:
+            cache.clear()
+        except OSError as error:
+            raise BadInput("--clear", f"{cache.folder()}: {error.strerror}", "remove it by hand") from error
+        print(f"removed {len(kept)} entries of {size} from {cache.folder()}")
+        return exits.DONE
+    print(f"{len(kept)} entries, {size}, in {cache.folder()}")
     if kept:
-        print(f"{'size':>10}  {'made':>10}  {'last used':>10}  name")
+        print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
+    now_s = time.time()
     for entry in kept:
-        print(f"{_size(entry.bytes):>10}  {_ago(now_s - entry.made):>10}  {_ago(now_s - entry.used):>10}  {entry.name}")
-    return 0
+        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{_ago(now_s - entry.used_s):>14}"
+        print(printable(f"{row}  {entry.path.name[:12]}…"))
+    return exits.DONE
 
 
 def _size(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Cache: prompts that are kept from run to run."""
+"""Cache: prompts that were made before."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept: its name, its size in bytes, and when it was made and last used, seconds since the epoch."""
+    """What is kept of one data set: its file, name, number of prompts, size, and when it was last used (epoch)."""
 
-    name: str
+    path: Path
+    dataset: str
+    prompts: int
     bytes: int
-    made: float
-    used: float
+    used_s: float
 
 
 def folder() -> Path:
@@ -20,7 +21,7 @@ def folder() -> Path:
 
 
 def entries() -> list[Entry]:
-    """All that is kept."""
+    """All that is kept, the last used first."""
     return []
 
 

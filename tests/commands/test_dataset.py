@@ -247,24 +247,32 @@ def test_progress_of_a_fetch_counts_only_what_came_by_this_call() -> None:
 # -- kept
 
 
-def test_the_cache_is_shown_with_what_was_used_last_on_top_and_cleared(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_cache_is_shown_and_cleared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     cleared = []
     monkeypatch.setattr(cache, "folder", lambda: Path("/kept"))
     monkeypatch.setattr(cache, "clear", lambda: cleared.append(True))
     monkeypatch.setattr("time.time", lambda: 1e9)
-    old = cache.Entry("sharegpt-1", 2_500_000, 1e9 - 3 * 86400, 1e9 - 7200)
-    new = cache.Entry("prose-2", 100_000, 1e9 - 300, 1e9 - 20)
-    monkeypatch.setattr(cache, "entries", lambda: [old, new])
+    new = cache.Entry(Path("/kept/0123456789abcdef.rows"), "prose", 10, 100_000, 1e9 - 20)
+    old = cache.Entry(Path("/kept/123456789abcdef0.rows"), "sharegpt", 1000, 2_500_000, 1e9 - 7200)
+    monkeypatch.setattr(cache, "entries", lambda: [new, old])
     assert dispatch(["dataset", "cache"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2 entries, 2.6 MB, in /kept",
-        "      size        made   last used  name",
-        "    0.1 MB   5 min ago    20 s ago  prose-2",
-        "    2.5 MB     3 d ago     2 h ago  sharegpt-1",
+        "data set                 prompts        size     last used  file",
+        "prose                         10      0.1 MB      20 s ago  0123456789ab…",
+        "sharegpt                   1,000      2.5 MB       2 h ago  123456789abc…",
     ]
     assert not cleared
     assert dispatch(["dataset", "cache", "--clear"]) == 0
     assert capsys.readouterr().out == "removed 2 entries of 2.6 MB from /kept\n"
     assert cleared
+
+
+def test_a_cache_that_cannot_be_cleared_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cache, "clear", refuse)
+    assert "Permission denied; remove it by hand" in refusal(capsys, "cache", "--clear")
