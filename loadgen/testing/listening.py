@@ -13,6 +13,7 @@ from typing import Protocol
 from loadgen import machine
 from loadgen.arguments import OneLineParser, integer_within
 from loadgen.errors import BadInput, LoadgenError
+from loadgen.terminal import printable
 from loadgen.testing.ask import MOST_TOKENS
 
 BACKLOG = 16384  # a load generator may open all its connections at once
@@ -33,7 +34,7 @@ def command(serve: Main) -> Main:
         try:
             return serve(argv)
         except LoadgenError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {printable(str(error))}", file=sys.stderr)
             return 2 if isinstance(error, BadInput) else 1
 
     return main
