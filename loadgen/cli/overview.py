@@ -65,9 +65,9 @@ def _server(overview: Overview, chat: bool) -> str:
         why = "no chat template is known" if chat else "the data set does not say"
         return f"input as the server will count it: not known ({why})"
     least, most = overview.overhead
-    beside = f"{least}" if least == most else f"{least} to {most}"
-    more = f"{beside} more each, for the chat template" if most else "the prompts' own"
-    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({more})"
+    beside = f" and {least}" if least == most else f" and {least} to {most}"  # the chat template's, for the most part
+    own = f"the prompts' own{f'{beside} each' if least or most else ''}"
+    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({own})"
 
 
 def _histogram(lengths: Int64s) -> Iterator[str]:

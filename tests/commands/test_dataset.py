@@ -15,12 +15,12 @@ from loadgen.cli.main import dispatch
 from loadgen.datasets import cache, download
 from loadgen.datasets.export import to_line
 from loadgen.settings import RunSettings
-from tests.commands.calling import LOADGEN, TOKENIZER, environment, hear, loadgen, start
+from tests.commands.calling import LOADGEN, SHORT, TOKENIZER, environment, hear, loadgen, start
 from tests.unit.test_datasets_download import CONTENT, PUBLISHED, SHA256, server
 
 __all__ = ["server"]  # a fixture
 
-FLAGS = ["--tokenizer", TOKENIZER, "--random-input-len", "16", "--random-output-len", "4", "--num-prompts", "20"]
+FLAGS = ["--tokenizer", TOKENIZER, *SHORT, "--num-prompts", "20", "--quiet"]
 SETTINGS = RunSettings(tokenizer=TOKENIZER, random_input_len=16, random_output_len=4, num_prompts=20)
 LONG = ["--tokenizer", TOKENIZER, "--random-input-len", "100000", "--num-prompts", "3000"]
 
