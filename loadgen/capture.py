@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen import private
 from loadgen.clock import now_ns
-from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
 from loadgen.recording import CapturedResponse, End, first_line, to_line
 from loadgen.redaction import spellings
@@ -79,11 +78,7 @@ class Capture:
         if path is None:
             yield None
             return
-        try:
-            file = open(path, "wb", opener=private.opener)  # noqa: SIM115 - close() does
-        except OSError as error:
-            raise BadInput("--capture", f"{path}: {error.strerror}", "name a file that can be written") from error
-        capture = cls(file, target, compressed=path.endswith(".gz"))
+        capture = cls(private.create("--capture", path), target, compressed=path.endswith(".gz"))
         try:
             yield capture
         finally:

@@ -11,6 +11,11 @@ cdef enum:
     DEEPEST = 64
     LONGEST_NUMBER = 32  # some beyond it are no double
 
+cdef enum:
+    WRONG  # what stands there is left to a real parser
+    KEY    # a key has been stepped over: its value is next
+    OVER   # the object has ended
+
 cdef struct Cursor:
     const char *p
     const char *end
@@ -105,6 +110,24 @@ cdef inline bint take_key(Cursor *c, Text *key) noexcept nogil:
     """Step over `"key":`; False if it is not there or has an escape in it."""
     skip_space(c)
     return take_string(c, key) and not has_escape(c, key) and take(c, b":")
+
+
+cdef inline int first_key(Cursor *c, Text *key) noexcept nogil:
+    """Step into an object: KEY, or OVER where it is empty."""
+    if not take(c, b"{"):
+        return WRONG
+    if take(c, b"}"):
+        return OVER
+    return KEY if take_key(c, key) else WRONG
+
+
+cdef inline int next_key(Cursor *c, Text *key, bint ok) noexcept nogil:
+    """Step on behind a value of an object, if that has been stepped over (`ok`): KEY or OVER."""
+    if not ok:
+        return WRONG
+    if take(c, b","):
+        return KEY if take_key(c, key) else WRONG
+    return OVER if take(c, b"}") else WRONG
 
 
 cdef inline bint take_word(Cursor *c, const char *word, Py_ssize_t n) noexcept nogil:

@@ -5,12 +5,12 @@ tag, start and length in seconds, maximum in milliseconds, and the counts in V2 
 tags and writes the maximum in whole units, so the lines are made here.
 """
 
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from loadgen.errors import BadInput
 from loadgen.histogram import Histogram
+from loadgen.whole import write_whole
 
 HEADER = """\
 #[Logged by loadgen]
@@ -43,22 +43,3 @@ def write_hlog(path: str | Path, histograms: Mapping[str, Histogram], *, start_s
         max_ms = (histogram.max or 0) / NS_PER_MS
         lines.append(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
     write_whole(Path(path), "".join(lines))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Put `text` where `path` is, by way of a file beside it, so that no reader ever sees a part of it.
-
-    A link is followed, and what is no regular file (a device, a pipe) is written as it is, not replaced.
-    """
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    # A new file under a name that nobody can foresee: never one, or a link, that somebody else put there.
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(beside, "x", encoding="utf-8") as file:
-            file.write(text)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

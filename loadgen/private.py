@@ -2,6 +2,12 @@
 
 import os
 import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from loadgen.errors import BadInput
+
+_BUFFER = 1 << 16
 
 
 def opener(path: str, flags: int) -> int:
@@ -22,3 +28,19 @@ def opener(path: str, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def create(field: str, path: str | Path) -> BinaryIO:
+    """An empty file for its owner alone, to write; what stood in it is gone.
+
+    Args:
+        field: The flag that named it, for the error.
+        path: Where.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    try:
+        return open(path, "wb", buffering=_BUFFER, opener=opener)
+    except OSError as error:
+        raise BadInput(field, f"{path}: {error.strerror}", "name a file that can be written") from error

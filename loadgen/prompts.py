@@ -12,6 +12,7 @@ class Prompt:
     Attributes:
         text: The user's message (chat) or the prompt itself (completions).
         messages: What a chat is sent in place of one message of `text`, each with `role` and `content`.
+        server_tokens: Tokens that the server is expected to count as input; None where that is not known.
         input_tokens: Tokens of `text` by the data set's tokenizer, without any chat template.
         output_tokens: Tokens wanted in the answer (sent as the maximum).
         source: Where it comes from, stable between runs: a row id or "name/seed/index".
@@ -22,6 +23,7 @@ class Prompt:
     output_tokens: int
     source: str
     messages: tuple[dict[str, Any], ...] = ()
+    server_tokens: int | None = None
 
 
 class Dataset(Protocol):

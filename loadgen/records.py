@@ -47,11 +47,7 @@ class RecordWriter:
         if path is None:
             yield None
             return
-        try:
-            file = open(path, "wb", buffering=_BUFFER, opener=private.opener)  # noqa: SIM115 - closed below
-        except OSError as error:
-            raise BadInput("--records", f"{path}: {error.strerror}", "name a file that can be written") from error
-        writer = cls(file, limit)
+        writer = cls(private.create("--records", path), limit)
         try:
             yield writer
         finally:

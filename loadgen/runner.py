@@ -35,6 +35,9 @@ async def run(
 ) -> Result:
     """Carry out one run in the running event loop.
 
+    Cancelling it ends every request and leaves no result; what had ended by then is kept only where `settings.records`
+    or `journal` names a file, of which `from_records` makes a partial one.
+
     Args:
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         dataset: Prompts of your own, instead of the ones the settings name.

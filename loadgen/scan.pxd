@@ -9,8 +9,8 @@ JSON parser.
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 from loadgen.cursor cimport (
-    Cursor, Text, first, has_control, has_escape, same, skip_space, skip_value, take, take_integer, take_key, take_null,
-    take_string,
+    KEY, OVER, Cursor, Text, first, first_key, has_control, has_escape, next_key, same, skip_space, skip_value, take,
+    take_integer, take_null, take_string,
 )
 
 cdef enum Kind:
@@ -49,14 +49,9 @@ cdef inline bint scan_text(Cursor *c, Delta *out, int kind) noexcept nogil:
 cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
     cdef Text key
     cdef bint ok
-    cdef int seen = 0
-    if not take(c, b"{"):
-        return False
-    if take(c, b"}"):
-        return True
-    while True:
-        if not take_key(c, &key):
-            return False
+    cdef int at, seen = 0
+    at = first_key(c, &key)
+    while at == KEY:
         if same(&key, b"content", 7):
             ok = first(&seen, 1) and scan_text(c, out, CONTENT)
         elif same(&key, b"reasoning", 9):
@@ -69,11 +64,8 @@ cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
             ok = first(&seen, 16) and take_null(c)
         else:
             ok = skip_value(c)
-        if not ok:
-            return False
-        if take(c, b","):
-            continue
-        return take(c, b"}")
+        at = next_key(c, &key, ok)
+    return at == OVER
 
 
 cdef inline bint count_items(Cursor *c, int64_t *count) noexcept nogil:
@@ -98,45 +90,32 @@ cdef inline bint scan_logprobs(Cursor *c, int64_t *count) noexcept nogil:
     """Logprobs of chat (`content`, an item per token) or of completions (`tokens`)."""
     cdef Text key
     cdef bint ok
-    cdef int seen = 0
+    cdef int at, seen = 0
     cdef int64_t tokens = -1
     if c.p < c.end and c.p[0] != b"{":
         return skip_value(c)
-    if not take(c, b"{"):
-        return False
-    if take(c, b"}"):
-        return True
-    while True:
-        if not take_key(c, &key):
-            return False
+    at = first_key(c, &key)
+    while at == KEY:
         if same(&key, b"content", 7):
             ok = first(&seen, 1) and count_items(c, count)
         elif same(&key, b"tokens", 6):
             ok = first(&seen, 2) and count_items(c, &tokens)
         else:
             ok = skip_value(c)
-        if not ok:
-            return False
-        if take(c, b","):
-            continue
-        if count[0] < 0:
-            count[0] = tokens
-        return take(c, b"}")
+        at = next_key(c, &key, ok)
+    if count[0] < 0:
+        count[0] = tokens
+    return at == OVER
 
 
 cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
     cdef Text key
     cdef Text reason
     cdef bint ok
-    cdef int seen = 0
+    cdef int at, seen = 0
     cdef int64_t ids = -1, logprobs = -1
-    if not take(c, b"{"):
-        return False
-    if take(c, b"}"):
-        return True
-    while True:
-        if not take_key(c, &key):
-            return False
+    at = first_key(c, &key)
+    while at == KEY:
         if same(&key, b"delta", 5):
             ok = first(&seen, 1) and scan_delta(c, out)
         elif same(&key, b"token_ids", 9):
@@ -146,25 +125,20 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
         elif same(&key, b"text", 4):
             ok = first(&seen, 2) and scan_text(c, out, CONTENT)
         elif same(&key, b"finish_reason", 13):
-            if not first(&seen, 4):
-                return False
-            ok = take_null(c)
-            if not ok:
+            ok = first(&seen, 4)
+            if ok and not take_null(c):
                 ok = take_string(c, &reason) and not has_escape(c, &reason)
                 if ok and reason.n > 0:
                     out.finish = reason.p
                     out.finish_len = reason.n
         else:
             ok = skip_value(c)
-        if not ok:
-            return False
-        if take(c, b","):
-            continue
-        if ids < 0:
-            ids = logprobs
-        if ids >= 0:
-            out.tokens = max(out.tokens, 0) + ids
-        return take(c, b"}")
+        at = next_key(c, &key, ok)
+    if ids < 0:
+        ids = logprobs
+    if ids >= 0:
+        out.tokens = max(out.tokens, 0) + ids
+    return at == OVER
 
 
 cdef inline bint scan_choices(Cursor *c, Delta *out) noexcept nogil:
@@ -184,16 +158,11 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, bint details) noexcept nogil:
     """The usage object, or (`details`) the one inside it that counts cached prompt tokens."""
     cdef Text key
     cdef bint ok
-    cdef int seen = 0
+    cdef int at, seen = 0
     if take_null(c):
         return True
-    if not take(c, b"{"):
-        return False
-    if take(c, b"}"):
-        return True
-    while True:
-        if not take_key(c, &key):
-            return False
+    at = first_key(c, &key)
+    while at == KEY:
         if details:
             if same(&key, b"cached_tokens", 13):
                 ok = first(&seen, 1) and (take_null(c) or take_integer(c, &out.cached_tokens))
@@ -207,11 +176,8 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, bint details) noexcept nogil:
             ok = first(&seen, 4) and scan_usage(c, out, True)
         else:
             ok = skip_value(c)
-        if not ok:
-            return False
-        if take(c, b","):
-            continue
-        return take(c, b"}")
+        at = next_key(c, &key, ok)
+    return at == OVER
 
 
 cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept nogil:
@@ -220,7 +186,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     cdef Text key
     cdef Text text
     cdef bint ok
-    cdef int seen = 0
+    cdef int at, seen = 0
     if has_control(p, n):
         return False
     c.p = p
@@ -233,11 +199,8 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.text = NULL
     out.text_len = 0
     out.prompt_tokens = out.completion_tokens = out.cached_tokens = -1
-    if not take(&c, b"{"):
-        return False
-    while True:
-        if not take_key(&c, &key):
-            return False
+    at = first_key(&c, &key)
+    while at == KEY:
         if same(&key, b"choices", 7):
             ok = first(&seen, 1) and scan_choices(&c, out)
         elif same(&key, b"usage", 5):
@@ -249,8 +212,5 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
             ok = ok and not same(&text, b"error", 5)
         else:
             ok = skip_value(&c)
-        if not ok:
-            return False
-        if take(&c, b","):
-            continue
-        return take(&c, b"}") and c.p == c.end
+        at = next_key(&c, &key, ok)
+    return at == OVER and c.p == c.end

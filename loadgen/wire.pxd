@@ -25,16 +25,30 @@ cdef class Record:
     cdef int settle(self) except -1
 
 
-cdef class Response:
+cdef class Events:
     cdef public Record record
-    cdef readonly bint complete, keep_alive, wants_reader
+    cdef readonly bint complete
+    cdef bint skip_lf, has_data, first_line, at_end
+    cdef int64_t at_ns
+    cdef Bytes line, event
+    cdef int _expect(self, Record record) except -1
+    cdef int _lines(self, const char *p, Py_ssize_t n) except -1
+    cdef int _line(self, const char *p, Py_ssize_t n) except -1
+    cdef int _last_event(self) except -1
+    cdef int _event(self, const char *p, Py_ssize_t n) except -1
+    cdef int _event_slowly(self, bytes payload) except -1
+    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1
+    cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1
+    cdef int _fail(self, object outcome, object detail) except -1
+
+
+cdef class Response(Events):
+    cdef readonly bint keep_alive, wants_reader
     cdef readonly int64_t keep_alive_ns
     cdef int phase
-    cdef bint streamed, skip_lf, has_data, first_line, at_end
-    cdef bint chunked, encoded_transfer, closes
+    cdef bint streamed, chunked, encoded_transfer, closes
     cdef int64_t left, received
-    cdef int64_t at_ns
-    cdef Bytes head, line, event, body
+    cdef Bytes head, body
     cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
     cdef bint _fits(self, Py_ssize_t n) except -1
     cdef int _forget_headers(self) except -1
@@ -43,13 +57,6 @@ cdef class Response:
     cdef int _start_body(self) except -1
     cdef int _chunk_line(self) except -1
     cdef int _body(self, const char *p, Py_ssize_t n) except -1
-    cdef int _lines(self, const char *p, Py_ssize_t n) except -1
-    cdef int _line(self, const char *p, Py_ssize_t n) except -1
-    cdef int _event(self, const char *p, Py_ssize_t n) except -1
-    cdef int _event_slowly(self, bytes payload) except -1
-    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1
-    cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1
-    cdef int _fail(self, object outcome, object detail) except -1
     cdef int _end(self) except -1
     cdef int _whole(self, bytes body) except -1
     cdef int _finish(self) except -1

@@ -2,8 +2,8 @@
 """The wire: HTTP/1.1 responses and server-sent events in, stamps and an Outcome out.
 
 `Response` is a bytes-in seam without I/O: it is fed what a socket gave and when, in any slices, and fills
-one `Record`. `Connection` is the same thing as an asyncio protocol, which takes the stamp as the first
-thing it does with the bytes.
+one `Record`. It undoes the framing itself; `Events` (events.pxi) reads the stream inside. `Connection` (connection.pxi)
+is the same thing as an asyncio protocol, which takes the stamp as the first thing it does with the bytes.
 """
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
@@ -46,79 +46,10 @@ cdef enum Phase:
     ENDED
 
 
-cdef inline int append(Bytes *to, const char *p, Py_ssize_t n) except -1:
-    cdef char *grown
-    cdef Py_ssize_t room
-    if n == 0:  # to.data and p may be NULL, which memcpy must not be given
-        return 0
-    if to.size + n > to.room:
-        room = max(to.size + n, 2 * to.room, 256)
-        freed(to.data)
-        grown = <char *>realloc(to.data, room)
-        if grown == NULL:
-            raise MemoryError()
-        allocated(grown)
-        to.data, to.room = grown, room
-    memcpy(to.data + to.size, p, n)
-    to.size += n
-    return 0
-
-
-cdef inline void dispose(Bytes *of) noexcept:
-    freed(of.data)
-    free(of.data)
-
-
-cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
-    return n == name_len and strncasecmp(p, name, n) == 0
-
-
-cdef inline bint is_space(char c) noexcept nogil:
-    return c == b" " or c == b"\t"
-
-
-cdef inline bint is_blank(char c) noexcept nogil:
-    """A space in a head, also in the place of what must not be there (RFC 9110, section 5.5)."""
-    return is_space(c) or c == b"\r" or c == b"\n" or c == 0
-
-
-cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
-    """The end of a line of the head that ends at `end`; one that starts with a space belongs to the line before it."""
-    while True:
-        p = <const char *>memmem(p, end + 2 - p, b"\r\n", 2)
-        if p == end or not is_space(p[2]):
-            return p
-        p += 2
-
-
-cdef inline bint lists(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
-    """Whether one of the items between commas is `word`."""
-    cdef const char *end = p + n
-    cdef const char *comma
-    cdef const char *last
-    while p < end:
-        comma = <const char *>memchr(p, b",", end - p)
-        last = end if comma == NULL else comma
-        while p < last and is_blank(p[0]):
-            p += 1
-        n = last - p
-        while n > 0 and is_blank(p[n - 1]):
-            n -= 1
-        if is_name(p, n, word, word_len):
-            return True
-        p = last + 1
-    return False
-
-
-cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n - word_len + 1):
-        if strncasecmp(p + i, word, word_len) == 0:
-            return True
-    return False
-
-
+include "bytes.pxi"
+include "head.pxi"
 include "record.pxi"
+include "events.pxi"
 
 
 def live():
@@ -128,7 +59,7 @@ def live():
     return {"records": living(RECORDS), "responses": living(RESPONSES), "bytes": living(BYTES)}
 
 
-cdef class Response:
+cdef class Response(Events):
     """Reads one response at a time into a Record.
 
     complete: the response has ended and the record has its outcome. keep_alive: the connection may carry
@@ -142,18 +73,15 @@ cdef class Response:
     def __dealloc__(self):
         count(RESPONSES, -1)
         dispose(&self.head)
-        dispose(&self.line)
-        dispose(&self.event)
         dispose(&self.body)
 
     def begin(self, Record record not None):
         """Expect the response to a request just sent, to be told in `record`."""
-        self.record, self.received, self.at_end = record, 0, False
+        self._expect(record)
+        self.received = 0
         self.phase = HEAD
-        self.complete = self.skip_lf = self.has_data = False
-        self.first_line = True
         self._forget_headers()
-        self.head.size = self.line.size = self.event.size = self.body.size = 0
+        self.head.size = self.body.size = 0
 
     cdef int _forget_headers(self) except -1:
         self.streamed = self.keep_alive = True
@@ -413,137 +341,6 @@ cdef class Response:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append(&self.body, p, n)
 
-    cdef int _lines(self, const char *p, Py_ssize_t n) except -1:
-        """Cut the body into lines that end with LF, CR or CRLF."""
-        cdef const char *lf
-        cdef const char *cr
-        cdef const char *eol
-        while n > 0 and self.phase != ENDED:
-            if self.skip_lf:
-                self.skip_lf = False
-                if p[0] == b"\n":
-                    p += 1
-                    n -= 1
-                    continue
-            lf = <const char *>memchr(p, b"\n", n)
-            cr = <const char *>memchr(p, b"\r", n if lf == NULL else lf - p)
-            eol = lf if cr == NULL else cr
-            if eol == NULL:
-                if self.line.size + n > max_line:
-                    return self._fail(Outcome.PROTOCOL_ERROR, "an event line without end")
-                return append(&self.line, p, n)
-            if self.line.size:
-                append(&self.line, p, eol - p)
-                self._line(self.line.data, self.line.size)
-                self.line.size = 0
-            else:
-                self._line(p, eol - p)
-            self.skip_lf = eol == cr
-            n -= eol + 1 - p
-            p = eol + 1
-        return 0
-
-    cdef int _line(self, const char *p, Py_ssize_t n) except -1:
-        cdef Py_ssize_t k
-        if self.first_line:
-            self.first_line = False
-            if n >= 3 and p[:3] == b"\xef\xbb\xbf":
-                p += 3
-                n -= 3
-        if n == 0:
-            if self.has_data:
-                self.has_data = False
-                self._event(self.event.data, self.event.size)
-                self.event.size = 0
-            return 0
-        if n < 4 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or (n > 4 and p[4] != b":"):
-            return 0  # a comment, a ping, or a field that carries no token
-        k = min(n, 5)  # the field's name alone is an empty line of data
-        p += k
-        n -= k
-        if n > 0 and p[0] == b" ":
-            p += 1
-            n -= 1
-        if self.event.size + n > max_line:
-            return self._fail(Outcome.PROTOCOL_ERROR, "an event without end")
-        if self.has_data:
-            append(&self.event, b"\n", 1)
-        self.has_data = True
-        return append(&self.event, p, n)
-
-    cdef int _event(self, const char *p, Py_ssize_t n) except -1:
-        cdef Delta delta
-        cdef Record record = self.record
-        if record.done_seen or n == 0:
-            return 0
-        if n == 6 and p[:6] == b"[DONE]":
-            record.done_seen = True
-            return 0
-        if not scan_event(p, n, &delta):
-            return self._event_slowly(p[:n])
-        if delta.kinds:
-            self._token(delta.kinds, delta.tokens, delta.completion_tokens)
-            if record.keeps_text:
-                append(&record.escaped, delta.text, delta.text_len)
-        if delta.finish != NULL:
-            record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
-        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
-
-    cdef int _event_slowly(self, bytes payload) except -1:
-        cdef Record record = self.record
-        try:
-            # An event stream is UTF-8 in which what is none stands as U+FFFD.
-            delta = deltas.parse(payload.decode("utf-8", "replace").encode())
-        except ValueError as wrong:
-            if self.at_end:
-                return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
-            sample = payload[:200].decode("utf-8", "replace")
-            return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
-        if delta.error is not None:
-            return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
-        if delta.kinds:
-            self._token(delta.kinds, delta.tokens, delta.completion_tokens)
-            if record.keeps_text:
-                text = json.dumps(delta.text).encode()
-                append(&record.escaped, PyBytes_AS_STRING(text) + 1, len(text) - 2)
-        record.finish_reason = delta.finish_reason or record.finish_reason
-        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
-
-    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1:
-        if prompt >= 0:
-            self.record.prompt_tokens = prompt
-        if completion >= 0:
-            self.record.completion_tokens = completion
-        if cached >= 0:
-            self.record.cached_tokens = cached
-        return 0
-
-    cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1:
-        """An event bears tokens: `tokens` of them by its ids, `completion` in all so far by its usage; -1: not told."""
-        cdef Record record = self.record
-        # Usage that comes with the last event alone sums up what came before: it says nothing of that event.
-        if completion >= 0 and (record.events == 0 or record.completion_tokens >= 0):
-            tokens = max(0, completion - record.counted)
-            record.counted_by = BY_USAGE
-        elif tokens >= 0:
-            record.counted_by = BY_IDS
-        else:
-            tokens = 1
-        if record.last_token != self.at_ns:
-            record.reads += 1
-        if record.first_token == 0:
-            record.first_token = self.at_ns
-        record.last_token = self.at_ns
-        if kinds & CONTENT:
-            record.content_events += 1
-            if record.first_answer == 0:
-                record.first_answer = self.at_ns
-        elif kinds & REASONING:
-            record.reasoning_events += 1
-        else:
-            record.other_events += 1
-        return record.mark(self.at_ns, tokens)
-
     cdef int _fail(self, object outcome, object detail) except -1:
         self.keep_alive = False
         if self.record.status > 200 and self.phase != HEAD:
@@ -560,11 +357,7 @@ cdef class Response:
             return self._finish()
         if not self.streamed and self.body.size:
             return self._whole(self.body.data[:self.body.size])
-        if self.line.size or self.has_data:  # a last event that no blank line ends
-            self.at_end = True
-            if self.line.size:
-                self._line(self.line.data, self.line.size)
-            self._line(NULL, 0)
+        self._last_event()
         if self.phase == ENDED:
             return 0
         if record.events == 0:
@@ -595,71 +388,4 @@ cdef class Response:
         return 0
 
 
-cdef class Bell:
-    """Something to do at a set time that must not wait for a long turn of the loop: `ring()` at `at_ns`.
-
-    An engine that steps a large batch makes a thousand streams readable at once, and the loop reads them all
-    before it looks at its timers. So every read looks whether the bell is due; it costs one comparison.
-    """
-
-    def __init__(self):
-        self.at_ns, self.ring = NEVER, None
-
-
-cdef class Connection(Response):
-    """A connection as asyncio's protocol: stamps what arrives and tells its owner when a response has ended.
-
-    The owner has `ended(connection)`, called once per response, `reader(connection)`, called when a response wants
-    aiohttp's reader, and `dropped(connection, error)`, called when the peer or the network has ended the connection.
-    tap: None, or who is told of what is sent and of all that comes, before it is read.
-    """
-
-    def __init__(self, owner, handle, transport, Bell bell not None):
-        self.owner, self.handle, self.transport, self.bell = owner, handle, transport, bell
-        self.keep_alive = True
-
-    def send(self, bytes request not None, Record record not None):
-        """Write a whole request and expect its response."""
-        self.begin(record)
-        record.sent = now_ns()
-        self.transport.write(request)
-        if self.tap is not None:
-            self.tap.sent(record)
-
-    def data_received(self, bytes data not None):
-        cdef int64_t at_ns = now_ns()
-        cdef bint was_complete = self.complete
-        if self.tap is not None:
-            self.tap.read(self.record, at_ns, data)
-        self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
-        if self.wants_reader and self.phase == READER:
-            self.owner.reader(self)
-        elif self.complete and not was_complete:
-            self.owner.ended(self)
-        if at_ns >= self.bell.at_ns:  # last: what rings may send on this very connection
-            self.bell.ring()
-
-    def connection_made(self, transport):
-        self.transport = transport
-
-    def eof_received(self):
-        return False
-
-    def connection_lost(self, exc):
-        cdef int64_t at_ns = now_ns()
-        cdef bint was_open = self.phase != IDLE and not self.complete
-        self.lost = True
-        self.keep_alive = False
-        if was_open:
-            if self.tap is not None:
-                self.tap.lost(self.record, at_ns, exc)
-            self.eof(at_ns, None if exc is None else str(exc) or type(exc).__name__)
-        self.owner.dropped(self, exc)
-        if was_open:
-            self.owner.ended(self)
-
-    def pause_writing(self):
-        pass
-
-    def resume_writing(self):
-        pass
+include "connection.pxi"

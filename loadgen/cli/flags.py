@@ -2,58 +2,47 @@
 
 import argparse
 import dataclasses
-import difflib
 import json
 import types
 import typing
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Container, Sequence
+from typing import Any
 
-from loadgen.errors import BadInput
+from loadgen.arguments import OneLineParser, integer, number
 from loadgen.options import GROUPS, flag
 from loadgen.settings import RunSettings
 
-
-class OneLineParser(argparse.ArgumentParser):
-    """An argument parser that raises BadInput instead of printing the usage and exiting."""
-
-    def error(self, message: str) -> NoReturn:
-        """Turn argparse's message into a field and a remedy."""
-        field, _, problem = message.removeprefix("argument ").partition(": ")
-        remedy = f"see `{self.prog} --help`"
-        if field == "unrecognized arguments":
-            field, problem = problem.split()[0].partition("=")[0], "unknown"
-            near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
-            remedy = f"did you mean {near[0]}?" if near else remedy
-        if not problem:
-            field, problem = self.prog, message
-        raise BadInput(field, problem, remedy)
+NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
 def run_parser() -> argparse.ArgumentParser:
     """The parser of `loadgen run`."""
-    parser = OneLineParser(
-        prog="loadgen run",
-        description="Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s.",
-        allow_abbrev=False,
-        argument_default=argparse.SUPPRESS,
-    )
+    text = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
+    parser = OneLineParser("loadgen run", description=text, allow_abbrev=False, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    groups = {name: parser.add_argument_group(name) for name in GROUPS}
+    add_settings(parser)
+    return parser
+
+
+def add_settings(parser: argparse.ArgumentParser, wanted: Container[str] = NAMES) -> None:
+    """Add a flag for each field of the settings that is wanted, in groups; what is not given has no default."""
+    groups: dict[str, Any] = {}
     kinds = typing.get_type_hints(RunSettings)
-    for field in dataclasses.fields(RunSettings):
+    fields = [field for field in dataclasses.fields(RunSettings) if field.name in wanted]
+    for field in sorted(fields, key=lambda field: GROUPS.index(field.metadata["group"])):
         meta = field.metadata
+        group = groups.get(meta["group"]) or groups.setdefault(meta["group"], parser.add_argument_group(meta["group"]))
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
-        text = _help(meta["help"], field.default).replace("%", "%%")
-        groups[meta["group"]].add_argument(*names, dest=field.name, help=text, **options)
-    return parser
+        group.add_argument(
+            *names, dest=field.name, default=argparse.SUPPRESS, help=_help(meta["help"], field.default), **options
+        )
 
 
-def parse(argv: Sequence[str]) -> dict[str, Any]:
-    """The settings that `argv` gives, by field name; `config` beside them where it is given.
+def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:
+    """What `argv` gives by the parser (that of `loadgen run`), by field name; what it does not give is left out.
 
     Underscores in flag names are read as dashes, as vLLM does.
     """
@@ -63,7 +52,7 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
             name, equals, value = argument.partition("=")
             argument = name.replace("_", "-") + equals + value
         dashed.append(argument)
-    given = vars(run_parser().parse_args(dashed))
+    given = vars((parser or run_parser()).parse_args(dashed))
     return {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
 
 
@@ -81,7 +70,7 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         return {"nargs": "*", "action": "extend"}
     if typing.get_origin(kind) is dict:
         return {"type": _json}
-    names: dict[Any, Callable[[str], Any]] = {int: _integer, float: _number, str: str}
+    names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
     return {"type": names[kind]}
 
 
@@ -92,20 +81,6 @@ def _json(text: str) -> Any:
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON") from error
 
 
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from error
-
-
 def _help(text: str, default: Any) -> str:
     shown = default not in (None, False, ()) and "(" not in text
-    return f"{text} ({default})" if shown else text
+    return (f"{text} ({default})" if shown else text).replace("%", "%%")

@@ -1,5 +1,6 @@
 """`loadgen`: finds the command and runs it; one place where errors become one line and an exit code."""
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
 Command = Callable[[list[str]], int]
 OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
+    "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # texts of others may have what a terminal cannot show
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
@@ -53,7 +57,8 @@ def dispatch(argv: list[str]) -> int:
     except LoadgenError as error:
         return _complain(name, error, exits.INTERNAL)
     except KeyboardInterrupt:
-        return _complain(name, "interrupted before anything was measured", exits.INTERRUPTED)
+        before = " before anything was measured" if name == "run" else ""
+        return _complain(name, f"interrupted{before}", exits.INTERRUPTED)
 
 
 def _command(name: str) -> Command:

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from loadgen.cli.flags import OneLineParser
+from loadgen.arguments import OneLineParser
 from loadgen.cli.journal import folder, journals
 from loadgen.errors import BadInput
 

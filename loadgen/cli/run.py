@@ -6,11 +6,10 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from loadgen.cli import config, credentials, exits, flags
+from loadgen.cli import config, credentials, exits, flags, logs
 from loadgen.cli.journal import journal
 from loadgen.cli.progress import View, progress_view
 from loadgen.settings import KEY_VARIABLE, RunSettings
-from loadgen.terminal import printable_lines
 
 if TYPE_CHECKING:
     from loadgen.measurer import Measurer
@@ -20,22 +19,12 @@ def main(argv: list[str]) -> int:
     """Carry out the command; returns its exit code."""
     given = flags.parse(argv)
     settings = config.settings(given).checked()
-    _log_to_stderr(settings.log_level)
+    logs.to_stderr(settings.log_level)
     if credentials.on_the_command_line(given):
         logging.warning(
             "--api-key: other users of this machine can read it while this runs; give @FILE, or set %s", KEY_VARIABLE
         )
     return asyncio.run(_run(settings))
-
-
-def _log_to_stderr(level: str) -> None:
-    class Printable(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return printable_lines(super().format(record))
-
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Printable("loadgen: %(levelname)s: %(message)s"))
-    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 async def _run(settings: RunSettings) -> int:

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
+from loadgen.report.result import VLLM_MEANING
 from loadgen.settings import parse_percentiles
 from loadgen.terminal import printable
 from loadgen.words import percent, percentile
@@ -86,6 +87,7 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
             yield f"  {name}: request {example['index']}, {example['phase']}: {_one_line(example['detail'])}"
     yield ""
     yield from _latencies(own)
+    yield from _of_few(own)
     yield ""
     for part in (_tokens, _rates, _slo, _client):
         yield from part(own)
@@ -118,6 +120,18 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
     if sure:
         yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+
+
+def _of_few(own: dict[str, Any]) -> Iterator[str]:
+    """Which percentiles of vLLM's block are of too few values: its rows have no place for a mark."""
+    settings, few = own["provenance"]["settings"], []
+    for metric in settings["percentile_metrics"].split(","):
+        count = own["latency_ms"][VLLM_MEANING[metric]]["count"]
+        for p in parse_percentiles(settings["metric_percentiles"]):
+            if 0 < count < least_samples(p):
+                few.append(f"{percentile(p).upper()} {HEADERS[metric][0]} (of {count})")
+    if few:
+        yield f"Of few values in the block above: {', '.join(few)}"
 
 
 def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -215,8 +229,13 @@ def _rates(own: dict[str, Any]) -> Iterator[str]:
 
 def _slo(own: dict[str, Any]) -> Iterator[str]:
     for row in own["slo"]:
-        value = "n/a" if row["value"] is None else f"{row['value']:.4g}"
-        yield f"SLO {row['limit']}: {'met' if row['met'] else 'MISSED'} ({value})"
+        is_rate = "_rate" in row["limit"]
+        bare = "" if is_rate or not row["limit"][-1:].isdigit() else "ms"  # what a limit without a unit means
+        if row["value"] is None:
+            value = "n/a"
+        else:
+            value = f"{100 * row['value']:.4g}%" if is_rate else f"{row['value']:.4g} ms"
+        yield f"SLO {row['limit']}{bare}: {'met' if row['met'] else 'MISSED'} ({value})"
 
 
 def _client(own: dict[str, Any]) -> Iterator[str]:

@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 
 from loadgen.errors import BadInput
-from loadgen.hlog import write_hlog, write_whole
+from loadgen.hlog import write_hlog
 from loadgen.options import flag
 from loadgen.report.result import SCHEMA
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
+from loadgen.whole import write_whole
 
 NOT_ASCII = re.compile("[^ -~]")
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")

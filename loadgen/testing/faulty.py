@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Sequence
 
 import orjson
 
-from loadgen.errors import BadInput
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, Steps, chosen
@@ -150,14 +149,11 @@ def arguments(argv: Sequence[str] | None = None) -> Namespace:
     return parser.parse_args(argv)
 
 
-def main() -> int:
+@listening.command
+def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; returns the exit code."""
-    given = arguments()
-    try:
-        faulty = Faulty(Shares.parse(given.plan, given.seed))
-    except BadInput as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    given = arguments(argv)
+    faulty = Faulty(Shares.parse(given.plan, given.seed))
     return listening.run(faulty.player, given.host, given.port)
 
 

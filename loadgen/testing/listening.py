@@ -2,24 +2,56 @@
 
 import argparse
 import asyncio
+import functools
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from loadgen import machine
-from loadgen.errors import LoadgenError
+from loadgen.arguments import OneLineParser, integer_within
+from loadgen.errors import BadInput, LoadgenError
+from loadgen.terminal import printable
+from loadgen.testing.ask import MOST_TOKENS
 
 BACKLOG = 16384  # a load generator may open all its connections at once
 
 
+class Main(Protocol):
+    """What `python -m` calls: it takes a command line (the process's own) and returns an exit code."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Carry it out."""
+
+
+def command(serve: Main) -> Main:
+    """Turn what `serve(argv)` refuses into one line and an exit code: 2 for bad input, else 1."""
+
+    @functools.wraps(serve)
+    def main(argv: Sequence[str] | None = None) -> int:
+        try:
+            return serve(argv)
+        except LoadgenError as error:
+            print(f"error: {printable(str(error))}", file=sys.stderr)
+            return 2 if isinstance(error, BadInput) else 1
+
+    return main
+
+
 def parser(module: str, description: str) -> argparse.ArgumentParser:
     """A command line for `python -m MODULE` with --host and --port, to which a server adds its own flags."""
-    made = argparse.ArgumentParser(prog=f"python -m {module}", description=description, allow_abbrev=False)
+    made = OneLineParser(prog=f"python -m {module}", description=description, allow_abbrev=False)
     made.add_argument("--host", default="127.0.0.1", help="address to listen on; other machines reach 0.0.0.0")
-    made.add_argument("--port", type=int, default=0, help="0: a free one")
+    made.add_argument("--port", type=integer_within(0, 65535), default=0, help="0: a free one")
     return made
+
+
+def add_tokens(parser: argparse.ArgumentParser) -> None:
+    """Add --tokens."""
+    text = "of an answer, where the request does not say (16)"
+    parser.add_argument("--tokens", type=integer_within(1, MOST_TOKENS), default=16, help=text)
 
 
 async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> None:
@@ -44,15 +76,15 @@ async def serve(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: i
 
 
 def run(protocol: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
-    """Serve in this process, on uvloop, until told to stop; returns the exit code."""
+    """Serve in this process, on uvloop, until told to stop; returns the exit code.
+
+    Raises:
+        LoadgenError: The address cannot be had.
+    """
     import uvloop
 
     machine.raise_open_files_limit()
     gc.freeze()
     gc.set_threshold(50_000)  # a full collection would stop every stream at once
-    try:
-        uvloop.run(serve(protocol, host, port))
-    except LoadgenError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    uvloop.run(serve(protocol, host, port))
     return 0

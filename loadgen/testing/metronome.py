@@ -18,7 +18,6 @@ import orjson
 
 from loadgen.clock import Alarm
 from loadgen.emit import BLANK_TIME, Planned, Ticker
-from loadgen.errors import BadInput
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange
@@ -150,6 +149,7 @@ class Connection(Exchange):
             self._stream = None
 
 
+@listening.command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; returns the exit code."""
     parser = listening.parser("loadgen.testing.metronome", "A server that writes tokens on time, and says when.")
@@ -160,14 +160,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--spread", type=float, default=defaults.spread, help="sigma of lognormal times")
     parser.add_argument("--queue", action=argparse.BooleanOptionalAction, default=False, help="serve one by one")
     parser.add_argument("--seed", type=int, default=defaults.seed, help="of all times drawn")
-    parser.add_argument("--tokens", type=int, default=16, help="of an answer, where the request does not say")
+    listening.add_tokens(parser)
     flags = vars(parser.parse_args(argv))
     host, port, tokens = flags.pop("host"), flags.pop("port"), flags.pop("tokens")
-    try:
-        pace = Pace(**flags).checked()
-    except BadInput as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    pace = Pace(**flags).checked()
     shared = functools.cache(lambda: Metronome(pace, tokens))  # made in the loop, by the first connection
     return listening.run(lambda: Connection(shared()), host, port)
 

@@ -11,10 +11,9 @@ import heapq
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from loadgen.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
-from loadgen.errors import BadInput
 from loadgen.recording import CapturedResponse, End, Recording, load
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
@@ -126,17 +125,14 @@ def _speed(text: str) -> float:
     return speed
 
 
-def main() -> int:
+@listening.command
+def main(argv: Sequence[str] | None = None) -> int:
     """Serve a capture until SIGINT or SIGTERM; returns the exit code."""
     flags = listening.parser("loadgen.testing.replay", "Serve the responses of a capture again.")
     flags.add_argument("file", metavar="FILE", help="what `loadgen run --capture` wrote")
     flags.add_argument("--speed", type=_speed, default=1.0, help="how many times faster than they came (1)")
-    given = flags.parse_args()
-    try:
-        replay = Replay(load(given.file), given.speed)
-    except BadInput as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    given = flags.parse_args(argv)
+    replay = Replay(load(given.file), given.speed)
     return listening.run(lambda: Connection(replay), given.host, given.port)
 
 

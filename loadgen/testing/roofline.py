@@ -75,10 +75,11 @@ class Connection(Exchange):
                 self.reply(error_body(f"there is no {ask.path}", 404), status=404)
 
 
+@listening.command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the server from the command line; returns the exit code."""
     parser = listening.parser("loadgen.testing.roofline", "A server that answers at once.")
-    parser.add_argument("--tokens", type=int, default=16, help="of an answer, where the request does not say")
+    listening.add_tokens(parser)
     parser.add_argument("--each", action="store_true", help="write each event by itself, not the answer in one piece")
     flags = parser.parse_args(argv)
     answers = Answers(flags.tokens, flags.each)

@@ -2,7 +2,7 @@
 
 from tests.mutants.mutant import Check, Edit, Mutant, Test
 
-WIRE, RECORDER, LOAD = "loadgen/wire.pyx", "loadgen/recorder.py", "loadgen/load.py"
+CONNECTION, RECORDER, LOAD = "loadgen/connection.pxi", "loadgen/recorder.py", "loadgen/load.py"
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
@@ -10,7 +10,7 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                WIRE,
+                CONNECTION,
                 "    def data_received(self, bytes data not None):\n        cdef int64_t at_ns = now_ns()\n",
                 "    def data_received(self, bytes data not None):\n"
                 "        import asyncio\n"

@@ -6,7 +6,8 @@ import typing
 
 import pytest
 
-from loadgen.cli.flags import OneLineParser, parse, run_parser
+from loadgen.arguments import OneLineParser
+from loadgen.cli.flags import parse, run_parser
 from loadgen.errors import BadInput
 from loadgen.options import flag
 from loadgen.settings import RunSettings

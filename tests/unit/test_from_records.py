@@ -3,6 +3,7 @@
 import pytest
 
 from loadgen.checks import Verdict
+from loadgen.cli.main import dispatch
 from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.measurement import Measured
@@ -93,3 +94,16 @@ def test_a_result_is_no_file_of_records(tmp_path):
     (tmp_path / "result.json").write_text("{}")
     with pytest.raises(BadInput, match="file of records"):
         from_records(tmp_path / "result.json")
+
+
+def test_what_a_server_said_is_kept_as_it_was_and_shown_so_that_no_terminal_obeys_it(tmp_path, capsys):
+    said = "\x9b31mred\x9d0;title\x07\u202eexe.gnp\u2066\x1b[2J"
+    path = tmp_path / "run.jsonl"
+    with RecordWriter.optional(path) as writer:
+        writer.begin(HEADING, START, 40, [])
+        writer.write(failed(0, Outcome.STATUS, due=due_ms(0), detail=said))
+    assert said.encode()[:4] in path.read_bytes()
+    assert dispatch(["report", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "exe.gnp" in out
+    assert all(line.isprintable() for line in (out + err).split("\n"))

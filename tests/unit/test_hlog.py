@@ -1,14 +1,12 @@
 """Histograms written as a log are what hdrhistogram's own reader finds in it."""
 
-import os
-
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
 from loadgen.errors import BadInput
 from loadgen.histogram import DAY_NS, Histogram
-from loadgen.hlog import write_hlog, write_whole
+from loadgen.hlog import write_hlog
 
 
 @pytest.fixture
@@ -68,24 +66,3 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, two):
     with pytest.raises(OSError, match="taken"):
         write_hlog(tmp_path / "taken", two, start_s=0, length_s=1)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_a_link_is_followed_and_stays_a_link(tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("old")
-    link.symlink_to(target)
-    write_whole(link, "new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-
-
-def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        write_whole(pipe, "new")
-        assert os.read(reader, 10) == b"new"
-        assert pipe.is_fifo()
-    finally:
-        os.close(reader)

@@ -239,6 +239,17 @@ def test_enough_values_need_no_mark():
     assert not any("*" in line for line in below(records=[steady(i, n=3) for i in range(700)]))
 
 
+def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
+    def said(settings, records):
+        return [line for line in below(settings, records) if line.startswith("Of few values")]
+
+    wide = RunSettings(metric_percentiles="50,99", percentile_metrics="ttft,itl")
+    one = "Of few values in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
+    assert said(wide, [steady(n=1)]) == [one]  # what has no value at all is n/a there
+    assert said(wide, [steady(i, n=700) for i in range(100)]) == ["Of few values in the block above: P99 TTFT (of 100)"]
+    assert not said(wide, [steady(i, n=3) for i in range(700)])
+
+
 def test_overload_is_named_before_the_verdict():
     for ok, expected in ((False, True), (True, False), (None, False)):
         checks = [Check(STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
@@ -299,9 +310,16 @@ def test_limits_are_shown_as_met_or_missed():
     lines = below(
         RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)]
     )
-    assert "SLO ttft_p99<1s: met (20)" in lines
-    assert "SLO tpot_mean<1ms: MISSED (10)" in lines
-    assert "SLO error_rate<1%: met (0)" in lines
+    assert "SLO ttft_p99<1s: met (20 ms)" in lines
+    assert "SLO tpot_mean<1ms: MISSED (10 ms)" in lines
+    assert "SLO error_rate<1%: met (0%)" in lines
+
+
+def test_a_limit_that_was_written_without_a_unit_is_shown_with_the_one_it_has():
+    records = [steady(0), steady(1), failed(2, Outcome.STATUS)]
+    lines = below(RunSettings(slo="ttft_p99<25,error_rate<=0.5"), records)
+    assert "SLO ttft_p99<25ms: met (20 ms)" in lines
+    assert "SLO error_rate<=0.5: met (33.33%)" in lines
 
 
 def test_a_limit_on_what_was_not_measured_is_missed():

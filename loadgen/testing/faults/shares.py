@@ -29,7 +29,7 @@ class Shares:
         Raises:
             BadInput: It is not written so.
         """
-        shares = []
+        shares = list[tuple[Fault, int | None, float]]()
         for part in text.split(",") if text else []:
             name, equals, written = part.partition("=")
             try:
@@ -38,7 +38,10 @@ class Shares:
                 share = -1.0
             if not equals or not 0 <= share <= 1:
                 raise BadInput(FIELD, f"{part!r} is no share", REMEDY)
-            shares.append((*chosen(name.strip(), FIELD), share))
+            met = chosen(name.strip(), FIELD)
+            if met in [(fault, number) for fault, number, _ in shares]:
+                raise BadInput(FIELD, f"{name.strip()!r} stands in it twice", REMEDY)
+            shares.append((*met, share))
         if sum(share for *_, share in shares) > 1 + 1e-9:
             raise BadInput(FIELD, f"the shares of {text!r} are more than 1 together", REMEDY)
         return cls(tuple(shares), seed)

@@ -1,0 +1,52 @@
+"""Arguments: a command line of which what cannot be used is one error with a field and a remedy."""
+
+import argparse
+import difflib
+from collections.abc import Callable
+from typing import NoReturn
+
+from loadgen.errors import BadInput
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """An argument parser that raises BadInput instead of printing the usage and exiting."""
+
+    def error(self, message: str) -> NoReturn:
+        """Turn argparse's message into a field and a remedy."""
+        field, _, problem = message.removeprefix("argument ").partition(": ")
+        remedy = f"see `{self.prog} --help`"
+        if field == "unrecognized arguments":
+            field, problem = problem.split()[0].partition("=")[0], "unknown"
+            near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
+            remedy = f"did you mean {near[0]}?" if near else remedy
+        if not problem:
+            field, problem = self.prog, message
+        raise BadInput(field, problem, remedy)
+
+
+def integer(text: str) -> int:
+    """A whole number, as `type=` of an argument."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
+
+
+def number(text: str) -> float:
+    """A number, as `type=` of an argument."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from error
+
+
+def integer_within(least: int, most: int) -> Callable[[str], int]:
+    """A whole number from `least` to `most`, as `type=` of an argument."""
+
+    def within(text: str) -> int:
+        found = integer(text)
+        if not least <= found <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not within {least} to {most}")
+        return found
+
+    return within

@@ -1,0 +1,49 @@
+"""`loadgen dataset cache`: the prompts that are kept from run to run; look at them, or remove them."""
+
+import time
+
+from loadgen.arguments import OneLineParser
+from loadgen.cli import exits
+from loadgen.errors import BadInput
+from loadgen.terminal import printable
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command; returns its exit code."""
+    parser = OneLineParser(
+        "loadgen dataset cache",
+        description="Show which prompts are kept on this machine from run to run, or remove them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--clear", action="store_true", help="remove them all: the next run makes them again")
+    arguments = parser.parse_args(argv)
+    from loadgen.datasets import cache
+
+    kept = cache.entries()
+    size = _size(sum(entry.bytes for entry in kept))
+    if arguments.clear:
+        try:
+            cache.clear()
+        except OSError as error:
+            raise BadInput("--clear", f"{cache.folder()}: {error.strerror}", "remove it by hand") from error
+        print(f"removed {len(kept)} entries of {size} from {cache.folder()}")
+        return exits.DONE
+    print(f"{len(kept)} entries, {size}, in {cache.folder()}")
+    if kept:
+        print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
+    now_s = time.time()
+    for entry in kept:
+        row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{_ago(now_s - entry.used_s):>14}"
+        print(printable(f"{row}  {entry.path.name[:12]}…"))
+    return exits.DONE
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"

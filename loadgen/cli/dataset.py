@@ -1,0 +1,138 @@
+"""`loadgen dataset`: show what would be sent, write it to a file, fetch a published file, look at the cache."""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from loadgen.arguments import OneLineParser
+from loadgen.cli import config, exits, flags, logs
+from loadgen.cli.gauge import Gauge, left
+from loadgen.data_settings import DataSettings
+from loadgen.errors import BadInput
+from loadgen.options import flag
+
+if TYPE_CHECKING:
+    from loadgen.datasets.overview import Overview
+    from loadgen.settings import RunSettings
+
+# What decides which prompts are sent, beside the data set itself, and what is shown of it.
+BESIDE = (
+    *("backend", "endpoint", "model", "tokenizer", "extra_body"),
+    *("num_prompts", "seed", "seed_arrivals", "seed_prompts", "seed_order"),
+    *("json", "quiet", "log_level"),
+)
+FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *BESIDE))
+EPILOG = """\
+loadgen dataset fetch sharegpt [--to FOLDER]   fetch the published ShareGPT file
+loadgen dataset cache [--clear]                look at the prompts that are kept, or remove them
+"""
+STDOUT = "-"
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command; returns its exit code."""
+    name = argv[0] if argv else ""
+    if name == "fetch":
+        from loadgen.cli import fetch
+
+        return fetch.main(argv[1:])
+    if name == "cache":
+        from loadgen.cli import cache
+
+        return cache.main(argv[1:])
+    given = _parsed(argv)
+    path = given.pop("export", None)
+    settings = config.settings(given).checked()
+    if settings.json and path == STDOUT:
+        raise BadInput("--export", "stdout is for --json", "name a file")
+    _show(settings, path)
+    return exits.DONE
+
+
+def parser() -> argparse.ArgumentParser:
+    """The flags of `loadgen run` that say which prompts are sent, with the same meaning, and --export."""
+    made = OneLineParser(
+        "loadgen dataset",
+        description="Show what `loadgen run` would send with the same flags. Nothing is sent, and no server is needed.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument(
+        "--export",
+        metavar="FILE.jsonl",
+        default=argparse.SUPPRESS,
+        help="also write the prompts, one JSON line each, for --dataset-name jsonl (-: to stdout, all else to stderr)",
+    )
+    flags.add_settings(made, FIELDS)
+    return made
+
+
+def _parsed(argv: list[str]) -> dict[str, Any]:
+    try:
+        return flags.parse(argv, parser())
+    except BadInput as error:
+        if error.problem != "unknown":
+            raise
+        if not error.field.startswith("-"):
+            problem = f"{error.field!r} is no part of it"
+            raise BadInput("loadgen dataset", problem, "say fetch or cache, or give a flag") from None
+        if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
+            raise BadInput(error.field, "is for `loadgen run`", "leave it out: nothing is sent here") from None
+        raise
+
+
+def _show(settings: "RunSettings", path: str | None) -> None:
+    from loadgen.cli.overview import render
+    from loadgen.target import is_chat
+
+    logs.to_stderr(settings.log_level)
+    overview = _overview(settings, path)
+    human = sys.stderr if settings.json or path == STDOUT else sys.stdout
+    colour = human.isatty() and "NO_COLOR" not in os.environ
+    print(render(overview, chat=is_chat(settings), colour=colour), end="", file=human)
+    if path not in (None, STDOUT):
+        print(f"\nSaved: {path}; send it with --dataset-name jsonl --dataset-path {path}", file=human)
+    if settings.json:
+        from loadgen.report import to_json
+
+        print(to_json(overview.to_dict()))
+
+
+def _overview(settings: "RunSettings", path: str | None) -> "Overview":
+    from loadgen.datasets import create
+    from loadgen.datasets.export import exported
+    from loadgen.datasets.overview import Overview
+    from loadgen.schedule import DEFAULT_COUNT
+
+    count = settings.num_prompts or DEFAULT_COUNT
+
+    def text(done: int, elapsed_s: float) -> str:
+        return f"preparing prompts: {done} of {count}{left(done, count, elapsed_s)}"
+
+    with Gauge(text, quiet=settings.quiet) as gauge:
+        dataset = create(settings)
+        prompts = dataset.prompts(count)
+        with _destination(path) as file:
+            return Overview.of(exported(prompts, file) if file else prompts, dataset.provenance, gauge)
+
+
+@contextlib.contextmanager
+def _destination(path: str | None) -> Iterator[BinaryIO | None]:
+    """Where the rows go, if they are asked for; a file is all of them, or what it was before."""
+    if path is None or path == STDOUT:
+        yield None if path is None else sys.stdout.buffer
+        return
+    from loadgen import private
+    from loadgen.whole import whole_file
+
+    try:
+        with whole_file(Path(path).expanduser(), private.opener) as file:
+            yield file
+    except OSError as error:
+        raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "name another file") from error

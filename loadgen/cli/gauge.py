@@ -1,0 +1,68 @@
+"""Gauge: how far something long is, on stderr; nothing is said of what takes less than a second."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO
+
+from loadgen.terminal import printable
+
+PATIENCE_S = 1.0
+REDRAW_S, LINE_S = 0.25, 2.0
+ERASED = "\r\x1b[K"
+
+
+class Gauge:
+    """A line that is drawn again and again on a terminal, and now and then a new one elsewhere.
+
+    Args:
+        text: What to say, of how much is done and of the seconds that it took.
+        quiet: Say nothing.
+        stream: Where to.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        text: Callable[[int, float], str],
+        *,
+        quiet: bool = False,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._text, self._quiet, self._clock = text, quiet, clock
+        self._stream = stream or sys.stderr
+        self._on_terminal = self._stream.isatty()
+        self._began_s = clock()
+        self._next_s = self._began_s + PATIENCE_S
+        self._drawn = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if self._drawn and self._on_terminal:
+            self._say(ERASED)
+
+    def __call__(self, done: int) -> None:
+        """So much is done."""
+        now_s = self._clock()
+        if self._quiet or now_s < self._next_s:
+            return
+        self._next_s = now_s + (REDRAW_S if self._on_terminal else LINE_S)
+        self._drawn = True
+        line = printable(self._text(done, now_s - self._began_s))
+        self._say(f"{ERASED}{line}" if self._on_terminal else f"loadgen: {line}\n")
+
+    def _say(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def left(done: int, total: int, elapsed_s: float) -> str:
+    """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace."""
+    if not done or elapsed_s <= 0:
+        return ""
+    seconds = round((total - done) * elapsed_s / done)
+    return f", {seconds // 60}:{seconds % 60:02d} left"

@@ -1,0 +1,112 @@
+"""The overview of a data set as text of 80 columns."""
+
+import bisect
+import json
+import unicodedata
+from collections.abc import Iterator
+from itertools import accumulate
+
+from loadgen.datasets.overview import Int64s, Overview, bins, summary
+from loadgen.prompts import Prompt
+from loadgen.terminal import printable
+
+WIDTH, BAR = 80, 40
+BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
+MOST_SHOWN = 400  # characters of a sample that are looked at
+
+
+def render(overview: Overview, *, chat: bool, colour: bool = False) -> str:
+    """The whole text; nothing that a prompt or a file says in it moves a terminal.
+
+    Args:
+        overview: What is shown.
+        chat: Whether a chat endpoint would be asked, whose server puts a template around each prompt.
+        colour: Whether headings are bold.
+    """
+    lines: list[str] = []
+    for heading, part in (
+        ("Data set", _about(overview)),
+        ("Tokens", _tokens(overview, chat)),
+        ("Input tokens", _histogram(overview.input_tokens)),
+        ("Output tokens", _histogram(overview.output_tokens)),
+        ("Samples", _samples(overview)),
+        ("SHA-256", _hashes(overview)),
+    ):
+        lines.append(f"{BOLD}{heading}{PLAIN}" if colour else heading)
+        lines += (f"  {printable(line)}".rstrip() for line in part)
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _about(overview: Overview) -> Iterator[str]:
+    about = overview.about
+    rule = f", rule: {about['rule']}" if about.get("rule") else ""
+    yield f"{about.get('name', 'unnamed')}{rule}"
+    repeats = overview.distinct < overview.count
+    distinct = f"{overview.distinct:,} distinct (prefix caches make the rest cheaper)" if repeats else "all distinct"
+    yield f"{overview.count:,} prompts, {distinct}"
+    if about.get("file_cut_off"):
+        yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
+
+
+def _tokens(overview: Overview, chat: bool) -> Iterator[str]:
+    rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
+    totals = {"input": int(overview.input_tokens.sum()), "output": int(overview.output_tokens.sum())}
+    columns = list(rows["input"])
+    yield f"{'':<7}{'total':>12}{'mean':>9}" + "".join(f"{column:>7}" for column in columns[1:])
+    for name, row in rows.items():
+        cells = "".join(f"{round(row[column]):>7}" for column in columns[1:])
+        yield f"{name:<7}{totals[name]:>12}{row['mean']:>9.1f}{cells}"
+    yield _server(overview, chat)
+
+
+def _server(overview: Overview, chat: bool) -> str:
+    if overview.server_tokens is None or overview.overhead is None:
+        why = "no chat template is known" if chat else "the data set does not say"
+        return f"input as the server will count it: not known ({why})"
+    least, most = overview.overhead
+    beside = f" and {least}" if least == most else f" and {least} to {most}"  # the chat template's, for the most part
+    own = f"the prompts' own{f'{beside} each' if least or most else ''}"
+    return f"input as the server will count it: {int(overview.server_tokens.sum())} ({own})"
+
+
+def _histogram(lengths: Int64s) -> Iterator[str]:
+    found = bins(lengths)
+    peak = max(count for *_, count in found)
+    digits = len(str(found[-1][1]))
+    for low, high, count in found:
+        reach = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
+        yield f"{reach} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
+
+
+def _samples(overview: Overview) -> Iterator[str]:
+    for prompt in overview.samples:
+        yield cut(f"{prompt.source}: {prompt.input_tokens} tokens in, {prompt.output_tokens} out", WIDTH - 2)
+        for said in _said(prompt):
+            yield "  " + cut(said, WIDTH - 4)
+
+
+def _said(prompt: Prompt) -> Iterator[str]:
+    """The text, or the first and the last message of a chat."""
+    if not prompt.messages:
+        yield prompt.text
+        return
+    for message in prompt.messages[:1] + prompt.messages[1:][-1:]:
+        content = message.get("content")
+        yield f"{message.get('role')}: {content if isinstance(content, str) else json.dumps(content)}"
+    if len(prompt.messages) > 2:
+        yield f"({len(prompt.messages)} messages)"
+
+
+def _hashes(overview: Overview) -> Iterator[str]:
+    for name, digest in overview.hashes().items():
+        yield f"{name:<10}{digest or 'none'}"
+
+
+def cut(text: str, columns: int) -> str:
+    """As much of a text as so many columns of a terminal hold, safe to show; where it is cut it ends in `…`."""
+    whole = printable(text[:MOST_SHOWN])
+    ends = list(accumulate(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in whole))
+    if len(text) <= MOST_SHOWN and (not ends or ends[-1] <= columns):
+        return whole
+    return whole[: bisect.bisect_right(ends, columns - 1)] + "…"

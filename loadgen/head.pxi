@@ -1,0 +1,50 @@
+# Head: names, values and lists in the lines of a response's head, for `wire`; included there.
+
+
+cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
+    return n == name_len and strncasecmp(p, name, n) == 0
+
+
+cdef inline bint is_space(char c) noexcept nogil:
+    return c == b" " or c == b"\t"
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    """A space in a head, also in the place of what must not be there (RFC 9110, section 5.5)."""
+    return is_space(c) or c == b"\r" or c == b"\n" or c == 0
+
+
+cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
+    """The end of a line of the head that ends at `end`; one that starts with a space belongs to the line before it."""
+    while True:
+        p = <const char *>memmem(p, end + 2 - p, b"\r\n", 2)
+        if p == end or not is_space(p[2]):
+            return p
+        p += 2
+
+
+cdef inline bint lists(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+    """Whether one of the items between commas is `word`."""
+    cdef const char *end = p + n
+    cdef const char *comma
+    cdef const char *last
+    while p < end:
+        comma = <const char *>memchr(p, b",", end - p)
+        last = end if comma == NULL else comma
+        while p < last and is_blank(p[0]):
+            p += 1
+        n = last - p
+        while n > 0 and is_blank(p[n - 1]):
+            n -= 1
+        if is_name(p, n, word, word_len):
+            return True
+        p = last + 1
+    return False
+
+
+cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n - word_len + 1):
+        if strncasecmp(p + i, word, word_len) == 0:
+            return True
+    return False

@@ -1,0 +1,225 @@
+"""What would be sent, in numbers and as text."""
+
+import hashlib
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from loadgen.cli.overview import cut, render
+from loadgen.datasets.export import exported, to_line
+from loadgen.datasets.overview import Overview, bins, summary
+from loadgen.prompts import Prompt
+
+
+def prompts(*lengths, outputs=5, server=None):
+    return [
+        Prompt(f"text {number}", length, outputs, f"row/{number}", server_tokens=server and length + server)
+        for number, length in enumerate(lengths)
+    ]
+
+
+def overview(*given, **about):
+    return Overview.of(given, lambda: {"name": "mine", "rule": "plain"} | about)
+
+
+def text(*given, chat=False, **about):
+    return render(overview(*given, **about), chat=chat)
+
+
+# -- the numbers
+
+
+def test_counts_and_totals_are_those_of_the_prompts():
+    told = overview(*prompts(3, 5, 10, outputs=7)).to_dict()
+    assert (told["dataset"], told["rule"], told["num_prompts"]) == ("mine", "plain", 3)
+    assert (told["total_input_tokens"], told["total_output_tokens"]) == (18, 21)
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_percentiles_are_those_of_numpy():
+    told = overview(*prompts(*range(1, 102))).to_dict()["percentiles"]["input_tokens"]
+    assert told == {"mean": 51, "min": 1, "p1": 2, "p10": 11, "p50": 51, "p90": 91, "p99": 100, "max": 101}
+    assert list(told) == ["mean", "min", "p1", "p10", "p50", "p90", "p99", "max"]
+
+
+def test_the_servers_count_is_the_sum_where_every_prompt_has_one():
+    found = overview(*prompts(3, 5, server=8))
+    assert found.to_dict()["predicted_server_input_tokens"] == 24
+    assert found.overhead == (8, 8)
+
+
+def test_the_servers_count_is_unknown_where_one_prompt_has_none():
+    for given in ([*prompts(3, server=8), *prompts(5)], [*prompts(5), *prompts(3, server=8)]):
+        found = overview(*given)
+        assert found.to_dict()["predicted_server_input_tokens"] is None
+        assert found.overhead is None
+
+
+def test_prompts_are_alike_where_what_is_asked_is_the_same_whatever_their_source():
+    chat = ({"role": "user", "content": "a"},)
+    same = [Prompt("a", 1, 1, "1"), Prompt("a", 1, 2, "2"), Prompt("b", 1, 1, "3")]
+    chats = [Prompt("", 1, 1, "4", chat), Prompt("", 1, 1, "5", chat)]
+    assert overview(*same, *chats).distinct == 3
+
+
+def test_the_hash_of_the_prompts_is_that_of_text_and_answer_in_their_order():
+    a, b = prompts(3, 5)
+    lines = b'["text 0",5]\n["text 1",5]\n'
+    assert overview(a, b).sha256 == hashlib.sha256(lines).hexdigest()
+    assert overview(b, a).sha256 != overview(a, b).sha256
+
+
+def test_the_hash_of_a_chat_is_that_of_its_messages():
+    lines = b'[[{"role":"user","content":"a"}],2]\n'
+    found = overview(Prompt("", 1, 2, "1", ({"role": "user", "content": "a"},)))
+    assert found.sha256 == hashlib.sha256(lines).hexdigest()
+
+
+def test_hashes_of_file_and_tokenizer_are_the_data_sets_own():
+    found = overview(*prompts(1), file_sha256="f", tokenizer_sha256="t").hashes()
+    assert (found["file"], found["tokenizer"]) == ("f", "t")
+    assert overview(*prompts(1)).hashes()["file"] is None
+
+
+def test_progress_is_told_while_prompts_are_looked_at():
+    told = []
+    Overview.of(prompts(*[1] * 200), dict, told.append)
+    assert told == [0, 64, 128, 192]
+
+
+@pytest.mark.parametrize("lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]])
+def test_bins_hold_every_length_once_and_are_few_equal_and_round(lengths):
+    found = bins(np.array(lengths))
+    assert sum(count for *_, count in found) == len(lengths)
+    assert 1 <= len(found) <= 9
+    widths = {high - low + 1 for low, high, _ in found}
+    (width,) = widths
+    assert str(width).rstrip("0") in ("1", "2", "5")
+    assert found[0][0] % width == 0
+    for low, high, count in found:
+        assert count == sum(low <= length <= high for length in lengths)
+    assert all(after[0] == before[1] + 1 for before, after in itertools.pairwise(found))
+
+
+def test_a_summary_of_one_length_is_that_length():
+    assert set(summary(np.array([4])).values()) == {4}
+
+
+# -- the text
+
+
+def test_every_line_fits_80_columns():
+    long = Prompt("word " * 1000, 131_072, 131_072, "source/" + "x" * 200, server_tokens=131_084)
+    wide = Prompt("中文" * 500, 9, 9, "中/1")
+    found = text(*[long] * 3000, wide, file_sha256="f" * 64, tokenizer_sha256="t" * 64)
+    assert max(map(len, found.splitlines())) <= 80
+
+
+def test_totals_duplicates_and_hashes_are_shown():
+    found = text(*prompts(3, 5), *prompts(3), file_sha256="f" * 64)
+    assert "mine, rule: plain" in found
+    assert "3 prompts, 2 distinct (prefix caches" in found
+    assert "input            11      3.7      3" in found
+    assert "f" * 64 in found
+    assert "2 prompts, all distinct" in text(*prompts(3, 5))
+
+
+@pytest.mark.parametrize(
+    ("server", "chat", "said"),
+    [
+        (8, True, "24 (the prompts' own and 8 each)"),
+        (None, True, "not known (no chat template is known)"),
+        (None, False, "not known (the data set does not say)"),
+    ],
+)
+def test_what_the_server_will_count_is_told_or_why_not(server, chat, said):
+    assert f"as the server will count it: {said}" in text(*prompts(3, 5, server=server), chat=chat)
+
+
+def test_no_overhead_is_no_template():
+    given = [Prompt("a", 4, 1, "1", server_tokens=4)]
+    assert "count it: 4 (the prompts' own)" in text(*given)
+
+
+def test_a_cut_off_file_is_told():
+    assert "only its 7 whole conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
+
+
+def test_three_samples_are_shown_and_no_more():
+    found = text(*prompts(*[4] * 9))
+    assert "row/2: 4 tokens in, 5 out\n    text 2" in found
+    assert "row/3" not in found
+
+
+def test_a_chat_shows_its_first_and_last_message():
+    turns = [{"role": role, "content": f"{role} says"} for role in ("system", "user", "assistant", "user")]
+    turns[-1]["content"] = [{"type": "text", "text": "parts"}]
+    found = text(Prompt("", 9, 1, "chat/1", tuple(turns)))
+    assert "    system: system says\n" in found
+    assert '    user: [{"type": "text", "text": "parts"}]\n    (4 messages)' in found
+    assert "assistant says" not in found
+
+
+def test_nothing_a_prompt_or_a_file_says_moves_the_terminal():
+    hostile = "\x1b[2J\x9b31m\u202e\r\nnext"
+    found = text(Prompt(hostile, 1, 1, hostile), name=hostile, rule=hostile, file_sha256=hostile)
+    assert "\\x1b[2J\\x9b31m\\u202e\\r\\nnext" in found
+    assert all(line.isprintable() for line in found.split("\n"))
+
+
+def test_headings_are_bold_in_colour_alone():
+    plain, bold = (render(overview(*prompts(1)), chat=False, colour=colour) for colour in (False, True))
+    assert "\x1b" not in plain
+    assert bold.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
+
+
+@pytest.mark.parametrize(
+    ("given", "columns", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "long…"),
+        ("中文字", 6, "中文字"),
+        ("中文字", 5, "中文…"),
+        ("中文字", 4, "中…"),
+        ("a\nb", 4, "a\\nb"),
+    ],
+)
+def test_a_text_is_cut_to_the_columns_it_takes(given, columns, shown):
+    assert cut(given, columns) == shown
+
+
+def test_a_text_that_is_only_looked_at_in_part_is_marked_too():
+    assert cut("a" * 500, 1000) == "a" * 400 + "…"
+
+
+# -- the rows
+
+
+def test_a_row_has_four_keys_and_holds_text_or_messages():
+    chat = ({"role": "user", "content": "é\n"},)
+    assert json.loads(to_line(Prompt("é\n", 3, 4, "id/1"))) == {
+        "id": "id/1",
+        "prompt": "é\n",
+        "input_tokens": 3,
+        "output_tokens": 4,
+    }
+    assert json.loads(to_line(Prompt("", 3, 4, "id/2", chat))) == {
+        "id": "id/2",
+        "messages": [{"role": "user", "content": "é\n"}],
+        "input_tokens": 3,
+        "output_tokens": 4,
+    }
+
+
+def test_rows_are_lines_whatever_the_text():
+    line = to_line(Prompt("a\nb\u2028c\r", 1, 1, "1"))
+    assert line.splitlines() == [line[:-1]]
+
+
+def test_prompts_are_handed_on_as_they_are_written(tmp_path):
+    given = prompts(1, 2)
+    with open(tmp_path / "rows", "wb") as file:
+        assert list(exported(iter(given), file)) == given
+    assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))

@@ -1,0 +1,62 @@
+"""A file is written as a whole, or stays what it was."""
+
+import os
+import stat
+
+import pytest
+
+from loadgen import private
+from loadgen.whole import whole_file, write_whole
+
+
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "new")
+        assert os.read(reader, 10) == b"new"
+        assert pipe.is_fifo()
+    finally:
+        os.close(reader)
+
+
+def test_nothing_is_seen_of_a_file_before_it_is_whole(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    with whole_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("error", [OSError("full"), KeyboardInterrupt()])
+def test_a_write_that_ends_early_leaves_what_was_there(tmp_path, error):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def written():
+        with whole_file(path) as file:
+            file.write(b"new")
+            raise error
+
+    with pytest.raises(type(error)):
+        written()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_opener_decides_who_may_read_it(tmp_path):
+    with whole_file(tmp_path / "file", private.opener):
+        pass
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
