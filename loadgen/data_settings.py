@@ -1,8 +1,12 @@
 """The settings that say which prompts are sent: the data set and what it takes."""
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 from loadgen.options import DATA, option, require
+
+TRACE = "trace"  # the data set that says when each request is due
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +16,9 @@ class DataSettings:
     workload: str | None = option(
         None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE"
     )
-    dataset_name: str = option("random", DATA, "random or sharegpt, or one that a package adds", metavar="NAME")
+    dataset_name: str = option(
+        "random", DATA, "random, sharegpt, multi_turn or trace, or one that a package adds", metavar="NAME"
+    )
     dataset_path: str | None = option(None, DATA, "file of the data set", metavar="FILE")
     random_input_len: int = option(1024, DATA, "tokens of a random prompt", metavar="TOKENS")
     random_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
@@ -23,6 +29,17 @@ class DataSettings:
     sharegpt_output_len: int | None = option(
         None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
     )
+    turns: str | None = option(
+        None, DATA, "turns of a session: a number, or all of a conversation (sharegpt 1, multi_turn 3)", metavar="N|all"
+    )
+    think_time: str = option(
+        "0", DATA, "seconds from the end of an answer to the next turn: a number, or exp:MEAN", metavar="SECONDS"
+    )
+    history: Literal["real", "recorded"] = option(
+        "real", DATA, "whose answers further turns repeat: those of this server, or those of the data set"
+    )
+    trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "whose trace it is")
+    time_scale: float = option(1.0, DATA, "send a trace so many times as fast", metavar="FACTOR")
 
     def check_data(self) -> None:
         """Refuse what no data set can use; each refuses for itself what it cannot.
@@ -32,4 +49,5 @@ class DataSettings:
         """
         for name in ("random_input_len", "random_output_len", "sharegpt_output_len"):
             require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
+        require("time_scale", self.time_scale, lambda v: 0 < v < math.inf, "a number above 0")
         require("random_prefix_len", self.random_prefix_len, lambda v: v >= 0, "0 tokens or more")
