@@ -86,7 +86,7 @@ def about(folder: Path) -> dict[str, Any]:
 
 def asked(folder: Path) -> Int64s | None:
     """What the prompts say of their due times: ns, DRAWN or FOLLOWS, shape (requests,); None where they say nothing."""
-    due_ns: Int64s = np.load(folder / "index.npy", mmap_mode="r")[:, 3].copy()
+    due_ns: Int64s = np.array(np.load(folder / "index.npy", mmap_mode="r")[:, 3])
     return None if (due_ns == DRAWN).all() else due_ns
 
 

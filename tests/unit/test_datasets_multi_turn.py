@@ -34,7 +34,8 @@ def test_questions_have_exactly_the_tokens_asked_for_and_no_two_are_alike():
     tokenizer = load(str(SIMULATOR))
     prompts = list(made(random_range_ratio="0.5").sessions(50))
     counts = tokenizer.count([prompt.text for prompt in prompts])
-    assert set(counts) <= set(range(10, 31)) and len(set(counts)) > 10
+    assert set(counts) <= set(range(10, 31))
+    assert len(set(counts)) > 10
     assert [prompt.input_tokens for prompt in prompts if not prompt.follows] == counts[::4]
     assert len({prompt.text for prompt in prompts}) == 200
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import orjson
@@ -72,7 +73,8 @@ def test_each_turn_is_due_a_think_time_after_the_end_of_the_one_before_it() -> N
 def test_a_rate_is_that_of_session_starts_and_its_checks_look_at_those_alone() -> None:
     made = run(SERVER, session(4, 700 * MS) * 150, request_rate=10.0, burstiness=1.0)
     checks = {check["name"]: check for check in made.own["checks"]}
-    assert checks["rate as scheduled"]["ok"] and checks["rate as scheduled"]["value"].startswith("10.")
+    assert checks["rate as scheduled"]["ok"]
+    assert checks["rate as scheduled"]["value"].startswith("10.")
     assert checks["gaps as scheduled"]["ok"]
     assert made.own["verdict"] == "VALID"
 
@@ -119,7 +121,8 @@ def test_a_turn_repeats_the_answers_of_the_server_in_order_and_not_its_reasoning
 
     def server(index: int, body: bytes, arrived_ns: int) -> Reply:
         bodies.append(body)
-        parts = delta(reasoning="hm") + delta(content=f'"{index}\n') + delta(content="é\U0001f600") + delta("stop")
+        parts = delta(reasoning="hm") + delta(reasoning="so", content=f'"{index}\n')
+        parts += delta(content="é\U0001f600") + delta("stop")
         return Reply([(arrived_ns + MS, STREAM + chunk(parts) + LAST_CHUNK)])
 
     run(server, session(3))
@@ -221,7 +224,7 @@ def test_a_thousand_sessions_of_five_turns_are_all_accounted_for_in_order() -> N
     assert the_books_balance(made)
     by_session = [made.records[i : i + 5] for i in range(0, 5000, 5)]
     for turns in by_session:
-        for before, after in zip(turns, turns[1:], strict=False):
+        for before, after in pairwise(turns):
             if before.outcome is Outcome.OK:
                 assert after.due == before.closed + 20 * MS
             else:
