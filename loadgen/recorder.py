@@ -151,16 +151,18 @@ class Recorder:
 
     def _add_input(self, record: Record) -> None:
         counters = self.counters
-        told = record.prompt_tokens >= 0
         if record.input_tokens == UNPLANNED:
+            told = max(record.prompt_tokens, 0)
             counters["unplanned_requests"] += 1
-            counters["unplanned_input_tokens"] += max(record.prompt_tokens, 0)
-            counters["unknown_input"] += not told
+            counters["unplanned_input_tokens"] += told
+            counters["unknown_input"] += record.prompt_tokens < 0
+            counters["input_tokens"] += told
         else:
             counters["planned_input_tokens"] += record.input_tokens
-            counters["input_counted"] += told
-            counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
-        counters["input_tokens"] += max(record.prompt_tokens if told else record.input_tokens, 0)
+            if record.prompt_tokens >= 0:
+                counters["input_counted"] += 1
+                counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
+            counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
         if record.cached_tokens >= 0:
             counters["cached_counted"] += 1
             counters["cached_tokens"] += record.cached_tokens
