@@ -7,6 +7,7 @@ from typing import Literal
 from loadgen.options import DATA, option, require
 
 TRACE = "trace"  # the data set that says when each request is due
+MULTI_TURN = "multi_turn"  # one of sessions whatever --turns says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,11 @@ class DataSettings:
     )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "whose trace it is")
     time_scale: float = option(1.0, DATA, "send a trace so many times as fast", metavar="FACTOR")
+
+    @property
+    def timed_by_data(self) -> bool:
+        """Whether only the data set knows how many requests begin at what rate: sessions, or a trace."""
+        return self.dataset_name in (TRACE, MULTI_TURN) or self.turns not in (None, "1")
 
     def check_data(self) -> None:
         """Refuse what no data set can use; each refuses for itself what it cannot.

@@ -14,7 +14,6 @@ from loadgen.capture import Capture
 from loadgen.client import Client
 from loadgen.clock import now_ns
 from loadgen.cost import Cost
-from loadgen.data_settings import TRACE
 from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
@@ -111,10 +110,12 @@ class Measurement:
         """
         settings = self.job.settings
         seed = seed_of(settings, "arrivals")
+        expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed)
+        if expected:
+            pool.check_limits(settings, expected)
         try:
             await self._transport.open()
-            if settings.dataset_name != TRACE:  # whose rate nobody knows before it has been read
-                expected = Schedule.from_settings(settings, seed)
+            if expected:
                 await self._transport.warm(pool.warm_count(settings, expected))  # while requests are being prepared
             await self._prepared
             schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
