@@ -151,3 +151,16 @@ async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
         settings = SESSIONS.replace(base_url=url, num_prompts=None, duration=0.3, burstiness=float("inf"))
         result = await loadgen.run(settings)
     assert result.data["loadgen"]["outcomes"] == {"ok": 45}
+
+
+async def test_warm_ups_are_first_turns() -> None:
+    asked: list[Ask] = []
+
+    def count(ask: Ask) -> bytes:
+        asked.append(ask)
+        return streamed(answer("yes"))
+
+    async with serving(chatting(count)) as url:
+        await loadgen.run(SESSIONS.replace(base_url=url, num_prompts=6, num_warmups=4))
+    assert [len(ask.json["messages"]) for ask in asked[:4]] == [1] * 4
+    assert len(asked) == 4 + 6
