@@ -1,4 +1,4 @@
-"""Backlog: whether requests pile up in front of the server while the load is steady."""
+"""Backlog: whether requests, or sessions, pile up in front of the server while the load is steady."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Int64s
 
-FEWEST = 200  # requests
+FEWEST = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
 FIRST, FIRST_SHARE = 20, 0.02
 LEAST_SOJOURNS = 5  # length of the window
@@ -20,7 +20,7 @@ SIGMAS, LEAST_FIT, LEAST_GROWTH = 3.1, 0.5, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Requests due and not ended, along a straight line fitted to the steady part of a run.
+    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a run.
 
     Attributes:
         start, end: Their number on the line where the window begins and ends.
@@ -61,13 +61,17 @@ def backlog(evidence: Evidence) -> Backlog | None:
     p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server keeps
     up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from which
     follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
+    What arrives is a session, which has ended when the last of its turns has.
     """
-    snapshot = evidence.snapshot
+    snapshot, schedule = evidence.snapshot, evidence.schedule
     was_sent = snapshot.sent >= 0
-    if was_sent.sum() < FEWEST:
+    session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]
+    begun, which = np.unique(session, return_inverse=True)
+    if len(begun) < FEWEST:
         return None
-    due: Int64s = evidence.schedule.due_ns[snapshot.index[was_sent]]
-    ends = snapshot.closed[was_sent]
+    due: Int64s = schedule.due_ns[schedule.begins][begun]
+    ends = np.zeros(len(begun), dtype=np.int64)
+    np.maximum.at(ends, which, snapshot.closed[was_sent])
     first = np.argsort(due, kind="stable")[: max(FIRST, int(len(due) * FIRST_SHARE))]
     sojourns = (ends - due)[first]
     begin, end = float(due.min() + np.percentile(sojourns, 99)), float(due.max())

@@ -22,6 +22,7 @@ class Delta:
             finish-only and usage-only events.
         tokens: How many tokens it bears by its token ids, else by its logprobs; -1 where neither is told.
         text: What these tokens say.
+        answer: What those of them say that are content.
         finish_reason: The server's word for why the answer ended, if this event says so.
         prompt_tokens, completion_tokens, cached_tokens: The server's own counts; -1 where not told.
         error: An error object inside the stream, as JSON text.
@@ -30,6 +31,7 @@ class Delta:
     kinds: int = 0
     tokens: int = -1
     text: str = ""
+    answer: str = ""
     finish_reason: str | None = None
     prompt_tokens: int = -1
     completion_tokens: int = -1
@@ -48,13 +50,15 @@ def parse(payload: bytes) -> Delta:
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=_dumped(event.get("error") or event))
-    kinds, tokens, texts, finish_reason = 0, -1, list[str](), None
+    kinds, tokens, texts, answers, finish_reason = 0, -1, list[str](), list[str](), None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
         for kind, text in _texts(choice):
             kinds |= kind
             texts.append(text)
+            if kind == CONTENT:
+                answers.append(text)
         told = _tokens(choice)
         tokens = tokens if told is None else max(tokens, 0) + told
         finish_reason = _text(choice, "finish_reason").encode(errors="replace").decode() or finish_reason
@@ -63,6 +67,7 @@ def parse(payload: bytes) -> Delta:
         kinds,
         tokens,
         "".join(texts),
+        "".join(answers),
         finish_reason,
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),

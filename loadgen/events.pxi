@@ -103,6 +103,8 @@ cdef class Events:
             self._token(delta.kinds, delta.tokens, delta.completion_tokens)
             if record.keeps_text:
                 append(&record.escaped, delta.text, delta.text_len)
+            if record.keeps_answer and delta.kinds == CONTENT:
+                append(&record.answered, delta.text, delta.text_len)
         if delta.finish != NULL:
             record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
         return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
@@ -124,6 +126,9 @@ cdef class Events:
             if record.keeps_text:
                 text = json.dumps(delta.text).encode()
                 append(&record.escaped, PyBytes_AS_STRING(text) + 1, len(text) - 2)
+            if record.keeps_answer:
+                text = json.dumps(delta.answer).encode()
+                append(&record.answered, PyBytes_AS_STRING(text) + 1, len(text) - 2)
         record.finish_reason = delta.finish_reason or record.finish_reason
         return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
 

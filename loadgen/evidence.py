@@ -35,10 +35,15 @@ class Evidence:
         return self.heading.settings
 
     @property
+    def closed_loop(self) -> bool:
+        """Whether requests were due when a slot was free for them."""
+        return is_closed_loop(self.settings) and self.schedule.duration_ns == 0
+
+    @property
     def held_back(self) -> bool:
         """Whether a cap, and not the schedule alone, decided when requests were sent."""
         waited = bool(self.snapshot.histograms["pool_wait"].max)
-        return is_closed_loop(self.settings) or (waited and self.settings.max_concurrency is not None)
+        return self.closed_loop or (waited and self.settings.max_concurrency is not None)
 
     @property
     def percentiles(self) -> list[float]:

@@ -26,9 +26,10 @@ class Heading:
     simulated: bool
     provenance: dict[str, Any]
 
-    def with_prompts(self, about: dict[str, Any]) -> "Heading":
-        """The same once it is known where the prompts come from."""
-        return dataclasses.replace(self, provenance=self.provenance | {"prompts": about})
+    def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> "Heading":
+        """The same once it is known where the prompts come from, and when they are due."""
+        known = {"prompts": prompts, "schedule": schedule}
+        return dataclasses.replace(self, provenance=self.provenance | known)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, without secrets."""

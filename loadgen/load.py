@@ -10,6 +10,8 @@ from loadgen.outcomes import Outcome
 from loadgen.pacer import Pacer
 from loadgen.recorder import Recorder
 from loadgen.requests import Requests
+from loadgen.schedule import FOLLOWS
+from loadgen.sessions import Sessions
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Int64s
 from loadgen.wire import BY_EVENTS, Bell, Record
@@ -41,7 +43,7 @@ class Load:
         transport: What sends; its `on_end` is taken.
         requests: What is sent.
         recorder: What counts; its start is that of the clock.
-        due: When, ns from the start, sorted.
+        due: When, ns from the start, sorted; FOLLOWS for a further turn of the session of the request before it.
         index: The number of each of those requests.
         clock: By which requests are due, the transport's too.
         on_record: Called with every record as it ends, e.g. to write it out.
@@ -68,19 +70,25 @@ class Load:
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         transport.on_end = self._guarded(self._ended)
-        closed_loop = is_closed_loop(settings)
+        begins = due != FOLLOWS
+        following = len(due) - int(begins.sum())
+        closed_loop = is_closed_loop(settings) and not (due > 0).any()  # a trace has due times, whatever the rate
         self.bounded_by_time = closed_loop and settings.duration is not None
         until_ns = recorder.start_ns + int((settings.duration or 0) * 1e9)
         self._pacer = Pacer(
-            recorder.start_ns + due,
-            index,
+            recorder.start_ns + due[begins],
+            index[begins],
             self._guarded(self._send),
             transport.bell,
+            following=following,
             cap=settings.max_concurrency,
             closed_loop=closed_loop,
             until_ns=until_ns if self.bounded_by_time else None,
             clock=clock,
         )
+        self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
+        self._body = self._sessions.body if self._sessions else requests.body
+        self._keeps_answer = following > 0 and requests.repeats_answers
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
@@ -132,8 +140,10 @@ class Load:
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
         record.ready, record.keeps_text = ready_ns, self._keeps_text
+        if self._keeps_answer:
+            record.keeps_answer = True
         self._started += 1
-        self._transport.send(record, self._requests.body(index))
+        self._transport.send(record, self._body(index))
 
     def _ended(self, record: Record) -> None:
         self.ended += 1
@@ -145,9 +155,29 @@ class Load:
             self._recorder.add(record)
         if self._on_record is not None:
             self._on_record(record)
+        if self._sessions is not None:
+            self._go_on(self._sessions, record)
         self._pacer.release()
         if not self.in_flight and self._pacer.all_sent.is_set():
             self._drained.set()
+
+    def _go_on(self, sessions: Sessions, record: Record) -> None:
+        """Have the next turn of the session follow, or none where this one has failed."""
+        if self._pacer.all_sent.is_set():  # nothing follows any more, and what would have has been counted
+            return
+        if record.outcome is Outcome.OK:
+            due_ns = sessions.next_due_ns(record)
+            if due_ns is not None:
+                self._pacer.follow(record.index + 1, due_ns)
+            return
+        given_up = sessions.given_up(record)
+        for turn in given_up:
+            self._recorder.add(turn)
+            if self._on_record is not None:
+                self._on_record(turn)
+        self._started += len(given_up)
+        self.ended += len(given_up)
+        self._pacer.forgo(len(given_up))
 
     def _guarded(self, act: Callable[P, None]) -> Callable[P, None]:
         """`act`, whose fault ends the run: raised into the event loop it would be logged and the run never end."""

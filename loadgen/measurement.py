@@ -109,13 +109,17 @@ class Measurement:
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
         settings = self.job.settings
-        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        pool.check_limits(settings, schedule.count)
+        seed = seed_of(settings, "arrivals")
+        expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed)
+        if expected:
+            pool.check_limits(settings, expected)
         try:
             await self._transport.open()
-            wanted = pool.warm_count(settings, schedule.count)
-            await self._transport.warm(wanted)  # while the requests are being prepared
+            if expected:
+                await self._transport.warm(pool.warm_count(settings, expected))  # while requests are being prepared
             await self._prepared
+            schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
+            pool.check_limits(settings, schedule)
             with (
                 Requests(self.job.folder) as asked,
                 self._writer() as writer,
@@ -125,7 +129,9 @@ class Measurement:
                 rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
                 await rehearsal.check_ready(settings.ready_check_timeout_sec)
                 await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
-                warm = await self._transport.warm(wanted)  # again: a server may have closed what lay idle
+                warm = await self._transport.warm(
+                    pool.warm_count(settings, schedule)
+                )  # again: a server may have closed what lay idle
                 client = await self._on_the_clock(schedule, asked, writer, capture, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
@@ -185,14 +191,14 @@ class Measurement:
     ) -> Client:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
         settings = self.job.settings
-        heading = self.job.heading.with_prompts(requests.about(self.job.folder))
+        heading = self.job.heading.with_requests(requests.about(self.job.folder), schedule.about())
         sources = asked.sources() if settings.records else []
         with garbage.frozen():  # first: it takes its time, and the clock must not
             start_ns = now_ns() + LEAD_NS
             self._recorder = recorder = Recorder.from_settings(settings, start_ns, schedule.count)
             recorder.counters["warm_connections"] = warm
             if writer:
-                writer.begin(heading, start_ns, schedule.count, sources)
+                writer.begin(heading, start_ns, schedule.count, sources, requests.asked(self.job.folder))
             if capture:
                 capture.start_ns = start_ns
                 self._transport.tap(capture)

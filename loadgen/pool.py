@@ -4,20 +4,21 @@ import math
 
 from loadgen import machine
 from loadgen.errors import BadInput
+from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 
 GUESSED_LATENCY_S = 2.0  # when nothing says how long requests take
 MOST_WARM = 4096
 
 
-def check_limits(settings: RunSettings, requests: int) -> None:
+def check_limits(settings: RunSettings, schedule: Schedule) -> None:
     """Refuse what is sure to need more connections than this process can have.
 
     Raises:
         BadInput: Naming the flag that asks for them.
     """
-    burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
-    at_once = min(settings.max_concurrency or requests, requests) if burst else 0
+    sessions = int(schedule.begins.sum())
+    at_once = min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
     needed, allowed = max(at_once, ahead), machine.most_connections()
     if needed <= allowed:
@@ -33,7 +34,7 @@ def check_limits(settings: RunSettings, requests: int) -> None:
     raise BadInput(flag, problem, remedy)
 
 
-def warm_count(settings: RunSettings, requests: int) -> int:
+def warm_count(settings: RunSettings, schedule: Schedule) -> int:
     """How many connections to open before the clock starts.
 
     auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
@@ -42,6 +43,6 @@ def warm_count(settings: RunSettings, requests: int) -> int:
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
     allowed = machine.most_connections()
-    rate = settings.ramp_up_end_rps or settings.request_rate
-    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), requests, MOST_WARM, allowed)
+    rate, sessions = settings.ramp_up_end_rps or schedule.rate, int(schedule.begins.sum())
+    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed)
     return math.ceil(in_flight)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from loadgen import messages, requests
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.prompts import Dataset
-from loadgen.settings import RunSettings
+from loadgen.prompts import Dataset, Sessions, Timed
+from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.target import Target
 
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -21,7 +21,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True)
 class Order:
-    """Which requests are wanted, of which shape, how many, and in which folder."""
+    """Which requests are wanted, of which shape, how many as far as that is known, and in which folder."""
 
     settings: RunSettings
     target: Target
@@ -39,14 +39,28 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
         from loadgen.datasets import create
 
         dataset = create(order.settings)
-    prompts = dataset.prompts(order.count)
+    count, of_sessions = _how_many(order, dataset)
+    prompts = dataset.sessions(count) if of_sessions else dataset.prompts(count)  # type: ignore[attr-defined]
     try:
-        requests.write(order.folder, prompts, order.target.body, dataset.provenance, order.count, progress)
+        write = requests.write
+        write(order.folder, prompts, order.target.body, dataset.provenance, count, progress, of_sessions=of_sessions)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        problem = f"no room for {order.count} requests in {order.folder.parent} ({error.strerror})"
+        problem = f"no room for {count} requests in {order.folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
+
+
+def _how_many(order: Order, dataset: Dataset) -> tuple[int, bool]:
+    """How many prompts to make, or (True) sessions: as many as begin, where time alone bounds the run."""
+    settings = order.settings
+    if isinstance(dataset, Timed):
+        return settings.num_prompts or dataset.requests, False
+    if not isinstance(dataset, Sessions):
+        return order.count, False
+    if settings.num_prompts is not None:
+        return settings.num_prompts, False
+    return order.count, settings.duration is not None and not is_closed_loop(settings)
 
 
 def main() -> None:

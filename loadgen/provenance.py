@@ -4,27 +4,24 @@ import importlib.metadata
 from typing import Any, Literal
 
 from loadgen import machine
-from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, public, seed_of
 
 SEEDS: tuple[Literal["arrivals", "prompts", "order"], ...] = ("arrivals", "prompts", "order")
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
-def provenance(settings: RunSettings, asked: RunSettings, schedule: Schedule, engine: dict[str, Any]) -> dict[str, Any]:
-    """Gather it, as JSON, all but where the prompts come from.
+def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
+    """Gather it, as JSON, all but where the prompts come from and when they are due.
 
     Args:
         settings: As resolved.
         asked: As the user gave them.
-        schedule: The due times.
         engine: What is known of the server.
     """
     return {
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if value != public(RunSettings())[name]},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},
-        "schedule": {"sha256": schedule.sha256, "requests": schedule.count, "duration_s": schedule.duration_ns / 1e9},
         "versions": {name: _version(name) for name in PACKAGES},
         "machine": machine.describe(),
         "engine": engine,

@@ -25,6 +25,7 @@ cdef class Record:
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
     the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
+    `answer` is kept where `keeps_answer` was.
     """
 
     def __cinit__(self):
@@ -45,6 +46,7 @@ cdef class Record:
         free(self.stamps_ns)
         free(self.tokens)
         dispose(&self.escaped)
+        dispose(&self.answered)
 
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1:
         """A token-bearing event: when it came, and how many tokens it bears."""
@@ -127,6 +129,11 @@ cdef class Record:
         if self.escaped.size == 0:
             return ""
         return json.loads(f'"{self.escaped.data[:self.escaped.size].decode("utf-8", "replace")}"', strict=False)
+
+    @property
+    def answer(self):
+        """The content alone, no reasoning, as the bytes between the quotes of a JSON string; empty where none was kept."""
+        return self.answered.data[:self.answered.size] if self.answered.size else b""
 
     @property
     def first_tokens(self):

@@ -11,6 +11,7 @@ import numpy as np
 from loadgen import slo
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
+from loadgen.prompts import UNPLANNED
 from loadgen.settings import RunSettings
 from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, Snapshot
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record
@@ -82,6 +83,8 @@ class Recorder:
         if ok:
             self._add_ok(record)
         else:
+            # Of what no transport was given, only the rest of a session that failed has a record.
+            self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
             self.counters["lost_token_events"] += record.events
             self._add_example(name, record)
             if record.sent and record.outcome in GIVEN_UP:
@@ -154,11 +157,18 @@ class Recorder:
 
     def _add_input(self, record: Record) -> None:
         counters = self.counters
-        counters["planned_input_tokens"] += record.input_tokens
-        if record.prompt_tokens >= 0:
-            counters["input_counted"] += 1
-            counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
-        counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
+        if record.input_tokens == UNPLANNED:
+            told = max(record.prompt_tokens, 0)
+            counters["unplanned_requests"] += 1
+            counters["unplanned_input_tokens"] += told
+            counters["unknown_input"] += record.prompt_tokens < 0
+            counters["input_tokens"] += told
+        else:
+            counters["planned_input_tokens"] += record.input_tokens
+            if record.prompt_tokens >= 0:
+                counters["input_counted"] += 1
+                counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
+            counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
         if record.cached_tokens >= 0:
             counters["cached_counted"] += 1
             counters["cached_tokens"] += record.cached_tokens

@@ -15,6 +15,8 @@ from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
+from loadgen.prompts import UNPLANNED
+from loadgen.schedule import Int64s
 from loadgen.wire import Record
 
 SCHEMA = 1
@@ -53,11 +55,21 @@ class RecordWriter:
         finally:
             writer.close()
 
-    def begin(self, heading: Heading, start_ns: int, scheduled: int, sources: list[str]) -> None:
-        """Write what the run is. sources: where each prompt comes from, or nothing."""
+    def begin(
+        self, heading: Heading, start_ns: int, scheduled: int, sources: list[str], asked: Int64s | None = None
+    ) -> None:
+        """Write what the run is.
+
+        Args:
+            heading: As far as it is known before the clock starts.
+            start_ns: When that is.
+            scheduled: How many requests are to be sent.
+            sources: Where each prompt comes from, or nothing.
+            asked: What the prompts say of their due times, as `requests.asked`.
+        """
         self._start_ns, self._sources = start_ns, sources
         told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
-        self._line(orjson.dumps(told))
+        self._line(orjson.dumps(told | {"asked_due": asked}, option=orjson.OPT_SERIALIZE_NUMPY))
 
     def write(self, record: Record) -> None:
         """Write one ended record."""
@@ -109,7 +121,7 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "outcome": str(record.outcome),
         "detail": record.detail or None,
         "finish_reason": record.finish_reason,
-        "planned_input_tokens": record.input_tokens,
+        "planned_input_tokens": _told(record.input_tokens),
         "planned_output_tokens": record.output_tokens,
         "status": record.status or None,
         "prompt_tokens": _told(record.prompt_tokens),
@@ -143,7 +155,8 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
         KeyError, TypeError, ValueError: It made something else.
     """
     due = start_ns + told["due"]
-    record = Record(told["index"], told["planned_input_tokens"], told["planned_output_tokens"], due)
+    planned = told["planned_input_tokens"]
+    record = Record(told["index"], UNPLANNED if planned is None else planned, told["planned_output_tokens"], due)
     for stamp in ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed"):
         setattr(record, stamp, 0 if told[stamp] is None else due + told[stamp])
     for count in ("prompt_tokens", "completion_tokens", "cached_tokens"):
@@ -168,6 +181,7 @@ class RecordFile:
         heading: What the run was.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
+        asked: What the prompts said of their due times, as `requests.asked`.
         ending: What the writer's `end` was told; None if it never was.
 
     Raises:
@@ -183,6 +197,8 @@ class RecordFile:
                 raise ValueError
             self.heading = Heading.from_dict(first["heading"])
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
+            asked = first.get("asked_due")
+            self.asked = None if asked is None else np.array(asked, dtype=np.int64)
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:

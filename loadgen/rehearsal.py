@@ -58,9 +58,10 @@ class Rehearsal:
         self._records, self._wanted = [], count
         self._ended.clear()
         for number in range(count):
-            record = Record(number, *self._requests.tokens(number), now_ns())
+            index = self._requests.start(number)  # further turns would need the answers to those before them
+            record = Record(index, *self._requests.tokens(index), now_ns())
             record.ready = record.due
-            self._transport.send(record, self._requests.body(number))
+            self._transport.send(record, self._requests.body(index))
         await self._ended.wait()
         return self._records
 

@@ -1,14 +1,15 @@
 """Requests: the bodies of a run, ready to send, in files that a measuring process reads as it goes.
 
-A folder holds `bodies` (JSON bodies end to end), `index.npy` (int64, one row per request: end offset in
-bodies, input tokens, output tokens), `sources` (one JSON string a line) and `about.json`.
+A folder holds `bodies` (JSON bodies end to end, with HOLE where an answer of the server is to be repeated), `index.npy`
+(int64, one row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
+in ns), `sources` (one JSON string a line) and `about.json`.
 """
 
 import hashlib
 import itertools
 import os
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +18,8 @@ import numpy as np
 import orjson
 
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt
+from loadgen.prompts import HOLE, Prompt
+from loadgen.schedule import DRAWN, FOLLOWS, Int64s
 
 BLOCK = 1024
 
@@ -29,6 +31,8 @@ def write(
     origin: Callable[[], dict[str, Any]],
     count: int,
     progress: Callable[[int], None] = lambda done: None,
+    *,
+    of_sessions: bool = False,
 ) -> None:
     """Write the requests of a run into `folder`.
 
@@ -39,13 +43,14 @@ def write(
         origin: Called at the end: where the prompts come from, as JSON.
         count: How many prompts there are to be.
         progress: Told after each block how many are done.
+        of_sessions: Whether `count` is how many sessions there are to be, whatever the number of their turns.
 
     Raises:
-        BadInput: There are fewer prompts, or more.
+        BadInput: There are fewer, or more; or the first follows none.
     """
-    digest, ends, planned = hashlib.sha256(), [0], []
+    digest, ends, planned, repeats = hashlib.sha256(), [0], [], False
     texts = array("q")  # a 64-bit hash of each: two of 50 million are the same by chance once in 10,000 runs
-    waiting = itertools.islice(prompts, count + 1)  # one that never ends is one too many
+    waiting = _at_most(prompts, count + 1, of_sessions)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
         while block := list(itertools.islice(waiting, BLOCK)):
             made = [body(prompt) for prompt in block]
@@ -54,16 +59,22 @@ def write(
             digest.update(data)
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
-            planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
+            planned += [(p.input_tokens, p.output_tokens, _due(p), p.think_ns) for p in block]
+            repeats = repeats or HOLE in data
             texts.extend(hash(orjson.dumps(prompt.messages) if prompt.messages else prompt.text) for prompt in block)
             progress(len(planned))
-    if len(planned) != count:
-        given = len(planned) if len(planned) < count else "more"
-        problem = f"the data set gives {given} prompts where {count} were asked"
+    columns = np.array(planned, dtype=np.int64).reshape(-1, 4)
+    number = int((columns[:, 2] != FOLLOWS).sum()) if of_sessions else len(planned)
+    if number != count:
+        given, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
+        problem = f"the data set gives {given} {what} where {count} were asked"
         raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
-    index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
-    np.save(folder / "index.npy", index)
+    if columns[0, 2] == FOLLOWS:
+        raise BadInput("--dataset-name", "the first prompt follows another", "begin with the first turn of a session")
+    np.save(folder / "index.npy", np.column_stack((ends[1:], columns)))
     about = {"sha256": digest.hexdigest(), "requests": len(planned), "distinct": len(np.unique(texts))}
+    if repeats:
+        about["repeats_answers"] = True
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
 
 
@@ -73,10 +84,34 @@ def about(folder: Path) -> dict[str, Any]:
     return found
 
 
+def asked(folder: Path) -> Int64s | None:
+    """What the prompts say of their due times: ns, DRAWN or FOLLOWS, shape (requests,); None where they say nothing."""
+    due_ns: Int64s = np.array(np.load(folder / "index.npy", mmap_mode="r")[:, 3])
+    return None if (due_ns == DRAWN).all() else due_ns
+
+
+def _due(prompt: Prompt) -> int:
+    if prompt.follows:
+        return FOLLOWS
+    return DRAWN if prompt.due_ns is None else prompt.due_ns
+
+
+def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
+    """The first of them: so many prompts, or sessions."""
+    for prompt in prompts:
+        count -= not (of_sessions and prompt.follows)
+        if count < 0:
+            return
+        yield prompt
+
+
 class Requests:
     """The written requests, read one at a time so that they never add up in memory.
 
     Asking beyond the last one starts over: a run bounded by time alone may need more than were made.
+
+    Attributes:
+        repeats_answers: Whether any body has holes where answers of the server go.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,6 +123,10 @@ class Requests:
         self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
         self._inputs = np.ascontiguousarray(index[:, 1]).data
         self._outputs = np.ascontiguousarray(index[:, 2]).data
+        follows = index[:, 3] == FOLLOWS
+        self._thinks = np.where(follows, index[:, 4], -1).data if follows.any() else None
+        self._begins = np.flatnonzero(~follows).data if follows.any() else range(len(index))
+        self.repeats_answers = bool(about(folder).get("repeats_answers"))
         self._file = os.open(folder / "bodies", os.O_RDONLY)
 
     def __len__(self) -> int:
@@ -109,6 +148,16 @@ class Requests:
         """Planned input and output tokens of request `index`."""
         row = index % len(self)
         return self._inputs[row], self._outputs[row]
+
+    def think_ns(self, index: int) -> int | None:
+        """How long after the answer to the request before it request `index` is due; None: it does not follow that."""
+        if self._thinks is None or (think := self._thinks[index % len(self)]) < 0:
+            return None
+        return think
+
+    def start(self, number: int) -> int:
+        """The index of the request with which session `number` begins."""
+        return self._begins[number % len(self._begins)]
 
     def sources(self) -> list[str]:
         """Where each prompt comes from; read it after the run."""

@@ -64,7 +64,7 @@ def from_records(path: str | Path, partial: str | None = None) -> Result:
     """
     file = RecordFile(path)
     settings = file.heading.settings
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked)
     recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
     for record in file:
         recorder.add(record)

@@ -71,7 +71,7 @@ async def run(
             server.model,
             time.strftime("%Y%m%d-%H%M%S"),
             server.simulated,
-            provenance.provenance(resolved, asked, schedule, server.about),
+            provenance.provenance(resolved, asked, server.about),
         )
         pid = server.process.pid if server.process else None
         target = Target.from_settings(resolved, server.model)
@@ -80,8 +80,8 @@ async def run(
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
             return left_by(died, resolved.records or journal)
-        about = requests.about(folder)
-        return conclude(heading.with_prompts(about), schedule, measured)
+        schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
+        return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:

@@ -10,13 +10,16 @@ Poisson arrivals are then those of a Poisson process conditioned on having its l
 rate is the one asked for. Where a duration ends the run, the process is cut there and not scaled: its count varies as
 a true Poisson count does. Given both, the one that is expected to end first decides, and the other still bounds. vLLM
 makes the rate of a ramp a function of the request's number, which ends it late; here it is a function of time.
+
+In sessions the arrival process says when each begins; its further turns have no due time before the turn ahead of them
+has been answered. The due times of a trace take the place of the arrival process.
 """
 
 import hashlib
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +32,8 @@ LONGEST_S = 2**62 / NS_PER_S  # leaves room for a clock's own value in int64 ns
 LEAST_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000
 CLOSED_LOOP_RPS = 10_000  # requests held ready per second of a burst that only a duration ends
+# In the place of a due time: the request follows the one before it; the arrival process says.
+FOLLOWS, DRAWN = -1, -2
 
 Floats = NDArray[np.float64]
 Int64s = NDArray[np.int64]
@@ -99,7 +104,8 @@ class Schedule:
     """The due times of all requests of a run.
 
     Args:
-        due_ns: Nanoseconds from the start, int64, shape (count,), sorted; made read-only.
+        due_ns: Nanoseconds from the start, int64, shape (count,), sorted, or FOLLOWS for a further turn of the session
+            of the request before it; made read-only.
         duration_ns: The window over which they were drawn; 0 when all are due at once.
 
     Raises:
@@ -116,19 +122,64 @@ class Schedule:
         self.due_ns.flags.writeable = False
 
     @classmethod
-    def from_settings(cls, settings: RunSettings, seed: int) -> "Schedule":
+    def from_settings(cls, settings: RunSettings, seed: int, asked: Int64s | None = None) -> "Schedule":
         """Draw the schedule that checked `settings` ask for; the same for the same `seed`.
 
         A burst that only a duration ends has more requests than can become due in it: `CLOSED_LOOP_RPS` a second.
+
+        Args:
+            settings: Count, duration, rate and burstiness.
+            seed: Of the arrival process.
+            asked: What the prompts say of their due times (`requests.asked`); None: nothing, or it is not known yet.
+
+        Raises:
+            BadInput: As `draw`; or the prompts say what does not go with the settings.
         """
-        count, duration_s = settings.num_prompts, settings.duration
-        rate = _rate(settings)
+        if asked is None:
+            return cls._drawn(settings, seed, settings.num_prompts)
+        told = asked >= 0
+        if told.any():
+            return cls._told(settings, asked)
+        if settings.num_prompts is None and settings.duration is not None:
+            drawn = cls._drawn(settings, seed, None)
+            if drawn.duration_ns == 0:  # a closed loop: it goes over the requests again and again
+                asked = np.resize(asked, drawn.count)
+        else:
+            drawn = cls._drawn(settings, seed, int((asked != FOLLOWS).sum()))
+        starts = np.flatnonzero(asked != FOLLOWS)
+        if drawn.duration_ns and drawn.count > len(starts):
+            problem = f"the data set gives {len(starts)} sessions where {drawn.count} begin"
+            raise BadInput("--duration", problem, "say how many requests to send, with --num-prompts")
+        starts, end = starts[: drawn.count], np.append(starts, len(asked))[min(drawn.count, len(starts))]
+        due_ns = np.full(end, FOLLOWS, dtype=np.int64)
+        due_ns[starts] = drawn.due_ns[: len(starts)]
+        return cls(due_ns, drawn.duration_ns)
+
+    @classmethod
+    def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
+        """So many arrivals, or those of the duration, each of them one request."""
+        duration_s, rate = settings.duration, _rate(settings)
         if rate is None:
             held = DEFAULT_COUNT if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
             return cls.burst(count or held)
         if count is None and duration_s is None:
             count = DEFAULT_COUNT
         return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)
+
+    @classmethod
+    def _told(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
+        """The due times that the prompts bring along, as far as the duration reaches."""
+        if _rate(settings) is not None:
+            flag = "--request-rate" if settings.ramp_up_strategy is None else "--ramp-up-strategy"
+            raise BadInput(flag, "the data set says when each request is due", "leave it out, or use --time-scale")
+        starts = asked[asked != FOLLOWS]
+        if (starts < 0).any() or (np.diff(starts) < 0).any():
+            problem = "the data set's due times are not in order, or only some prompts have one"
+            raise BadInput("--dataset-name", problem, "give all session starts one, and sort them")
+        if settings.duration is not None:
+            late = np.flatnonzero(asked >= settings.duration * NS_PER_S)
+            asked = asked[: late[0]] if len(late) else asked
+        return cls(asked.copy(), int(asked.max(initial=0)))
 
     @classmethod
     def burst(cls, count: int) -> "Schedule":
@@ -188,19 +239,35 @@ class Schedule:
         """The mean rate over the window, requests per second; inf when all are due at once."""
         return self.count / self.duration_ns * NS_PER_S if self.duration_ns else math.inf
 
+    @property
+    def begins(self) -> NDArray[np.bool_]:
+        """Of each request, whether it has a due time of its own: all but the further turns of sessions."""
+        begins: NDArray[np.bool_] = self.due_ns != FOLLOWS
+        return begins
+
+    def about(self) -> dict[str, Any]:
+        """What provenance says of it, as JSON."""
+        return {
+            "sha256": self.sha256,
+            "requests": self.count,
+            "sessions": int(self.begins.sum()),
+            "duration_s": self.duration_ns / NS_PER_S,
+        }
+
     @cached_property
     def sha256(self) -> str:
         """The SHA-256 of `due_ns`, in hexadecimal: the same for all shards of one run."""
         return hashlib.sha256(self.due_ns.astype("<i8", copy=False).data).hexdigest()
 
     def stripe(self, i: int, n: int) -> tuple[Int64s, Int64s]:
-        """Every `n`-th request from the `i`-th on, 0 <= i < n, as (numbers within the run, due_ns).
+        """Every `n`-th session (or single request) from the `i`-th on, 0 <= i < n, as (numbers in the run, due_ns).
 
-        The stripes of all i are the whole. One is empty where n is above the count.
+        The stripes of all i are the whole. One is empty where n is above the number of sessions.
         """
         if not 0 <= i < n:
             raise ValueError(f"there is no stripe {i} of {n}")
-        return np.arange(i, self.count, n, dtype=np.int64), self.due_ns[i::n]
+        index = np.flatnonzero((np.cumsum(self.begins) - 1) % n == i)
+        return index, self.due_ns[index]
 
 
 def _rate(settings: RunSettings) -> Rate | None:

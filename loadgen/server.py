@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen import http, target
+from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, LoadgenError, Unreachable
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
@@ -54,7 +55,7 @@ async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
     """Start the simulator; its address stands in the settings of the Server once `ready()` has been awaited."""
     process = find_engine("sim").begin()
     try:
-        bounded = settings.num_prompts is not None or settings.duration is not None
+        bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
         endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
         yield Server(
             settings.replace(

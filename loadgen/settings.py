@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loadgen import slo
-from loadgen.data_settings import FULL_LENGTH, DataSettings
+from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
 from loadgen.redaction import MARK
@@ -197,6 +197,11 @@ class RunSettings(DataSettings):
         return self
 
     def _check_load(self) -> None:
+        if self.dataset_name == TRACE:
+            for name in ("request_rate", "burstiness", "ramp_up_strategy"):
+                if getattr(self, name) != getattr(RunSettings, name):
+                    problem = "given beside a trace, which says when each request is due"
+                    raise BadInput(flag(name), problem, "leave it out; --time-scale makes it faster or slower")
         ramp = (self.ramp_up_start_rps, self.ramp_up_end_rps)
         if self.ramp_up_strategy is None:
             if ramp != (None, None):
@@ -212,13 +217,13 @@ class RunSettings(DataSettings):
             if not start < end <= MAX_RATE or (self.ramp_up_strategy == "exponential" and start == 0):
                 problem = f"{start:g} to {end:g} requests/s is no ramp"
                 raise BadInput("--ramp-up-end-rps", problem, "let it rise; an exponential one starts above 0")
-        open_ended = math.isinf(self.request_rate) and self.ramp_up_strategy is None
+        open_ended = math.isinf(self.request_rate) and self.ramp_up_strategy is None and self.dataset_name != TRACE
         if self.duration is not None and open_ended and self.max_concurrency is None:
             problem = "a duration alone does not bound requests that are all sent at once"
             raise BadInput(
                 "--duration", problem, "add --request-rate or --max-concurrency, or give --num-prompts instead"
             )
-        if self.duration is not None and self.num_prompts is None and not open_ended:
+        if self.duration is not None and self.num_prompts is None and not open_ended and self.dataset_name != TRACE:
             rate = self.request_rate if self.ramp_up_end_rps is None else self.ramp_up_end_rps
             if rate * self.duration > MAX_REQUESTS:
                 raise BadInput(

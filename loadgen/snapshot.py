@@ -46,12 +46,16 @@ TOKENS = (
     "surplus_events",  # events beyond the tokens that usage counts
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
-    "input_counted",  # ok requests whose prompt tokens the server counted at all
+    "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
+    "unplanned_requests",  # ok requests that repeated answers, so that nobody could plan how long they are
+    "unplanned_input_tokens",  # their tokens, as the server counts them
+    "unknown_input",  # those of them of which it does not count any
     "output_as_planned",  # ok requests that brought exactly the tokens asked
 )
 REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
+    "never_due",  # turns whose session had failed before
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
     "unequal",  # ok requests of which TTFT + TPOT * tokens after the first event is not the E2EL

@@ -15,8 +15,9 @@ cdef class Record:
     cdef public int64_t content_events, reasoning_events, other_events
     cdef public int64_t reads, counted, tokenized
     cdef public int status, counted_by
-    cdef public bint reused, done_seen, by_reader, keeps_text
+    cdef public bint reused, done_seen, by_reader, keeps_text, keeps_answer
     cdef Bytes escaped  # the text, as inside a JSON string
+    cdef Bytes answered  # that of the answer proper
     cdef int64_t *stamps_ns
     cdef int64_t *tokens  # of each event; NULL while each has borne one
     cdef readonly Py_ssize_t events

@@ -41,6 +41,7 @@ class Record:
     counted_by: int
     tokenized: int
     keeps_text: bool
+    keeps_answer: bool
     reused: bool
     done_seen: bool
     by_reader: bool
@@ -56,6 +57,8 @@ class Record:
     def token_counts(self) -> list[int] | None: ...
     @property
     def text(self) -> str: ...
+    @property
+    def answer(self) -> bytes: ...
     @property
     def first_tokens(self) -> int: ...
     def __init__(self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0) -> None: ...

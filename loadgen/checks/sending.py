@@ -65,8 +65,8 @@ def _early(snapshot: Snapshot) -> Check:
 
 
 def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
-    """Due and sent times, ns, of the requests that were sent, in the schedule's order."""
-    was_sent = snapshot.sent >= 0
+    """Due and sent times, ns, of what was sent of the arrival process, which begins sessions, in its order."""
+    was_sent = (snapshot.sent >= 0) & schedule.begins[snapshot.index]
     order = np.argsort(snapshot.index[was_sent], kind="stable")
     index = snapshot.index[was_sent][order]
     return schedule.due_ns[index], snapshot.sent[was_sent][order]
@@ -120,8 +120,8 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
 
 
 def _unsent(snapshot: Snapshot) -> Check:
-    """Requests that we, not the server, failed to bring to an end."""
-    count = sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS)
+    """Requests that we, not the server, failed to bring to an end; a turn after one that failed is not due at all."""
+    count = sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS) - snapshot.counters["never_due"]
     return Check(
         "every request sent",
         count == 0,

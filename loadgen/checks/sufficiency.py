@@ -72,7 +72,8 @@ def _steady(evidence: Evidence) -> Check:
     seen = backlog(evidence)
     if seen is None:
         return inapplicable(STEADY, "the run is too short for its latencies")
-    value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} requests due and not ended over {seen.window_s:.1f} s"
+    what = "requests" if evidence.schedule.begins.all() else "sessions"
+    value = f"{max(seen.start, 0):.1f} to {max(seen.end, 0):.1f} {what} due and not ended over {seen.window_s:.1f} s"
     limit = f"no steady rise beyond {SIGMAS * seen.noise:.1f}"
     advice = "lower the rate until they level off: latencies under overload grow with the length of the run"
     return Check(STEADY, not seen.rising, value, limit, advice, evidence.relied_on)

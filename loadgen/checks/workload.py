@@ -22,11 +22,12 @@ def repeated_prompts(evidence: Evidence) -> int:
 
 def _input(evidence: Evidence) -> Check:
     name, counters = "input as planned", evidence.snapshot.counters
-    counted = counters["input_counted"]
+    counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
     if not counted:
-        return inapplicable(name, "the server counts no prompt tokens")
+        return inapplicable(name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
-    more = (counters["input_tokens"] - counters["planned_input_tokens"]) / counted
+    planned = counters["input_tokens"] - counters["unplanned_input_tokens"]
+    more = (planned - counters["planned_input_tokens"]) / counted
     word = "more" if more >= 0 else "fewer"
     return Check(
         name,

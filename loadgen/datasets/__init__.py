@@ -22,6 +22,8 @@ GROUP = "loadgen.datasets"
 BUILT_IN = {
     "random": "loadgen.datasets.random:RandomDataset",
     "sharegpt": "loadgen.datasets.sharegpt:ShareGPTDataset",
+    "multi_turn": "loadgen.datasets.multi_turn:MultiTurnDataset",
+    "trace": "loadgen.datasets.trace:TraceDataset",
 }
 
 

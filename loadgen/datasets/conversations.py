@@ -29,6 +29,7 @@ START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may com
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks, UTF-32's first bytes as well
 KEY = re.compile(rb'"conversations"[ \t\r\n]*:[ \t\r\n]*\[\Z')
 KEY_BYTES = 64  # the key with any usual white space after it
+ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # who speaks, by the names that files have
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 logger = logging.getLogger("loadgen")
@@ -92,6 +93,26 @@ class Conversations:
         number = self._numbers[index]
         start, end = int(self._index.starts[number]), int(self._index.ends[number])
         return _first_turns(_parsed(self.path, self._data, start, end), number)
+
+    def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
+        """The source of a conversation with its questions and answers; None where nobody can have held it so.
+
+        Question and answer take turns from the first one on, and each is a text that can be sent and is not empty; a
+        last question without an answer is left off.
+
+        Raises:
+            BadInput: It is not JSON.
+        """
+        number = self._numbers[index]
+        entry = self._parsed(number)
+        texts = list[str]()
+        for place, turn in enumerate(_turns(entry)):
+            said = turn.get("value") if isinstance(turn, dict) else None
+            if not _is_text(said) or not said or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
+                return None
+            texts.append(said)
+        pairs = list(zip(texts[::2], texts[1::2], strict=False))
+        return (str(entry.get("id", number)), pairs) if pairs else None
 
     def sha256(self) -> str:
         """Return the hash of the file, in hex; reads all of it."""

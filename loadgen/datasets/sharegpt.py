@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
+from loadgen.datasets.sessions import ThinkTime, parse_turns
+from loadgen.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -43,8 +45,8 @@ class ShareGPTDataset:
     seed_order: int
 
     @classmethod
-    def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds.
+    def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
+        """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds; with `--turns`, sessions.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used, or the length is below one token.
@@ -54,9 +56,24 @@ class ShareGPTDataset:
         if settings.sharegpt_output_len is not None and settings.sharegpt_output_len < 1:
             remedy = "give at least 1, or leave it out for the recorded lengths"
             raise BadInput("--sharegpt-output-len", f"{settings.sharegpt_output_len} is no length", remedy)
+        turns, think = parse_turns(settings.turns, 1), ThinkTime.parse(settings.think_time)
+        conversations = Conversations(Path(settings.dataset_path).expanduser())
+        tokenizer = tokenizers.of_settings(settings)
+        if turns != 1:
+            return ShareGPTSessions(
+                conversations=conversations,
+                tokenizer=tokenizer,
+                turns=turns,
+                output_tokens=settings.sharegpt_output_len,
+                recorded=settings.history == "recorded",
+                think=think,
+                seed_arrivals=seed_of(settings, "arrivals"),
+                seed_prompts=seed_of(settings, "prompts"),
+                seed_order=seed_of(settings, "order"),
+            )
         return cls(
-            conversations=Conversations(Path(settings.dataset_path).expanduser()),
-            tokenizer=tokenizers.of_settings(settings),
+            conversations=conversations,
+            tokenizer=tokenizer,
             output_tokens=settings.sharegpt_output_len,
             seed_prompts=seed_of(settings, "prompts"),
             seed_order=seed_of(settings, "order"),

@@ -207,6 +207,8 @@ def _tokens(own: dict[str, Any]) -> Iterator[str]:
             f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
             f"{tokens['surplus_events']} events beyond the count"
         )
+    if tokens["unplanned_requests"]:
+        yield f"  {tokens['unplanned_requests']} prompts repeated answers: their lengths are the server's count alone"
     if tokens["imputed_gaps"]:
         yield (
             f"  {tokens['imputed_gaps']} gaps of ITL are imputed: equal parts of the gap before an event "

@@ -9,7 +9,7 @@ from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, v
 from loadgen.confidence import interval
 from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
-from loadgen.settings import METRICS, is_closed_loop, parse_percentiles
+from loadgen.settings import METRICS, parse_percentiles
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
 
@@ -58,12 +58,14 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
         "duration": wall_s,
         "completed": snapshot.ok,
         "failed": failed,
-        "total_input_tokens": counters["input_tokens"],
+        "total_input_tokens": None if counters["unknown_input"] else counters["input_tokens"],
         "total_output_tokens": counters["output_tokens"],
         "request_throughput": per_second(snapshot.ok),
         "request_goodput": per_second(counters["good_sent"]) if settings.goodput else None,
         "output_throughput": per_second(counters["output_tokens"]),
-        "total_token_throughput": per_second(counters["input_tokens"] + counters["output_tokens"]),
+        "total_token_throughput": None
+        if counters["unknown_input"]
+        else per_second(counters["input_tokens"] + counters["output_tokens"]),
     }
     if snapshot.details is not None:
         result |= _details(snapshot)
@@ -92,7 +94,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "overloaded": None if steady is None else not steady,
         "simulated": evidence.heading.simulated,
         "insecure": settings.insecure,
-        "closed_loop": is_closed_loop(settings),
+        "closed_loop": evidence.closed_loop,
         "latency_from": settings.latency_from,
         "scheduled": snapshot.scheduled,
         "repeated_prompts": repeated_prompts(evidence),

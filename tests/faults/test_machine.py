@@ -104,7 +104,7 @@ async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, m
 
 
 def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(requests, "write", broken)

@@ -34,7 +34,8 @@ LAYERS = [
         "terminal",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"},
-    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"}
+    | {"sessions"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},

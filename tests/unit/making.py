@@ -176,9 +176,9 @@ def heading(
     simulated: bool = False,
 ) -> Heading:
     """What stands above the numbers of a run; `prompts` says what is unlike PROMPTS."""
-    origin = provenance(settings, settings, schedule, engine or {"name": "tests", "version": "1"})
-    origin["prompts"] = PROMPTS | (prompts or {})
-    return Heading(settings, model, "20250102-030405", simulated, origin)
+    origin = provenance(settings, settings, engine or {"name": "tests", "version": "1"})
+    made = Heading(settings, model, "20250102-030405", simulated, origin)
+    return made.with_requests(PROMPTS | (prompts or {}), schedule.about())
 
 
 def evidence(

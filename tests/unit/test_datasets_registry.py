@@ -53,8 +53,8 @@ def test_a_package_can_add_one(installed):
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="randon"))
-    message = "--dataset-name: there is no data set 'randon'; choose one of: broken, echo, random, sharegpt"
-    assert str(refused.value) == message
+    known = "broken, echo, multi_turn, random, sharegpt, trace"
+    assert str(refused.value) == f"--dataset-name: there is no data set 'randon'; choose one of: {known}"
 
 
 def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):

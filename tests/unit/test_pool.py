@@ -7,6 +7,7 @@ import pytest
 from loadgen import machine
 from loadgen.errors import BadInput
 from loadgen.pool import MOST_WARM, check_limits, warm_count
+from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 
 
@@ -19,6 +20,10 @@ def roomy(monkeypatch):
 def allow(monkeypatch, connections, ports=None):
     monkeypatch.setattr(machine, "most_connections", lambda: connections)
     monkeypatch.setattr(machine, "most_by_ports", lambda: ports or connections + 1000)
+
+
+def scheduled(settings, requests):
+    return Schedule.from_settings(settings.replace(num_prompts=requests), 0)
 
 
 @pytest.mark.parametrize(
@@ -34,12 +39,14 @@ def allow(monkeypatch, connections, ports=None):
     ],
 )
 def test_connections_are_opened_ahead_for_what_is_likely_to_be_in_flight(settings, requests, wanted):
-    assert warm_count(RunSettings(**settings), requests) == wanted
+    made = RunSettings(**settings)
+    assert warm_count(made, scheduled(made, requests)) == wanted
 
 
 def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
     allow(monkeypatch, 30)
-    assert warm_count(RunSettings(request_rate=100.0), 1000) == 30
+    settings = RunSettings(request_rate=100.0)
+    assert warm_count(settings, scheduled(settings, 1000)) == 30
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,7 @@ def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
 def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, settings, ports, flag, remedy):
     allow(monkeypatch, 900, ports)
     with pytest.raises(BadInput) as refused:
-        check_limits(RunSettings(**settings), 1000)
+        check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
     assert str(refused.value).startswith(flag)
     assert remedy in str(refused.value)
 
@@ -61,4 +68,4 @@ def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, setti
 @pytest.mark.parametrize("settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}])
 def test_what_may_do_with_fewer_is_not_refused(monkeypatch, settings):
     allow(monkeypatch, 900)
-    check_limits(RunSettings(**settings), 1000)
+    check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))

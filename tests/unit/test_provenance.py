@@ -19,8 +19,8 @@ SECRET = "hunter2"
 SCHEDULE = Schedule.constant(10, 20)
 
 
-def of(settings, asked=None, schedule=SCHEDULE):
-    return provenance(settings, asked or settings, schedule, {"name": "vllm", "version": "1"})
+def of(settings, asked=None):
+    return provenance(settings, asked or settings, {"name": "vllm", "version": "1"})
 
 
 def test_it_is_json():
@@ -42,9 +42,10 @@ def test_all_three_seeds_are_named_each_its_own_or_the_runs():
 
 def test_the_schedule_is_named_by_the_hash_of_its_due_times():
     due = np.arange(20, dtype="<i8") * 100_000_000
-    assert of(RunSettings())["schedule"] == {
+    assert SCHEDULE.about() == {
         "sha256": hashlib.sha256(due.tobytes()).hexdigest(),
         "requests": 20,
+        "sessions": 20,
         "duration_s": 2.0,
     }
 

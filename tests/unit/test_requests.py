@@ -8,8 +8,9 @@ import pytest
 
 from loadgen import requests
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt
+from loadgen.prompts import ANSWER, HOLE, Prompt
 from loadgen.requests import BLOCK, Requests
+from loadgen.schedule import DRAWN, FOLLOWS
 
 
 def prompts(count):
@@ -110,3 +111,69 @@ def test_the_file_is_closed_at_the_end(write):
         pass
     with pytest.raises(OSError, match="Bad file descriptor"):
         read.body(0)
+
+
+# -- sessions and due times
+
+
+def turns(*lengths):
+    """Sessions of so many turns, whose further turns come after 5 ns."""
+    return [
+        Prompt(f"{session}/{turn}", 1, 1, "test", follows=turn > 0, think_ns=5 * (turn > 0))
+        for session, length in enumerate(lengths)
+        for turn in range(length)
+    ]
+
+
+def test_who_follows_whom_is_read_and_holds_beyond_the_last_one_too(tmp_path):
+    requests.write(tmp_path, turns(2, 1, 3), body, dict, 6)
+    with Requests(tmp_path) as read:
+        assert [read.think_ns(i) for i in range(8)] == [None, 5, None, None, 5, 5, None, 5]
+        assert [read.start(number) for number in range(5)] == [0, 2, 3, 0, 2]
+    assert requests.asked(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
+
+
+def test_where_nobody_follows_each_request_begins_something_and_says_nothing_of_its_due_time(write):
+    folder = write(3)
+    with Requests(folder) as read:
+        assert [read.start(number) for number in range(4)] == [0, 1, 2, 0]
+        assert read.think_ns(1) is None
+    assert requests.asked(folder) is None
+
+
+def test_due_times_of_prompts_are_kept(tmp_path):
+    requests.write(tmp_path, [Prompt("a", 1, 1, "test", due_ns=ns) for ns in (0, 7)], body, dict, 2)
+    assert requests.asked(tmp_path).tolist() == [0, 7]
+
+
+@pytest.mark.parametrize(("asked", "given"), [(2, "more"), (4, "3")])
+def test_so_many_sessions_as_were_asked_must_be_there(tmp_path, asked, given):
+    with pytest.raises(BadInput, match=f"gives {given} sessions where {asked} were asked"):
+        requests.write(tmp_path, turns(2, 1, 3), body, dict, asked, of_sessions=True)
+
+
+def test_sessions_are_counted_whatever_their_turns(tmp_path):
+    requests.write(tmp_path, turns(2, 1, 3), body, dict, 3, of_sessions=True)
+    assert requests.about(tmp_path)["requests"] == 6
+
+
+def test_sessions_without_end_are_too_many(tmp_path):
+    with pytest.raises(BadInput, match="gives more sessions"):
+        requests.write(tmp_path, itertools.cycle(turns(2)), body, dict, 3, of_sessions=True)
+
+
+def test_a_first_prompt_that_follows_another_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="follows another"):
+        requests.write(tmp_path, turns(2)[1:], body, dict, 1)
+
+
+def test_holes_for_answers_are_seen_and_texts_are_never_taken_for_them(tmp_path):
+    plain = Prompt("\u00ff\\xff\x00", 1, 1, "test")
+    requests.write(tmp_path, [plain], body, dict, 1)
+    with Requests(tmp_path) as read:
+        assert not read.repeats_answers
+    said = ({"role": "assistant", "content": ANSWER},)
+    requests.write(tmp_path, [Prompt("a", 1, 1, "test", said)], lambda p: orjson.dumps(p.messages), dict, 1)
+    with Requests(tmp_path) as read:
+        assert read.repeats_answers
+        assert read.body(0) == b'[{"role":"assistant","content":"' + HOLE + b'"}]'

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.errors import BadInput
-from loadgen.schedule import CLOSED_LOOP_RPS, ExponentialRamp, Flat, LinearRamp, Schedule
+from loadgen.schedule import CLOSED_LOOP_RPS, DRAWN, FOLLOWS, ExponentialRamp, Flat, LinearRamp, Schedule
 from loadgen.settings import RunSettings
 
 S = 1_000_000_000
@@ -272,3 +272,78 @@ def test_what_cannot_be_scheduled_is_refused_with_the_flag_at_fault(options, fie
 def test_a_schedule_needs_a_bound():
     with pytest.raises(BadInput, match="a run of inf s"):
         Schedule.draw(Flat(10), burstiness=1, seed=0)
+
+
+# -- what the prompts say of their due times
+
+
+def asked(*turns):
+    """What sessions of so many turns say of theirs."""
+    return np.array([DRAWN if turn == 0 else FOLLOWS for length in turns for turn in range(length)], dtype=np.int64)
+
+
+def test_the_arrival_process_gives_due_times_to_what_begins_a_session():
+    settings = RunSettings(request_rate=10.0, num_prompts=6)
+    schedule = Schedule.from_settings(settings, 3, asked(2, 1, 3))
+    three = Schedule.poisson(10, 3, 3)
+    assert schedule.due_ns[[0, 2, 3]].tolist() == three.due_ns.tolist()
+    assert schedule.due_ns[[1, 4, 5]].tolist() == [FOLLOWS] * 3
+    assert schedule.duration_ns == three.duration_ns
+    assert schedule.begins.tolist() == [True, False, True, True, False, False]
+
+
+def test_a_duration_that_holds_fewer_sessions_cuts_whole_ones():
+    settings = RunSettings(request_rate=10.0, burstiness=math.inf, num_prompts=60, duration=0.2)
+    assert Schedule.from_settings(settings, 3, asked(*[3] * 20)).count == 6
+
+
+def test_more_sessions_than_there_are_cannot_begin():
+    settings = RunSettings(request_rate=10.0, burstiness=math.inf, duration=0.5)
+    with pytest.raises(BadInput, match="gives 2 sessions where 5 begin"):
+        Schedule.from_settings(settings, 3, asked(2, 2))
+
+
+def test_a_burst_of_sessions_begins_them_all_at_once():
+    schedule = Schedule.from_settings(RunSettings(num_prompts=5), 3, asked(2, 3))
+    assert schedule.due_ns.tolist() == [0, FOLLOWS, 0, FOLLOWS, FOLLOWS]
+    assert schedule.duration_ns == 0
+
+
+def test_a_closed_loop_that_time_ends_goes_over_its_sessions_again():
+    settings = RunSettings(max_concurrency=2, duration=0.0007)
+    assert Schedule.from_settings(settings, 3, asked(2, 1)).due_ns.tolist() == [0, FOLLOWS, 0, 0, FOLLOWS, 0, 0]
+
+
+def test_due_times_of_a_trace_take_the_place_of_the_arrival_process():
+    schedule = Schedule.from_settings(RunSettings(), 3, np.array([0, 5, 5, FOLLOWS, 9]))
+    assert schedule.due_ns.tolist() == [0, 5, 5, FOLLOWS, 9]
+    assert schedule.duration_ns == 9
+
+
+def test_a_duration_cuts_a_trace():
+    schedule = Schedule.from_settings(RunSettings(duration=1.0), 3, np.array([0, 10**9 - 1, FOLLOWS, 10**9, 2 * 10**9]))
+    assert schedule.due_ns.tolist() == [0, 10**9 - 1, FOLLOWS]
+
+
+@pytest.mark.parametrize("due", [[5, 4], [0, DRAWN], [DRAWN, 3]])
+def test_due_times_out_of_order_or_of_some_prompts_alone_are_refused(due):
+    with pytest.raises(BadInput, match="not in order"):
+        Schedule.from_settings(RunSettings(), 3, np.array(due))
+
+
+@pytest.mark.parametrize(
+    ("given", "flag"),
+    [
+        ({"request_rate": 5.0}, "--request-rate"),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0}, "--ramp-up-strategy"),
+    ],
+)
+def test_a_rate_beside_due_times_is_refused(given, flag):
+    with pytest.raises(BadInput) as refused:
+        Schedule.from_settings(RunSettings(**given), 3, np.array([0, 1]))
+    assert refused.value.field == flag
+
+
+def test_stripes_are_of_whole_sessions():
+    schedule = Schedule.from_settings(RunSettings(num_prompts=7), 3, asked(2, 1, 3, 1))
+    assert [schedule.stripe(i, 2)[0].tolist() for i in range(2)] == [[0, 1, 3, 4, 5], [2, 6]]

@@ -4,7 +4,7 @@ Times that tests state are ns after the start of the run's clock.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,14 @@ from loadgen.results import conclude
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
+from loadgen.target import Target
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
 from loadgen.wire import Record
 from tests.unit import making
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
+TARGET = Target("http://memory/v1/chat/completions", "m", chat=True)
 START_NS = virtual.EPOCH_NS + S
 
 
@@ -58,8 +60,13 @@ def carried_out(
     *,
     stripe: tuple[int, int] = (0, 1),
     lateness_ns: Iterator[int] | None = None,
+    prompts: Sequence[Prompt] = (Prompt("Hello?", 2, 1, "test/0"),),
+    meanwhile: Callable[[Load], None] = lambda load: None,
 ) -> Run:
-    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm rings late by the i-th lateness."""
+    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm rings late by the i-th lateness.
+
+    Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
+    """
     settings = settings or RunSettings(request_rate=1.0)
     index, due_ns = schedule.stripe(*stripe)
     records: list[Record] = []
@@ -69,10 +76,12 @@ def carried_out(
         clock = virtual.clock()
         pacing = clock if lateness_ns is None else _late(clock, lateness_ns)
         with tempfile.TemporaryDirectory() as folder:
-            requests.write(Path(folder), [Prompt("Hello?", 2, 1, "test/0")], lambda prompt: b"{}", dict, 1)
+            requests.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
             with requests.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
-                await Load(settings, network, bodies, recorder, due_ns, index, pacing, on_record=records.append).run()
+                load = Load(settings, network, bodies, recorder, due_ns, index, pacing, on_record=records.append)
+                meanwhile(load)
+                await load.run()
 
     virtual.run(main())
     return Run(settings, schedule, recorder.snapshot(), sorted(records, key=lambda record: record.index))
