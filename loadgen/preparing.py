@@ -36,9 +36,9 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
         BadInput: There is no room for them.
     """
     if dataset is None:
-        from loadgen.datasets import create
+        from loadgen.datasets import cache
 
-        dataset = create(order.settings)
+        dataset = cache.prepared(order.settings)
     prompts = dataset.prompts(order.count)
     try:
         requests.write(order.folder, prompts, order.target.body, dataset.provenance, order.count, progress)

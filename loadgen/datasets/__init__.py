@@ -15,17 +15,28 @@ if TYPE_CHECKING:
 
     from loadgen.settings import RunSettings
 
-__all__ = ["Dataset", "DatasetClass", "create"]
+__all__ = ["Dataset", "DatasetClass", "create", "find"]
 
 GROUP = "loadgen.datasets"
 BUILT_IN = {
+    "csv": "loadgen.datasets.ready:ReadyDataset",
+    "custom": "loadgen.datasets.ready:ReadyDataset",
+    "hf": "loadgen.datasets.hf:HubDataset",
+    "jsonl": "loadgen.datasets.ready:ReadyDataset",
+    "prefix_repetition": "loadgen.datasets.prefix_repetition:PrefixRepetitionDataset",
+    "prose": "loadgen.datasets.prose:ProseDataset",
     "random": "loadgen.datasets.random:RandomDataset",
     "sharegpt": "loadgen.datasets.sharegpt:ShareGPTDataset",
+    "sonnet": "loadgen.datasets.prose:ProseDataset",
 }
 
 
 class DatasetClass(Protocol):
-    """What a name in the registry stands for: something that makes a data set out of a run's settings."""
+    """What a name in the registry stands for: something that makes a data set out of a run's settings.
+
+    Where making prompts costs more than reading them, it may also have `made_of(settings)`: the paths of the files that
+    they depend on beside the settings, or None. Then they are kept between runs (`loadgen.datasets.cache`).
+    """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
         """Read what is needed and refuse what cannot work, with `BadInput`, before anything is sent."""
@@ -37,10 +48,15 @@ def create(settings: "RunSettings") -> Dataset:
     Raises:
         BadInput: The name is unknown, or its settings, file or tokenizer cannot be used.
     """
-    return _find(settings.dataset_name).from_settings(settings)
+    return find(settings.dataset_name).from_settings(settings)
 
 
-def _find(name: str) -> DatasetClass:
+def find(name: str) -> DatasetClass:
+    """The data set of a name, built in or added by a package.
+
+    Raises:
+        BadInput: There is none, or it cannot be imported.
+    """
     if name in BUILT_IN:
         module, attribute = BUILT_IN[name].split(":")
         found: DatasetClass = getattr(import_module(module), attribute)

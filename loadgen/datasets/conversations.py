@@ -1,6 +1,5 @@
 """Conversations: a ShareGPT file, of which only what is asked for is read."""
 
-import hashlib
 import json
 import logging
 import mmap
@@ -84,10 +83,6 @@ class Conversations:
         if not (_is_text(prompt) and _is_text(answer)):
             return None
         return Conversation(str(entry.get("id", number)), prompt, answer)
-
-    def sha256(self) -> str:
-        """Return the hash of the file, in hex; reads all of it."""
-        return hashlib.sha256(self._data).hexdigest()
 
     def _of_two_turns(self, structure: Structure) -> list[int]:
         """Return the numbers of the conversations with two turns or more.

@@ -48,8 +48,9 @@ SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
+    "datasets": {"datasets.hf"},
     "hdrh": {"histogram", "hlog"},
-    "huggingface_hub": {"datasets.tokenizer"},
+    "huggingface_hub": {"datasets.hf", "datasets.tokenizer"},
     "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
     "pytest_asyncio": {"testing.fixtures"},

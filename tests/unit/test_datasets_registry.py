@@ -53,7 +53,9 @@ def test_a_package_can_add_one(installed):
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="randon"))
-    message = "--dataset-name: there is no data set 'randon'; choose one of: broken, echo, random, sharegpt"
+    message = "--dataset-name: there is no data set 'randon'; choose one of: " + ", ".join(
+        sorted([*datasets.BUILT_IN, "broken", "echo"])
+    )
     assert str(refused.value) == message
 
 
