@@ -1,8 +1,8 @@
 """Cache: prompts that were made before, where making them again would cost more than reading them.
 
-An entry is a file of rows, a line of JSON for each prompt, and at its end a line about them with their hash. Its name is
-the hash of all that they depend on: the data settings, the seeds, their number, the files read, and the versions of what
-made them. Entries are written aside and put in place whole; one that is not whole is thrown away and made again.
+An entry is a file of rows, a line of JSON for each prompt, and at its end a line about them and the hash of it all. Its
+name is the hash of what they depend on: the data settings, the seeds, their number, the files read, and the versions of
+what made them. Entries are written aside and put in place whole; one that is not whole is thrown away and made again.
 """
 
 import contextlib
@@ -39,6 +39,7 @@ MOST_BYTES = 4 << 30
 ENDING, DRAFT = ".rows", ".draft"
 LAST_BYTES = 1 << 16  # in which the line about the prompts stands
 BLOCK = 1 << 20
+UNREADABLE = (ValueError, KeyError, TypeError)  # what a file that is no entry meets with
 ABANDONED_S = 86400.0  # after which nobody is still writing
 
 logger = logging.getLogger("loadgen")
@@ -67,8 +68,8 @@ def entries() -> list[Entry]:
     """What is kept, the last used first."""
     found = []
     for path in folder().glob(f"*{ENDING}"):
-        with contextlib.suppress(OSError, ValueError, KeyError), open(path, "rb") as file:
-            about, state = _about(file), os.fstat(file.fileno())
+        with contextlib.suppress(OSError, *UNREADABLE), open(path, "rb") as file:
+            about, state = _last(file)["about"], os.fstat(file.fileno())
             found.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
     return sorted(found, key=lambda entry: -entry.used_s)
 
@@ -129,7 +130,7 @@ class _Cached:
                 about = _verified(file, count)
             except FileNotFoundError:
                 about = None
-            except (OSError, ValueError, KeyError):
+            except (OSError, *UNREADABLE):
                 about = None
                 with contextlib.suppress(OSError):
                     path.unlink()
@@ -222,7 +223,9 @@ class _Draft:
         """Write the last line, put the entry in place and make room for it."""
         if self._file is None:
             return
-        last = about | {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
+        about |= {"bytes": self._bytes}
+        self._digest.update(orjson.dumps(about))
+        last = {"about": about, "sha256": self._digest.hexdigest()}
         try:
             self._file.write(orjson.dumps(last) + b"\n")
             self._file.close()
@@ -255,34 +258,36 @@ def _make_room(most: int) -> None:
             path.unlink(missing_ok=True)
 
 
-def _about(file: IO[bytes]) -> dict[str, Any]:
+def _last(file: IO[bytes]) -> dict[str, Any]:
     """Read the last line of an entry.
 
     Raises:
-        ValueError: There is none.
+        ValueError, KeyError, TypeError: There is none.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LAST_BYTES))
-    *_, last, rest = [b"", b"", *file.read().split(b"\n")]
-    about = orjson.loads(last)
-    if rest or not isinstance(about, dict) or about["bytes"] + len(last) + 1 != size:
+    *_, data, rest = [b"", b"", *file.read().split(b"\n")]
+    last: dict[str, Any] = orjson.loads(data)
+    if rest or last["about"]["bytes"] + len(data) + 1 != size:
         raise ValueError("cut off")
-    return about
+    return last
 
 
 def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
-    """Read all of an entry; returns its last line, and leaves the file at its first.
+    """Read all of an entry; returns what its last line says of it, and leaves the file at its first.
 
     Raises:
-        ValueError, KeyError: It is not what was written.
+        ValueError, KeyError, TypeError: It is not what was written.
     """
-    about = _about(file)
+    last = _last(file)
+    about: dict[str, Any] = last["about"]
     file.seek(0)
     digest, left = hashlib.sha256(), about["bytes"]
     while left and (block := file.read(min(BLOCK, left))):
         digest.update(block)
         left -= len(block)
-    if about["prompts"] != count or about["sha256"] != digest.hexdigest():
+    digest.update(orjson.dumps(about))
+    if about["prompts"] != count or last["sha256"] != digest.hexdigest():
         raise ValueError("changed")
     file.seek(0)
     return about
