@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import os
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,7 +19,7 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 
-BLOCK = 1024
+BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
 
 def write(
@@ -47,7 +47,7 @@ def write(
     texts = array("q")  # a 64-bit hash of each: two of 50 million are the same by chance once in 10,000 runs
     waiting = itertools.islice(prompts, count + 1)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
-        while block := list(itertools.islice(waiting, BLOCK)):
+        while block := _block(waiting):
             made = [body(prompt) for prompt in block]
             data = b"".join(made)
             bodies.write(data)
@@ -65,6 +65,17 @@ def write(
     np.save(folder / "index.npy", index)
     about = {"sha256": digest.hexdigest(), "requests": len(planned), "distinct": len(np.unique(texts))}
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
+
+
+def _block(waiting: Iterator[Prompt]) -> list[Prompt]:
+    block: list[Prompt] = []
+    characters = 0
+    for prompt in itertools.islice(waiting, BLOCK):
+        block.append(prompt)
+        characters += len(prompt.text)
+        if characters >= BLOCK_CHARACTERS:
+            break
+    return block
 
 
 def about(folder: Path) -> dict[str, Any]:
