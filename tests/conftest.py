@@ -20,9 +20,10 @@ DEBUG = wire.live() is not None
 
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Runs leave their journals in a folder of the tests' own."""
+    """Runs leave their journals, and the prompts they keep, in folders of the tests' own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 

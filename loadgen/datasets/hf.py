@@ -145,7 +145,7 @@ def _loaded(settings: RunSettings) -> Iterable[Mapping[str, Any]]:
     if name is None:
         raise BadInput(FIELD, "is not given", "give the name of a data set on the hub, or a folder")
     try:
-        from datasets import load_dataset
+        from datasets import load_dataset  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
         raise BadInput(
             "--dataset-name", f"hf needs the package datasets ({error})", "pip install 'loadgen[hf]'"

@@ -63,26 +63,18 @@ class PrefixRepetitionDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
-        return self.stretch(count, 0, count)
-
-    def stretch(self, count: int, start: int, stop: int) -> Iterator[Prompt]:
-        """Yield those from number `start` up to `stop` of `prompts(count)`, without making the others."""
         order = generator(self.seed_order, ORDER).permutation(count)
         prefixes = self.drawing.prefixes(self.prefix_tokens, self.prefixes)
         tokens = self.prefix_tokens + self.suffix_tokens
         own = self.suffix_tokens - self.drawing.tokenizer.special_tokens
         block = max(1, BLOCK_WORDS // tokens)
-        for begin in range(start, stop, block):
-            rows = order[begin : min(begin + block, stop)]
+        for start in range(0, count, block):
+            rows = order[start : start + block]
             before = [prefixes[row % self.prefixes] for row in rows.tolist()]
             texts = self.drawing.texts(rows.astype(np.uint64), [own] * len(rows), before, self.prefix_tokens)
             for row, text in zip(rows.tolist(), texts, strict=True):
                 source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
                 yield Prompt(text, tokens, self.output_tokens, source)
-
-    def tokens(self, count: int) -> int:
-        """How many tokens `count` prompts have together."""
-        return count * (self.prefix_tokens + self.suffix_tokens)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""

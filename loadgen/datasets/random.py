@@ -78,18 +78,14 @@ class RandomDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
-        return self.stretch(count, 0, count)
-
-    def stretch(self, count: int, start: int, stop: int) -> Iterator[Prompt]:
-        """Yield those from number `start` up to `stop` of `prompts(count)`, without making the others."""
         order = generator(self.seed_order, ORDER).permutation(count)
         own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
         outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
         block = max(1, BLOCK_WORDS // (self.prefix_tokens + self.inputs.high))
-        for begin in range(start, stop, block):
-            rows = order[begin : min(begin + block, stop)]
+        for start in range(0, count, block):
+            rows = order[start : start + block]
             lengths, wanted = own[rows].tolist(), outputs[rows].tolist()
             prefixes = [prefix] * len(lengths)
             texts = self.drawing.texts(rows.astype(np.uint64), lengths, prefixes, self.prefix_tokens)

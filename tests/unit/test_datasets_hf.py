@@ -127,7 +127,8 @@ class TestBadInput:
             (
                 [],
                 {"hf_split": "none"},
-                "--dataset-path: org/name cannot be loaded (Unknown split 'none'.); check name, --hf-subset and --hf-split",
+                "--dataset-path: org/name cannot be loaded (Unknown split 'none'.); "
+                "check name, --hf-subset and --hf-split",
             ),
             (
                 [],
