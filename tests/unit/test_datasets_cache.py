@@ -184,8 +184,12 @@ class TestSize:
 
     def test_what_is_larger_than_the_limit_is_not_kept(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "1000")
-        assert len(prompts(options(path))[0]) == 50
+        stream = cache.prepared(options(path)).prompts(50)
+        assert [*cache.folder().parent.glob("*/*")] == []
+        for _ in range(30):  # the disk is not filled with what will not be kept
+            next(stream)
         assert [*cache.folder().iterdir()] == []
+        assert len([*stream]) == 20
 
     def test_none_is_kept_at_0(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "0")

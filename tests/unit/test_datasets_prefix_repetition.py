@@ -8,9 +8,7 @@ from loadgen import datasets
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 from tests import tokenizers_trained as trained
-from tests.unit.test_datasets_random import SIMULATOR, tokenizer
-
-__all__ = ["tokenizer"]
+from tests.unit.test_datasets_random import SIMULATOR
 
 
 def options(path=SIMULATOR, **changes):

@@ -1,5 +1,6 @@
 """Prose: sensible English of exactly the tokens asked for, of which all prompts share a prefix."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,8 @@ from loadgen.datasets.tokenizer import load
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 from tests import tokenizers_trained as trained
-from tests.unit.test_datasets_random import SIMULATOR, tokenizer
+from tests.unit.test_datasets_random import SIMULATOR
 
-__all__ = ["tokenizer"]
 TEXT = Path(__file__).parents[2] / "loadgen" / "datasets" / "prose.txt"
 
 
@@ -30,16 +30,23 @@ def lengths(own, prefix=0):
     return {"sonnet_input_len": prefix + own, "sonnet_prefix_len": prefix}
 
 
+@pytest.fixture(scope="session")
+def dataset(tokenizer):
+    """Prose in every family of tokenizers, by the usual settings."""
+    return datasets.create(options(tokenizer.name))
+
+
 class TestExactness:
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(own=st.integers(20, 900), prefix=st.integers(0, 900), seed=st.integers(0, 2**63 - 1))
-    def test_every_length_is_exact_in_every_family(self, tokenizer, own, prefix, seed):
-        made = prompts(3, tokenizer.name, seed=seed, **lengths(own, prefix))
+    def test_every_length_is_exact_in_every_family(self, tokenizer, dataset, own, prefix, seed):
+        asked = {"prefix_tokens": prefix, "input_tokens": own + prefix, "seed_prompts": seed}
+        made = [*dataclasses.replace(dataset, **asked).prompts(3)]
         assert {prompt.input_tokens for prompt in made} == {own + prefix}
         assert tokenizer.count([prompt.text for prompt in made], special=True) == [own + prefix] * 3
 
-    def test_the_prefix_is_shared_to_the_token_and_the_rest_is_not(self, tokenizer):
-        ids = tokenizer.encode_batch([prompt.text for prompt in prompts(20, tokenizer.name)])
+    def test_the_prefix_is_shared_to_the_token_and_the_rest_is_not(self, tokenizer, dataset):
+        ids = tokenizer.encode_batch([prompt.text for prompt in dataset.prompts(20)])
         assert len({(*own[:200],) for own in ids}) == 1
         assert len({(*own[:300],) for own in ids}) > 15  # two rows may begin with the same line
 
@@ -47,8 +54,8 @@ class TestExactness:
         (prompt,) = prompts(1, **lengths(100, prefix=20_000))
         assert load(str(SIMULATOR)).count([prompt.text]) == [20_100]
 
-    def test_a_template_that_trims_changes_nothing(self, tokenizer):
-        assert all(prompt.text == prompt.text.strip() for prompt in prompts(20, tokenizer.name))
+    def test_a_template_that_trims_changes_nothing(self, dataset):
+        assert all(prompt.text == prompt.text.strip() for prompt in dataset.prompts(20))
 
 
 class TestText:
