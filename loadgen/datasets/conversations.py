@@ -2,7 +2,6 @@
 
 import json
 import logging
-import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +9,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from loadgen.datasets.mapped import FIELD, mapped
 from loadgen.datasets.structure import Structure
 from loadgen.errors import BadInput
 
-FIELD = "--dataset-path"
 REMEDY = "give the ShareGPT file, a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
@@ -54,7 +53,9 @@ class Conversations:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data = _mapped(path)
+        self._data = mapped(path, REMEDY)
+        if not START.match(self._data):
+            raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
         self.size = len(self._data)
         structure = Structure.of(self._data)
         self.whole, self.cut_off = len(structure.ends), structure.end is None
@@ -114,20 +115,6 @@ class Conversations:
         except ValueError as error:
             raise BadInput(FIELD, f"{self.path} is not JSON in the object at byte {start} ({error})", REMEDY) from error
         return entry
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    """Map a file into memory for reading; refuse what does not begin as a JSON list."""
-    try:
-        with path.open("rb") as file:
-            if not path.stat().st_size:
-                raise BadInput(FIELD, f"{path} is empty", REMEDY)
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
-    if not START.match(data):
-        raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
-    return data
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.rows import FIELDS, Row, counted, texts
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 
-FIELD, COLUMN = "--dataset-path", "--hf-column"
+COLUMN = "--hf-column"
 MAPPED = (*FIELDS, "answer")
 BATCH = 256  # rows read and encoded at a time
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
-FIELD = "--dataset-path"
 REMEDY = "give a text of a sentence a line, or leave it out for the built-in one"
 BATCH = 256  # prompts made at a time
 SPARE_TOKENS = 64  # drawn beyond a length, so that there is something to cut

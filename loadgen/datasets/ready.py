@@ -10,7 +10,8 @@ from typing import Any, Self
 
 from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.rowfile import FIELD, REMEDY, RowFile
+from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.rowfile import REMEDY, RowFile
 from loadgen.datasets.rows import counted
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput

@@ -10,10 +10,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from loadgen.datasets.mapped import FIELD, mapped
 from loadgen.datasets.rows import FIELDS, Row
 from loadgen.errors import BadInput
 
-FIELD = "--dataset-path"
 REMEDY = f"give rows of {', '.join(FIELDS)}, of which prompt or messages must be there"
 CHUNK = 1 << 24  # bytes looked at in one go
 NEWLINE, QUOTE = b'\n"'
@@ -46,7 +46,7 @@ class RowFile:
             BadInput: It cannot be read, or holds no row.
         """
         self.path, self._kind, self._strict = path, kind, strict
-        self._data = _mapped(path)
+        self._data = mapped(path, REMEDY)
         self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []
@@ -122,16 +122,6 @@ class RowFile:
 
     def _bad(self, place: str, problem: str) -> BadInput:
         return BadInput(FIELD, f"{self.path}: {place} {problem}", REMEDY)
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    try:
-        with path.open("rb") as file:
-            if not path.stat().st_size:
-                raise BadInput(FIELD, f"{path} is empty", REMEDY)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
+from loadgen.datasets.conversations import REMEDY, Conversations
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
