@@ -20,9 +20,13 @@ class DataSettings:
         None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE"
     )
     dataset_name: str = option(
-        "random", DATA, "random, sharegpt, multi_turn or trace, or one that a package adds", metavar="NAME"
+        "random",
+        DATA,
+        "random, prefix_repetition, multi_turn, sharegpt, trace, prose (also sonnet), jsonl, csv, custom, hf, or one "
+        "that a package adds",
+        metavar="NAME",
     )
-    dataset_path: str | None = option(None, DATA, "file of the data set", metavar="FILE")
+    dataset_path: str | None = option(None, DATA, "file of the data set, or its name on the hub", metavar="FILE|NAME")
     dataset_rule: Rule | None = option(
         None, DATA, "make the prompts as another tool did, to compare with what it published (the data set's own rule)"
     )
@@ -46,6 +50,25 @@ class DataSettings:
     )
     trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "whose trace it is")
     time_scale: float = option(1.0, DATA, "send a trace so many times as fast", metavar="FACTOR")
+    prefix_repetition_prefix_len: int = option(256, DATA, "tokens of each repeated prefix", metavar="TOKENS")
+    prefix_repetition_suffix_len: int = option(256, DATA, "tokens that follow a repeated prefix", metavar="TOKENS")
+    prefix_repetition_num_prefixes: int = option(10, DATA, "repeated prefixes", metavar="N")
+    prefix_repetition_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
+    sonnet_input_len: int = option(550, DATA, "tokens of a prompt of prose", metavar="TOKENS")
+    sonnet_output_len: int = option(150, DATA, "tokens asked of each answer", metavar="TOKENS")
+    sonnet_prefix_len: int = option(200, DATA, "tokens of it that all prompts of prose share", metavar="TOKENS")
+    custom_output_len: int = option(
+        256, DATA, "tokens asked where a row of jsonl, csv or custom does not say", metavar="TOKENS"
+    )
+    disable_shuffle: bool = option(False, DATA, "custom in the file's order")
+    hf_subset: str | None = option(None, DATA, "subset of a data set on the hub", metavar="NAME")
+    hf_split: str = option("train", DATA, "split of a data set on the hub", metavar="NAME")
+    hf_output_len: int | None = option(
+        None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
+    )
+    hf_column: tuple[str, ...] = option(
+        (), DATA, "what a data set on the hub calls prompt, messages, answer, ...", metavar="FIELD=COLUMN"
+    )
 
     @property
     def timed_by_data(self) -> bool:
@@ -58,7 +81,20 @@ class DataSettings:
         Raises:
             BadInput: The first value that cannot be used.
         """
-        for name in ("random_input_len", "random_output_len", "sharegpt_output_len"):
+        for name in (
+            "random_input_len",
+            "random_output_len",
+            "sharegpt_output_len",
+            "prefix_repetition_suffix_len",
+            "prefix_repetition_output_len",
+            "sonnet_input_len",
+            "sonnet_output_len",
+            "hf_output_len",
+        ):
             require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
         require("time_scale", self.time_scale, lambda v: 0 < v < math.inf, "a number above 0")
-        require("random_prefix_len", self.random_prefix_len, lambda v: v >= 0, "0 tokens or more")
+        for name in ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"):
+            require(name, getattr(self, name), lambda v: v >= 0, "0 tokens or more")
+        require("prefix_repetition_num_prefixes", self.prefix_repetition_num_prefixes, lambda v: v >= 1, "1 or more")
+        rows = "1 token or more: what a row asks itself goes first anyway"
+        require("custom_output_len", self.custom_output_len, lambda v: v >= 1, rows)

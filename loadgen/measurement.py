@@ -75,7 +75,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a measurement is."""
+    """How far a measurement is; while preparing, `ended` counts the requests that are ready."""
 
     phase: str  # preparing, connecting, warming up, running or draining
     elapsed_s: float = 0.0

@@ -36,9 +36,9 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
         BadInput: There is no room for them.
     """
     if dataset is None:
-        from loadgen.datasets import create
+        from loadgen.datasets import cache
 
-        dataset = create(order.settings)
+        dataset = cache.prepared(order.settings)
     count, of_sessions = _how_many(order, dataset)
     prompts = dataset.sessions(count) if of_sessions else dataset.prompts(count)  # type: ignore[attr-defined]
     try:

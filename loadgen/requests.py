@@ -21,7 +21,7 @@ from loadgen.errors import BadInput
 from loadgen.prompts import HOLE, Prompt
 from loadgen.schedule import DRAWN, FOLLOWS, Int64s
 
-BLOCK = 1024
+BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
 
 def write(
@@ -52,7 +52,7 @@ def write(
     texts = array("q")  # a 64-bit hash of each: two of 50 million are the same by chance once in 10,000 runs
     waiting = _at_most(prompts, count + 1, of_sessions)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
-        while block := list(itertools.islice(waiting, BLOCK)):
+        while block := _block(waiting):
             made = [body(prompt) for prompt in block]
             data = b"".join(made)
             bodies.write(data)
@@ -76,6 +76,17 @@ def write(
     if repeats:
         about["repeats_answers"] = True
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
+
+
+def _block(waiting: Iterator[Prompt]) -> list[Prompt]:
+    block: list[Prompt] = []
+    characters = 0
+    for prompt in itertools.islice(waiting, BLOCK):
+        block.append(prompt)
+        characters += len(prompt.text)
+        if characters >= BLOCK_CHARACTERS:
+            break
+    return block
 
 
 def about(folder: Path) -> dict[str, Any]:

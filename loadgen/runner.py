@@ -103,12 +103,13 @@ async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnPr
     if dataset is not None:
         await asyncio.to_thread(prepare, order, dataset)
         return
+    begun = time.monotonic()
     async with Child("loadgen.preparing") as child:
         child.send(order)
         async for done in child.messages():
             if done is None:
                 return
-            on_progress(Progress("preparing", scheduled=order.count, ended=done))
+            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=order.count, ended=done))
         raise LoadgenError(f"the process that makes the prompts {await child.end()}")
 
 

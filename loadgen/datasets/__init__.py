@@ -16,19 +16,30 @@ if TYPE_CHECKING:
 
     from loadgen.settings import RunSettings
 
-__all__ = ["Dataset", "DatasetClass", "create"]
+__all__ = ["Dataset", "DatasetClass", "create", "find"]
 
 GROUP = "loadgen.datasets"
 BUILT_IN = {
+    "csv": "loadgen.datasets.ready:ReadyDataset",
+    "custom": "loadgen.datasets.ready:ReadyDataset",
+    "hf": "loadgen.datasets.hf:HubDataset",
+    "jsonl": "loadgen.datasets.ready:ReadyDataset",
+    "prefix_repetition": "loadgen.datasets.prefix_repetition:PrefixRepetitionDataset",
+    "prose": "loadgen.datasets.prose:ProseDataset",
     "random": "loadgen.datasets.random:RandomDataset",
     "sharegpt": "loadgen.datasets.sharegpt:ShareGPTDataset",
     "multi_turn": "loadgen.datasets.multi_turn:MultiTurnDataset",
     "trace": "loadgen.datasets.trace:TraceDataset",
+    "sonnet": "loadgen.datasets.prose:ProseDataset",
 }
 
 
 class DatasetClass(Protocol):
-    """What a name in the registry stands for: something that makes a data set out of a run's settings."""
+    """What a name in the registry stands for: something that makes a data set out of a run's settings.
+
+    Where making prompts costs more than reading them, it may also have `made_of(settings)`: the paths of the files that
+    they depend on beside the settings, or None. Then they are kept between runs (`loadgen.datasets.cache`).
+    """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
         """Read what is needed and refuse what cannot work, with `BadInput`, before anything is sent."""
@@ -40,13 +51,20 @@ def create(settings: "RunSettings") -> Dataset:
     Raises:
         BadInput: The name is unknown, it has no such rule, or its settings, file or tokenizer cannot be used.
     """
-    kind = _find(settings.dataset_name)
-    if settings.dataset_rule is not None:
-        kind = rules.find(settings.dataset_name, settings.dataset_rule)
-    return kind.from_settings(settings)
+    return find(settings).from_settings(settings)
 
 
-def _find(name: str) -> DatasetClass:
+def find(settings: "RunSettings") -> DatasetClass:
+    """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
+
+    Raises:
+        BadInput: There is none of that name or rule, or it cannot be imported.
+    """
+    kind = _named(settings.dataset_name)
+    return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
+
+
+def _named(name: str) -> DatasetClass:
     if name in BUILT_IN:
         module, attribute = BUILT_IN[name].split(":")
         found: DatasetClass = getattr(import_module(module), attribute)

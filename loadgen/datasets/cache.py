@@ -1,12 +1,61 @@
-"""Cache: prompts that were made before."""
+"""Cache: prompts that were made before, where making them again would cost more than reading them.
 
+An entry is a file of rows, a line of JSON for each prompt, and at its end a line about them and the hash of it all. Its
+name is the hash of what they depend on: the data settings, the seeds, their number, the files read, and the versions of
+what made them. Entries are written aside and put in place whole; one that is not whole is thrown away and made again.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import importlib.metadata
+import logging
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from loadgen import __version__, datasets, private
+from loadgen.data_settings import DataSettings
+from loadgen.datasets import kept
+from loadgen.datasets.kept import folder
+from loadgen.datasets.rows import Row, line
+from loadgen.errors import BadInput
+from loadgen.prompts import Dataset, Prompt
+from loadgen.settings import RunSettings, seed_of
+
+__all__ = ["Entry", "clear", "entries", "folder", "limit", "prepared"]
+
+VERSION = 1  # of the entries and of the rules that made them
+LIMIT = "LOADGEN_CACHE_BYTES"
+MOST_BYTES = 4 << 30
+ENDING, DRAFT = ".rows", ".draft"
+LAST_BYTES = 1 << 16  # in which the line about the prompts stands
+BLOCK = 1 << 20
+UNREADABLE = (ValueError, KeyError, TypeError)  # what a file that is no entry meets with
+ABANDONED_S = 86400.0  # after which nobody is still writing
+
+logger = logging.getLogger("loadgen")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of one data set: its file, name, number of prompts, size, and when it was last used (epoch)."""
+    """What is kept of one data set.
+
+    Attributes:
+        path: Its file.
+        dataset: The data set's name.
+        prompts: How many there are.
+        bytes: How large it is.
+        used_s: When it was made or last read, seconds since the epoch.
+    """
 
     path: Path
     dataset: str
@@ -15,15 +64,235 @@ class Entry:
     used_s: float
 
 
-def folder() -> Path:
-    """Where they are."""
-    return Path.home() / ".cache" / "loadgen" / "datasets"
-
-
 def entries() -> list[Entry]:
-    """All that is kept, the last used first."""
-    return []
+    """What is kept, the last used first."""
+    found = []
+    for path in folder().glob(f"*{ENDING}"):
+        with contextlib.suppress(OSError, *UNREADABLE), open(path, "rb") as file:
+            about, state = _last(file)["about"], os.fstat(file.fileno())
+            found.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
+    return sorted(found, key=lambda entry: -entry.used_s)
 
 
 def clear() -> None:
-    """Remove it."""
+    """Remove all that is kept, the hashes of files included; a run that is reading an entry goes on.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    if folder().is_dir():
+        shutil.rmtree(folder())
+
+
+def limit() -> int:
+    """Most bytes that all entries may have together, by LOADGEN_CACHE_BYTES; at 0 nothing is kept.
+
+    Raises:
+        BadInput: It is no number of bytes.
+    """
+    given = os.environ.get(LIMIT) or str(MOST_BYTES)
+    if not given.isdecimal():
+        raise BadInput(LIMIT, f"{given!r} is no number of bytes", "write digits alone, or 0 to keep nothing")
+    return int(given)
+
+
+def prepared(settings: RunSettings) -> Dataset:
+    """The data set that the settings name, read from what was kept where that is cheaper.
+
+    Raises:
+        BadInput: See `loadgen.datasets.create`.
+    """
+    most = limit()
+    kind = datasets.find(settings)
+    made_of = getattr(kind, "made_of", None)
+    files = made_of(settings) if made_of and most else None
+    if files is None:
+        return kind.from_settings(settings)
+    try:
+        hashes = [kept.sha256(file) for file in files]
+    except OSError:
+        return kind.from_settings(settings)  # which says what is wrong with them
+    return _Cached(kind, settings, hashes, most)
+
+
+class _Cached:
+    """A data set that keeps what it has made."""
+
+    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], most: int) -> None:
+        self._kind, self._settings, self._hashes, self._most = kind, settings, hashes, most
+        self._provenance: dict[str, Any] = {}
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        path = folder() / f"{self._key(count)}{ENDING}"
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(open(path, "rb"))
+                about = _verified(file, count)
+            except FileNotFoundError:
+                about = None
+            except (OSError, *UNREADABLE):
+                about = None
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            if about is None:
+                yield from self._made(count, path)
+                return
+            with contextlib.suppress(OSError):
+                os.utime(path)
+            for warning in about["warnings"]:
+                logger.warning("%s", warning)
+            self._provenance = about["provenance"]
+            yield from (_prompt(data) for data in islice(file, count))
+
+    def provenance(self) -> dict[str, Any]:
+        return self._provenance
+
+    def _made(self, count: int, path: Path) -> Iterator[Prompt]:
+        with _Heard() as warnings, _Draft(path, self._most) as draft:
+            dataset = self._kind.from_settings(self._settings)
+            for prompt in dataset.prompts(count):
+                draft.add(line(prompt))
+                yield prompt
+            self._provenance = dataset.provenance()
+            about = {"dataset": self._settings.dataset_name, "prompts": count, "warnings": warnings}
+            draft.keep(about | {"provenance": self._provenance})
+
+    def _key(self, count: int) -> str:
+        settings = self._settings
+        fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(DataSettings)}
+        parts = {
+            "version": [VERSION, __version__, importlib.metadata.version("tokenizers")],
+            "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
+            "settings": fields | {"tokenizer": settings.tokenizer or settings.model},
+            "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
+            "count": count,
+            "files": self._hashes,
+        }
+        return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=repr)).hexdigest()
+
+
+class _Heard(logging.Handler):
+    """Hears what is warned of, so that it can be said again; the list is what `with` gives."""
+
+    def __enter__(self) -> list[str]:
+        self._said: list[str] = []
+        self.setLevel(logging.WARNING)
+        logger.addHandler(self)
+        return self._said
+
+    def __exit__(self, *error: object) -> None:
+        logger.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._said.append(record.getMessage())
+
+
+class _Draft:
+    """An entry being written; whatever its file meets, the prompts go on without it."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        self._path, self._most = path, most
+        self._beside = path.with_name(f"{secrets.token_hex(16)}{DRAFT}")
+        self._digest, self._bytes = hashlib.sha256(), 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> "_Draft":
+        with contextlib.suppress(OSError):
+            kept.make_folder()
+            self._file = open(self._beside, "xb", opener=private.opener)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._drop()
+
+    def add(self, data: bytes) -> None:
+        """Write the line of one prompt."""
+        if self._file is None:
+            return
+        self._digest.update(data)
+        self._bytes += len(data)
+        if self._bytes > self._most:
+            self._drop()
+            return
+        try:
+            self._file.write(data)
+        except OSError:
+            self._drop()
+
+    def keep(self, about: dict[str, Any]) -> None:
+        """Write the last line, put the entry in place and make room for it."""
+        if self._file is None:
+            return
+        about |= {"bytes": self._bytes}
+        self._digest.update(orjson.dumps(about))
+        last = {"about": about, "sha256": self._digest.hexdigest()}
+        try:
+            self._file.write(orjson.dumps(last) + b"\n")
+            self._file.close()
+            self._beside.replace(self._path)
+            _make_room(self._most)
+        except OSError:
+            self._drop()
+        self._file = None
+
+    def _drop(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            with contextlib.suppress(OSError):
+                self._beside.unlink()
+        self._file = None
+
+
+def _make_room(most: int) -> None:
+    """Remove the entries used longest ago, until the rest has no more than so many bytes; and abandoned drafts."""
+    states = []
+    for path in folder().iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            states.append((path, path.stat()))
+    held = 0
+    for path, state in sorted(states, key=lambda found: -found[1].st_mtime):
+        abandoned = path.suffix == DRAFT and time.time() - state.st_mtime > ABANDONED_S
+        held += state.st_size if path.suffix == ENDING else 0
+        if abandoned or (path.suffix == ENDING and held > most):
+            path.unlink(missing_ok=True)
+
+
+def _last(file: IO[bytes]) -> dict[str, Any]:
+    """Read the last line of an entry.
+
+    Raises:
+        ValueError, KeyError, TypeError: There is none.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - LAST_BYTES))
+    *_, data, rest = [b"", b"", *file.read().split(b"\n")]
+    last: dict[str, Any] = orjson.loads(data)
+    if rest or last["about"]["bytes"] + len(data) + 1 != size:
+        raise ValueError("cut off")
+    return last
+
+
+def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
+    """Read all of an entry; returns what its last line says of it, and leaves the file at its first.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is not what was written.
+    """
+    last = _last(file)
+    about: dict[str, Any] = last["about"]
+    file.seek(0)
+    digest, left = hashlib.sha256(), about["bytes"]
+    while left and (block := file.read(min(BLOCK, left))):
+        digest.update(block)
+        left -= len(block)
+    digest.update(orjson.dumps(about))
+    if about["prompts"] != count or last["sha256"] != digest.hexdigest():
+        raise ValueError("changed")
+    file.seek(0)
+    return about
+
+
+def _prompt(data: bytes) -> Prompt:
+    row = Row.of(orjson.loads(data), "")
+    return row.prompt(row.input_tokens or 0, row.output_tokens or 0)

@@ -1,12 +1,10 @@
 """Conversations: a ShareGPT file, of which only what is asked for is read."""
 
 import contextlib
-import hashlib
 import itertools
 import json
 import logging
 import mmap
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +16,10 @@ import orjson
 
 from loadgen.datasets import structure
 from loadgen.datasets.index import Identity, Index
+from loadgen.datasets.mapped import FIELD, mapped
 from loadgen.datasets.structure import Structure
 from loadgen.errors import BadInput
 
-FIELD = "--dataset-path"
 ENCODING_REMEDY = "save it as UTF-8"
 REMEDY = "give the ShareGPT file, a JSON list of conversations"
 SPACE = b" \t\r\n"
@@ -91,8 +89,7 @@ class Conversations:
             BadInput: It is not JSON.
         """
         number = self._numbers[index]
-        start, end = int(self._index.starts[number]), int(self._index.ends[number])
-        return _first_turns(_parsed(self.path, self._data, start, end), number)
+        return _first_turns(self._entry(number), number)
 
     def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
         """The source of a conversation with its questions and answers; None where nobody can have held it so.
@@ -104,7 +101,7 @@ class Conversations:
             BadInput: It is not JSON.
         """
         number = self._numbers[index]
-        entry = self._parsed(number)
+        entry = self._entry(number)
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):
             said = turn.get("value") if isinstance(turn, dict) else None
@@ -114,9 +111,9 @@ class Conversations:
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
         return (str(entry.get("id", number)), pairs) if pairs else None
 
-    def sha256(self) -> str:
-        """Return the hash of the file, in hex; reads all of it."""
-        return hashlib.sha256(self._data).hexdigest()
+    def _entry(self, number: int) -> dict[str, Any]:
+        start, end = int(self._index.starts[number]), int(self._index.ends[number])
+        return _parsed(self.path, self._data, start, end)
 
     def _made(self) -> Index:
         found = Structure.of(self._data)
@@ -184,23 +181,10 @@ class ConversationsInOrder:
             if found is not None:
                 yield found
 
-    def sha256(self) -> str:
-        """Return the hash of the file, in hex; reads all of it."""
-        return hashlib.sha256(self._data).hexdigest()
-
 
 def _mapped(path: Path) -> tuple[mmap.mmap, Identity]:
     """Map a file into memory for reading; refuse what does not begin as a JSON list."""
-    try:
-        with path.open("rb") as file:
-            about = os.fstat(file.fileno())
-            if not about.st_size:
-                raise BadInput(FIELD, f"{path} is empty", REMEDY)
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except PermissionError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
-    except OSError as error:
-        raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
+    data, about = mapped(path, REMEDY)
     if data[:2] in UTF_16:
         raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):

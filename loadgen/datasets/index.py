@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen import private
+from loadgen.datasets import kept
 
 WORTH_KEEPING = 16 << 20  # bytes of a file: a smaller one is looked through in some 20 ms
 SETTLED_NS = 2_000_000_000  # since its last change: two changes at once may leave the same time
@@ -70,7 +71,7 @@ class Identity:
         place = self._place()
         partial = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
         try:
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            kept.make_folder()
             with open(partial, "xb", opener=private.opener) as file:
                 np.savez(
                     file,
@@ -87,7 +88,5 @@ class Identity:
                 partial.unlink(missing_ok=True)
 
     def _place(self) -> Path:
-        """One file for each path, in the user's cache by the XDG base directory specification."""
-        cache = os.environ.get("XDG_CACHE_HOME", "")
-        folder = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
-        return folder / "loadgen" / f"{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:32]}.npz"
+        """One file for each path."""
+        return kept.folder() / f"{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:32]}.npz"

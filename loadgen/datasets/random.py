@@ -5,22 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.drawing import INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Words, fitted
+from loadgen.datasets.words import Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
 BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-PREFIX_ROW = np.array([2**64 - 1], dtype=np.uint64)  # the row that the shared prefix is drawn as
-SPARE_WORDS = 16  # drawn beside twice a length, where words may join into one token
-PHRASE = 4  # words of a phrase
-INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # what a seed draws, each from a stream of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +34,7 @@ class RandomDataset:
         outputs: Tokens wanted of each answer.
         seed_prompts: Draws words and lengths.
         seed_order: Draws the order.
-        phrases: Groups of PHRASE words, drawn once: texts are put together from these, several times faster.
+        drawing: What draws the words.
     """
 
     tokenizer: Tokenizer
@@ -49,10 +44,10 @@ class RandomDataset:
     outputs: Lengths
     seed_prompts: int
     seed_order: int
-    phrases: NDArray[np.object_] = field(init=False, repr=False)
+    drawing: Drawing = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "phrases", _phrases(self.words, self.seed_prompts))
+        object.__setattr__(self, "drawing", Drawing(self.tokenizer, self.words, self.seed_prompts))
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -83,16 +78,17 @@ class RandomDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
-        order = _generator(self.seed_order, ORDER).permutation(count)
-        own = self.inputs.draw(_generator(self.seed_prompts, INPUT_LENGTHS), count)
-        outputs = self.outputs.draw(_generator(self.seed_prompts, OUTPUT_LENGTHS), count)
+        order = generator(self.seed_order, ORDER).permutation(count)
+        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
+        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
         around = self.prefix_tokens + self.tokenizer.special_tokens
-        prefix = self._texts(PREFIX_ROW, [self.prefix_tokens])[0]
+        (prefix,) = self.drawing.prefixes(self.prefix_tokens)
         block = max(1, BLOCK_WORDS // (self.prefix_tokens + self.inputs.high))
         for start in range(0, count, block):
             rows = order[start : start + block]
             lengths, wanted = own[rows].tolist(), outputs[rows].tolist()
-            texts = self._texts(rows.astype(np.uint64), lengths, prefix)
+            prefixes = [prefix] * len(lengths)
+            texts = self.drawing.texts(rows.astype(np.uint64), lengths, prefixes, self.prefix_tokens)
             for row, text, length, output in zip(rows.tolist(), texts, lengths, wanted, strict=True):
                 yield Prompt(text, around + length, output, f"random/{self.seed_prompts}/{row}")
 
@@ -111,57 +107,3 @@ class RandomDataset:
             "tokenizer": self.tokenizer.name,
             "tokenizer_sha256": self.tokenizer.sha256,
         }
-
-    def _texts(self, rows: NDArray[np.uint64], lengths: list[int], prefix: str = "") -> list[str]:
-        """Make the text of each row: the prefix, then as many tokens of its own as `lengths` says."""
-        if self.words.additive:
-            lead = f"{prefix} " if prefix else ""
-            return [lead + own for own in self._draw(rows, lengths)]
-        drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
-        before = self.prefix_tokens if prefix else 0
-        spare = [prefix.split() + own.split() for own in drawn]
-        return fitted(spare, [before + own for own in lengths], self.tokenizer)
-
-    def _draw(self, rows: NDArray[np.uint64], lengths: list[int]) -> Iterator[str]:
-        """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.
-
-        Each row has a 64-bit key, and its numbers are a splitmix64 sequence from there on. The first number is 4 words,
-        every other is 4 phrases.
-        """
-        numbers = 1 + np.maximum(-(-(np.array(lengths) - 4) // (4 * PHRASE)), 0)
-        ends = np.cumsum(numbers)
-        starts = ends - numbers
-        step = np.arange(1, ends[-1] + 1) - np.repeat(starts, numbers)
-        base = np.random.SeedSequence([self.seed_prompts, WORDS]).generate_state(1, np.uint64)
-        keys = _mixed(rows * GOLDEN + base)
-        drawn = _mixed(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
-        pieces = self.phrases.take(drawn)
-        pieces[starts] = self.words.items.take(drawn[starts] & np.uint16(len(self.words.items) - 1))
-        flat = pieces.ravel().tolist()
-        for start, length in zip((4 * starts).tolist(), lengths, strict=True):
-            whole, rest = divmod(max(length - 4, 0), PHRASE)
-            own = flat[start : start + min(length, 4) + whole]
-            if rest:
-                own += flat[start + 4 + whole].split(" ")[:rest]
-            yield " ".join(own)
-
-
-def _phrases(words: Words, seed: int) -> NDArray[np.object_]:
-    """Draw 2**16 phrases, so that 16 bits choose one."""
-    drawn = _generator(seed, PHRASES).integers(0, len(words.items), (1 << 16, PHRASE))
-    joined = [" ".join(phrase) for phrase in words.items.take(drawn).tolist()]
-    return np.array(joined, dtype=object)
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Scramble 64-bit numbers in place by splitmix64's finalizer (Steele, Lea, Flood, 2014; Stafford's variant 13)."""
-    numbers ^= numbers >> np.uint64(30)
-    numbers *= np.uint64(0xBF58476D1CE4E5B9)
-    numbers ^= numbers >> np.uint64(27)
-    numbers *= np.uint64(0x94D049BB133111EB)
-    numbers ^= numbers >> np.uint64(31)
-    return numbers
-
-
-def _generator(seed: int, purpose: int) -> np.random.Generator:
-    return np.random.default_rng([seed, purpose])

@@ -7,8 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
+from loadgen.datasets.conversations import REMEDY, Conversations
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.sessions import ThinkTime, parse_turns
 from loadgen.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.datasets.tokenizer import Tokenizer
@@ -79,6 +81,14 @@ class ShareGPTDataset:
             seed_order=seed_of(settings, "order"),
         )
 
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """The file and the tokenizer's; None where either is not there, and for sessions."""
+        tokenizer = tokenizers.file_of(settings)
+        if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
+            return None
+        return [Path(settings.dataset_path).expanduser(), tokenizer]
+
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
 
@@ -111,7 +121,7 @@ class ShareGPTDataset:
             "output_tokens": self.output_tokens,
             "file": str(self.conversations.path),
             "file_bytes": self.conversations.size,
-            "file_sha256": self.conversations.sha256(),
+            "file_sha256": kept.sha256(self.conversations.path),
             "file_cut_off": self.conversations.cut_off,
             "conversations": self.conversations.whole,
             "conversations_of_two_turns": len(self.conversations),

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.datasets.conversations import FIELD, REMEDY, Conversations
+from loadgen.datasets import kept
+from loadgen.datasets.conversations import REMEDY, Conversations
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.sessions import ThinkTime, Turn, prompts, thinking
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
@@ -76,7 +78,7 @@ class ShareGPTSessions:
             "output_tokens": self.output_tokens,
             "file": str(self.conversations.path),
             "file_bytes": self.conversations.size,
-            "file_sha256": self.conversations.sha256(),
+            "file_sha256": kept.sha256(self.conversations.path),
             "file_cut_off": self.conversations.cut_off,
             "conversations": self.conversations.whole,
             "tokenizer": self.tokenizer.name,

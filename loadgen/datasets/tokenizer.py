@@ -54,6 +54,11 @@ class Tokenizer:
         """Return the ids of each text; with `special`, those that the tokenizer puts around a text as well."""
         return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
 
+    def ends(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return at which character of each text every token of it ends, without special tokens."""
+        batch = self._core.encode_batch(texts, add_special_tokens=False)
+        return [[end for _, end in encoding.offsets] for encoding in batch]
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of some ids, special tokens included."""
         return self._core.decode(ids, skip_special_tokens=False)
@@ -88,6 +93,25 @@ def of_settings(settings: "RunSettings") -> Tokenizer:
     if name is None:
         raise BadInput(FIELD, "is not given, and there is no --model to take it from", f"name a {FILE} or a hub name")
     return load(name)
+
+
+def file_of(settings: "RunSettings") -> Path | None:
+    """The file that `of_settings` would read, None where there is none on this machine."""
+    name = settings.tokenizer or settings.model
+    if name is None:
+        return None
+    path = Path(name).expanduser()
+    if path.is_dir():
+        path = path / FILE
+    if path.is_file():
+        return path
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(name, FILE)
+    except ValueError:
+        return None
+    return Path(found) if isinstance(found, str) else None
 
 
 def load(name: str) -> Tokenizer:
@@ -144,7 +168,7 @@ def _from_hub(name: str) -> Tokenizer:
     except HFValidationError as error:
         raise BadInput(FIELD, f"{name!r} is neither a path nor a hub name", remedy) from error
     except LocalEntryNotFoundError as error:
-        if constants.HF_HUB_OFFLINE or not _resolves(constants.ENDPOINT):
+        if constants.HF_HUB_OFFLINE or not resolves(constants.ENDPOINT):
             problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
             raise BadInput(FIELD, problem, remedy) from error
     try:
@@ -153,7 +177,7 @@ def _from_hub(name: str) -> Tokenizer:
         raise BadInput(FIELD, f"the hub does not give {name} ({_first_line(error)})", remedy) from error
 
 
-def _resolves(url: str) -> bool:
+def resolves(url: str) -> bool:
     """Whether the host has an address: without one the hub's client would try for 23 s before it says so."""
     if getproxies():
         return True

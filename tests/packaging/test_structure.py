@@ -51,8 +51,9 @@ SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
     "faker": {"datasets.rules.guidellm_0_5"},
+    "datasets": {"datasets.hf"},
     "hdrh": {"histogram", "hlog"},
-    "huggingface_hub": {"datasets.tokenizer"},
+    "huggingface_hub": {"datasets.hf", "datasets.tokenizer"},
     "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
     "pytest_asyncio": {"testing.fixtures"},

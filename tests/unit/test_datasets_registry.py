@@ -53,8 +53,10 @@ def test_a_package_can_add_one(installed):
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="randon"))
-    known = "broken, echo, multi_turn, random, sharegpt, trace"
-    assert str(refused.value) == f"--dataset-name: there is no data set 'randon'; choose one of: {known}"
+    message = "--dataset-name: there is no data set 'randon'; choose one of: " + ", ".join(
+        sorted([*datasets.BUILT_IN, "broken", "echo"])
+    )
+    assert str(refused.value) == message
 
 
 def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):

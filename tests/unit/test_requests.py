@@ -9,7 +9,7 @@ import pytest
 from loadgen import requests
 from loadgen.errors import BadInput
 from loadgen.prompts import ANSWER, HOLE, Prompt
-from loadgen.requests import BLOCK, Requests
+from loadgen.requests import BLOCK, BLOCK_CHARACTERS, Requests
 from loadgen.schedule import DRAWN, FOLLOWS
 
 
@@ -104,6 +104,13 @@ def test_progress_is_told_after_each_block_the_last_one_too(write):
     told = []
     write(2 * BLOCK + 5, progress=told.append)
     assert told == [BLOCK, 2 * BLOCK, 2 * BLOCK + 5]
+
+
+def test_progress_is_told_of_long_prompts_one_by_one(tmp_path):
+    told = []
+    long = [Prompt("x" * BLOCK_CHARACTERS, 1, 1, f"test/{i}") for i in range(3)]
+    requests.write(tmp_path, long, lambda prompt: b"{}", dict, 3, told.append)
+    assert told == [1, 2, 3]
 
 
 def test_the_file_is_closed_at_the_end(write):

@@ -6,8 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.conversations import FIELD, REMEDY, Conversation, ConversationsInOrder
+from loadgen.datasets.conversations import REMEDY, Conversation, ConversationsInOrder
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -72,7 +74,7 @@ class BenchmarkRunnerShareGPT:
             "output_tokens": self.output_tokens,
             "file": str(self.conversations.path),
             "file_bytes": self.conversations.size,
-            "file_sha256": self.conversations.sha256(),
+            "file_sha256": kept.sha256(self.conversations.path),
             "tokenizer": self.tokenizer.name,
             "tokenizer_sha256": self.tokenizer.sha256,
         }

@@ -1,0 +1,106 @@
+"""Drawing: texts of random words, each a function of a seed and a row number alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.datasets.words import Words, fitted
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SPARE_WORDS = 16  # drawn beside twice a length, where words may join into one token
+PHRASE = 4  # words of a phrase
+INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # what a seed draws, each from a stream of its own
+LAST_ROW = 2**64 - 1  # prefixes are rows from here on downwards, prompts from 0 on upwards
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The words of a tokenizer, drawn by a seed.
+
+    Attributes:
+        tokenizer: What counts the tokens.
+        words: Its words.
+        seed: Draws them.
+        phrases: Groups of PHRASE words, drawn once: texts are put together from these, several times faster.
+    """
+
+    tokenizer: Tokenizer
+    words: Words
+    seed: int
+    phrases: NDArray[np.object_] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "phrases", _phrases(self.words, self.seed))
+
+    def prefixes(self, tokens: int, count: int = 1) -> list[str]:
+        """Make `count` texts of so many tokens, "" for none, which prompts begin with."""
+        return self.texts(np.uint64(LAST_ROW) - np.arange(count, dtype=np.uint64), [tokens] * count)
+
+    def texts(
+        self, rows: NDArray[np.uint64], lengths: Sequence[int], prefixes: Sequence[str] = (), prefix_tokens: int = 0
+    ) -> list[str]:
+        """Make the text of each row: its prefix, then as many tokens of its own as `lengths` says.
+
+        Args:
+            rows: Their numbers.
+            lengths: Tokens of each beside its prefix.
+            prefixes: What each begins with; nothing for no prefixes at all.
+            prefix_tokens: Tokens of each prefix.
+        """
+        if self.words.additive:
+            own = self._draw(rows, lengths)
+            if not prefix_tokens:
+                return list(own)
+            return [f"{prefix} {text}" for prefix, text in zip(prefixes, own, strict=True)]
+        drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
+        before = [prefix.split() for prefix in prefixes] if prefix_tokens else [[] for _ in lengths]
+        spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
+        return fitted(spare, [prefix_tokens + own for own in lengths], self.tokenizer)
+
+    def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
+        """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.
+
+        Each row has a 64-bit key, and its numbers are a splitmix64 sequence from there on. The first number is 4 words,
+        every other is 4 phrases.
+        """
+        numbers = 1 + np.maximum(-(-(np.array(lengths) - 4) // (4 * PHRASE)), 0)
+        ends = np.cumsum(numbers)
+        starts = ends - numbers
+        step = np.arange(1, ends[-1] + 1) - np.repeat(starts, numbers)
+        base = np.random.SeedSequence([self.seed, WORDS]).generate_state(1, np.uint64)
+        keys = _mixed(rows * GOLDEN + base)
+        drawn = _mixed(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
+        pieces = self.phrases.take(drawn)
+        pieces[starts] = self.words.items.take(drawn[starts] & np.uint16(len(self.words.items) - 1))
+        flat = pieces.ravel().tolist()
+        for start, length in zip((4 * starts).tolist(), lengths, strict=True):
+            whole, rest = divmod(max(length - 4, 0), PHRASE)
+            own = flat[start : start + min(length, 4) + whole]
+            if rest:
+                own += flat[start + 4 + whole].split(" ")[:rest]
+            yield " ".join(own)
+
+
+def generator(seed: int, purpose: int) -> np.random.Generator:
+    """A generator for one of the things that a seed draws."""
+    return np.random.default_rng([seed, purpose])
+
+
+def _phrases(words: Words, seed: int) -> NDArray[np.object_]:
+    """Draw 2**16 phrases, so that 16 bits choose one."""
+    drawn = generator(seed, PHRASES).integers(0, len(words.items), (1 << 16, PHRASE))
+    joined = [" ".join(phrase) for phrase in words.items.take(drawn).tolist()]
+    return np.array(joined, dtype=object)
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Scramble 64-bit numbers in place by splitmix64's finalizer (Steele, Lea, Flood, 2014; Stafford's variant 13)."""
+    numbers ^= numbers >> np.uint64(30)
+    numbers *= np.uint64(0xBF58476D1CE4E5B9)
+    numbers ^= numbers >> np.uint64(27)
+    numbers *= np.uint64(0x94D049BB133111EB)
+    numbers ^= numbers >> np.uint64(31)
+    return numbers

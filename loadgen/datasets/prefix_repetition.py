@@ -1,0 +1,95 @@
+"""Repeated prefixes: prompts that begin with one of a few long texts, as the requests of one service do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.drawing import ORDER, Drawing, generator
+from loadgen.datasets.words import Words
+from loadgen.errors import BadInput
+from loadgen.prompts import Prompt
+from loadgen.settings import RunSettings, seed_of
+
+BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRepetitionDataset:
+    """Prompts of random words: row r is prefix r modulo `prefixes`, then words of its own.
+
+    So each prefix begins as many prompts as any other, or one fewer. `vllm bench serve` leaves out the rest of the
+    division; here all that were asked for are sent.
+
+    Attributes:
+        drawing: What draws the words.
+        prefixes: How many there are.
+        prefix_tokens: Tokens of each.
+        suffix_tokens: Tokens of what follows it, of which the tokenizer's special ones take their part.
+        output_tokens: Tokens wanted of each answer.
+        seed_order: Draws the order of the rows.
+    """
+
+    drawing: Drawing
+    prefixes: int
+    prefix_tokens: int
+    suffix_tokens: int
+    output_tokens: int
+    seed_order: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Make it of `--tokenizer`, the `--prefix-repetition-*` fields and the seeds.
+
+        Raises:
+            BadInput: Special tokens leave no room in the suffix, or the tokenizer cannot be had or has too few words.
+        """
+        settings.check_data()
+        tokenizer = tokenizers.of_settings(settings)
+        suffix, special = settings.prefix_repetition_suffix_len, tokenizer.special_tokens
+        if suffix <= special:
+            problem = f"{suffix} leaves no token beside {special} special ones"
+            raise BadInput("--prefix-repetition-suffix-len", problem, f"give at least {special + 1}")
+        return cls(
+            drawing=Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts")),
+            prefixes=settings.prefix_repetition_num_prefixes,
+            prefix_tokens=settings.prefix_repetition_prefix_len,
+            suffix_tokens=suffix,
+            output_tokens=settings.prefix_repetition_output_len,
+            seed_order=seed_of(settings, "order"),
+        )
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
+        order = generator(self.seed_order, ORDER).permutation(count)
+        prefixes = self.drawing.prefixes(self.prefix_tokens, self.prefixes)
+        tokens = self.prefix_tokens + self.suffix_tokens
+        own = self.suffix_tokens - self.drawing.tokenizer.special_tokens
+        block = max(1, BLOCK_WORDS // tokens)
+        for start in range(0, count, block):
+            rows = order[start : start + block]
+            before = [prefixes[row % self.prefixes] for row in rows.tolist()]
+            texts = self.drawing.texts(rows.astype(np.uint64), [own] * len(rows), before, self.prefix_tokens)
+            for row, text in zip(rows.tolist(), texts, strict=True):
+                source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
+                yield Prompt(text, tokens, self.output_tokens, source)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
+        tokenizer = self.drawing.tokenizer
+        return {
+            "name": "prefix_repetition",
+            "rule": "exact words",
+            "seed_prompts": self.drawing.seed,
+            "seed_order": self.seed_order,
+            "prefixes": self.prefixes,
+            "prefix_tokens": self.prefix_tokens,
+            "suffix_tokens": self.suffix_tokens,
+            "special_tokens": tokenizer.special_tokens,
+            "output_tokens": self.output_tokens,
+            "words": len(self.drawing.words.items),
+            "tokenizer": tokenizer.name,
+            "tokenizer_sha256": tokenizer.sha256,
+        }

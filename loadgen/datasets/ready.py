@@ -1,0 +1,103 @@
+"""Ready prompts: rows of a file, sent as they are."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, Self
+
+from loadgen.datasets import kept
+from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.rowfile import REMEDY, RowFile
+from loadgen.datasets.rows import counted
+from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.errors import BadInput
+from loadgen.prompts import Prompt
+from loadgen.settings import RunSettings, seed_of
+
+BATCH = 256  # rows read and encoded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDataset:
+    """The rows of a file: `jsonl` and `csv` in its order, `custom` shuffled by `seed_order` as `vllm bench serve` does.
+
+    Where the file has too few rows they are sent again from the first on. A row's own lengths are believed.
+
+    Attributes:
+        name: What it was called: jsonl, csv or custom.
+        rows: The file.
+        output_tokens: Tokens wanted of an answer whose row does not say.
+        settings: Name the tokenizer, which is loaded when the first row is met that says no `input_tokens`.
+    """
+
+    name: str
+    rows: RowFile
+    output_tokens: int
+    settings: RunSettings
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Make it of `--dataset-path`, `--custom-output-len`, `--disable-shuffle`, `--tokenizer` and the order's seed.
+
+        Raises:
+            BadInput: The file cannot be used, or the length is below one token.
+        """
+        settings.check_data()
+        name = settings.dataset_name
+        if settings.dataset_path is None:
+            raise BadInput(FIELD, f"is not given, and {name} has no texts of its own", REMEDY)
+        path = Path(settings.dataset_path).expanduser()
+        rows = RowFile(path, "csv" if name == "csv" else "jsonl", strict=name != "custom")
+        return cls(name, rows, settings.custom_output_len, settings)
+
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """The file and the tokenizer's; None where the first row says its length: then there is nothing to count."""
+        tokenizer = tokenizers.file_of(settings)
+        rows = cls.from_settings(settings).rows
+        return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+
+        Raises:
+            BadInput: A row cannot be used, or says no length and there is no tokenizer.
+        """
+
+        @cache
+        def tokenizer() -> Tokenizer:
+            return tokenizers.of_settings(self.settings)
+
+        numbers = islice(cycle(self._order()), count)
+        while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
+            for row, tokens in zip(batch, counted(batch, tokenizer), strict=True):
+                yield row.prompt(tokens, row.output_tokens or self.output_tokens)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file and what its rows leave open; reads the whole file."""
+        return {
+            "name": self.name,
+            "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",
+            "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
+            "output_tokens": self.output_tokens,
+            "file": str(self.rows.path),
+            "file_bytes": self.rows.size,
+            "file_sha256": kept.sha256(self.rows.path),
+            "rows": len(self.rows),
+            "tokenizer": self.settings.tokenizer or self.settings.model,
+        }
+
+    @property
+    def _is_shuffled(self) -> bool:
+        return self.name == "custom" and not self.settings.disable_shuffle
+
+    def _order(self) -> "range | list[int]":
+        if not self._is_shuffled:
+            return range(len(self.rows))
+        order = list(range(len(self.rows)))
+        random.Random(seed_of(self.settings, "order")).shuffle(order)
+        return order

@@ -1,0 +1,81 @@
+"""A data set that somebody else's package adds is found, asked and named like our own."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.commands.calling import environment
+
+GUIDE = Path(__file__).parents[2] / "docs" / "datasets.md"
+PROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+
+[project]
+name = "countdown-prompts"
+version = "1.0"
+
+[project.entry-points."loadgen.datasets"]
+countdown = "countdown:Countdown"
+
+[tool.setuptools]
+py-modules = ["countdown"]
+"""
+
+
+def module_in_the_guide() -> str:
+    """The data set that the documentation shows."""
+    text = GUIDE.read_text()
+    start = text.index("    class Countdown")
+    before = text.rindex("\n\n    ", 0, text.rindex("    from ", 0, start))
+    end = text.index("\n\nIn its ", start)
+    return textwrap.dedent(text[before:end])
+
+
+@pytest.mark.timeout(300)
+def test_the_data_set_of_the_guide_is_installed_and_measured(tmp_path: Path) -> None:
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    (source / "countdown.py").write_text(module_in_the_guide())
+    (source / "pyproject.toml").write_text(PROJECT)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    done = subprocess.run(
+        [*install, "--target", site, source],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    run = [
+        "run",
+        "--dataset-name",
+        "countdown",
+        "--num-prompts",
+        "5",
+        "--rate",
+        "100",
+        "--json",
+        "--records",
+        "r.jsonl",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "loadgen", *run],
+        cwd=tmp_path,
+        env=environment() | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["completed"] == 5
+    prompts = result["loadgen"]["provenance"]["prompts"]
+    assert (prompts["name"], prompts["distinct"]) == ("countdown", 5)

@@ -1,0 +1,25 @@
+"""Progress: one line that says what is done, how far it is and, while prompts are made, how long that will take."""
+
+import pytest
+
+from loadgen.cli.progress import describe
+from loadgen.measurement import Progress
+
+
+@pytest.mark.parametrize(
+    ("elapsed_s", "done", "line"),
+    [
+        (2.0, 1024, "preparing prompts: 1024 of 10240, 18 s left"),
+        (10.0, 5120, "preparing prompts: 5120 of 10240, 10 s left"),
+        (20.0, 10240, "preparing prompts: 10240 of 10240"),
+        (1.0, 0, "preparing prompts: 0 of 10240"),
+    ],
+)
+def test_what_is_left_to_prepare_takes_as_long_as_what_was_done(elapsed_s, done, line):
+    assert describe(Progress("preparing", elapsed_s, scheduled=10240, ended=done)) == line
+
+
+def test_a_run_is_described_by_its_requests():
+    running = Progress("running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70)
+    assert describe(running) == "running 5 s: 4 of 10 ended, 3 in flight, 1 failed, 70 tokens"
+    assert describe(Progress("connecting")) == "connecting"
