@@ -132,6 +132,7 @@ class Load:
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
         record.ready, record.keeps_text = ready_ns, self._keeps_text
+        record.server_tokens = self._requests.server_tokens(index)
         self._started += 1
         self._transport.send(record, self._requests.body(index))
 

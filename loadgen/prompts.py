@@ -15,6 +15,8 @@ class Prompt:
         input_tokens: Tokens of `text` by the data set's tokenizer, without any chat template.
         output_tokens: Tokens wanted in the answer (sent as the maximum).
         source: Where it comes from, stable between runs: a row id or "name/seed/index".
+        server_tokens: Tokens that the server is expected to count, those of its chat template included; None where that
+            is not known.
     """
 
     text: str
@@ -22,6 +24,7 @@ class Prompt:
     output_tokens: int
     source: str
     messages: tuple[dict[str, Any], ...] = ()
+    server_tokens: int | None = None
 
 
 class Dataset(Protocol):

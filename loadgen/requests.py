@@ -1,7 +1,8 @@
 """Requests: the bodies of a run, ready to send, in files that a measuring process reads as it goes.
 
 A folder holds `bodies` (JSON bodies end to end), `index.npy` (int64, one row per request: end offset in
-bodies, input tokens, output tokens), `sources` (one JSON string a line) and `about.json`.
+bodies, input tokens, output tokens, tokens that the server is expected to count or -1), `sources` (one JSON string a
+line) and `about.json`.
 """
 
 import hashlib
@@ -54,17 +55,21 @@ def write(
             digest.update(data)
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
-            planned += [(prompt.input_tokens, prompt.output_tokens) for prompt in block]
+            planned += [_planned(prompt) for prompt in block]
             texts.extend(hash(orjson.dumps(prompt.messages) if prompt.messages else prompt.text) for prompt in block)
             progress(len(planned))
     if len(planned) != count:
         given = len(planned) if len(planned) < count else "more"
         problem = f"the data set gives {given} prompts where {count} were asked"
         raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
-    index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 2)))
+    index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, 3)))
     np.save(folder / "index.npy", index)
     about = {"sha256": digest.hexdigest(), "requests": len(planned), "distinct": len(np.unique(texts))}
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
+
+
+def _planned(prompt: Prompt) -> tuple[int, int, int]:
+    return prompt.input_tokens, prompt.output_tokens, -1 if prompt.server_tokens is None else prompt.server_tokens
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -88,6 +93,7 @@ class Requests:
         self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
         self._inputs = np.ascontiguousarray(index[:, 1]).data
         self._outputs = np.ascontiguousarray(index[:, 2]).data
+        self._expected = np.ascontiguousarray(index[:, 3]).data
         self._file = os.open(folder / "bodies", os.O_RDONLY)
 
     def __len__(self) -> int:
@@ -109,6 +115,10 @@ class Requests:
         """Planned input and output tokens of request `index`."""
         row = index % len(self)
         return self._inputs[row], self._outputs[row]
+
+    def server_tokens(self, index: int) -> int:
+        """Input tokens that the server is expected to count of request `index`, -1 where that is not known."""
+        return self._expected[index % len(self)]
 
     def sources(self) -> list[str]:
         """Where each prompt comes from; read it after the run."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from loadgen import http, target
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.overhead import Overhead
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
@@ -27,6 +28,7 @@ class Server:
         about: What is known of it, for the result.
         simulated: Whether it is loadgen's simulator.
         process: The engine started for the run (`pid`), or None.
+        overhead: What its chat template adds to a prompt, where that is known of the engine.
     """
 
     settings: RunSettings
@@ -34,6 +36,7 @@ class Server:
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
     process: Any = None
+    overhead: Overhead | None = None
 
 
 def wants_simulator(settings: RunSettings) -> bool:
@@ -67,6 +70,7 @@ async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
             {"name": "sim", "simulated": True},
             simulated=True,
             process=process,
+            overhead=Overhead(process.template_tokens, "the simulator's chat template"),
         )
     finally:
         process.stop()

@@ -1,7 +1,8 @@
 """Random prompts: words drawn by a seed, exact to the token."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Words, fitted
+from loadgen.datasets.words import FEWEST, Words, fitted
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
+INPUT_LEN = "--random-input-len"
 BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 PREFIX_ROW = np.array([2**64 - 1], dtype=np.uint64)  # the row that the shared prefix is drawn as
@@ -27,7 +29,8 @@ INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # what a seed d
 class RandomDataset:
     """Prompts of random words: `prefix_tokens` that all share, then `inputs` of its own.
 
-    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone.
+    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone,
+    but that listed lengths go by the order in which prompts are sent.
     `prompts(n)` sends rows 0 to n-1 in an order that `seed_order` draws for this n, so that the first k of them are not
     those of `prompts(k)`. Out of the usual 4096 words, two rows begin with the same 4 words about once in 2**48.
 
@@ -39,6 +42,7 @@ class RandomDataset:
         outputs: Tokens wanted of each answer.
         seed_prompts: Draws words and lengths.
         seed_order: Draws the order.
+        overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
         phrases: Groups of PHRASE words, drawn once: texts are put together from these, several times faster.
     """
 
@@ -49,6 +53,7 @@ class RandomDataset:
     outputs: Lengths
     seed_prompts: int
     seed_order: int
+    overhead: int | None = None
     phrases: NDArray[np.object_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,10 +72,10 @@ class RandomDataset:
         if settings.random_prefix_len < 0:
             raise BadInput("--random-prefix-len", f"{settings.random_prefix_len} is no length", "give 0 tokens or more")
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
-        outputs = Lengths.around("--random-output-len", settings.random_output_len, output_ratio)
+        outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio)
         tokenizer = tokenizers.of_settings(settings)
         special = tokenizer.special_tokens
-        inputs = Lengths.around("--random-input-len", settings.random_input_len, input_ratio, less=special)
+        inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
             words=Words.of(tokenizer),
@@ -84,17 +89,30 @@ class RandomDataset:
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
         order = _generator(self.seed_order, ORDER).permutation(count)
-        own = self.inputs.draw(_generator(self.seed_prompts, INPUT_LENGTHS), count)
-        outputs = self.outputs.draw(_generator(self.seed_prompts, OUTPUT_LENGTHS), count)
+        own, outputs = self._lengths(order)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         prefix = self._texts(PREFIX_ROW, [self.prefix_tokens])[0]
-        block = max(1, BLOCK_WORDS // (self.prefix_tokens + self.inputs.high))
-        for start in range(0, count, block):
-            rows = order[start : start + block]
-            lengths, wanted = own[rows].tolist(), outputs[rows].tolist()
+        for block in _blocks(own + self.prefix_tokens):
+            rows, lengths = order[block], own[block].tolist()
             texts = self._texts(rows.astype(np.uint64), lengths, prefix)
-            for row, text, length, output in zip(rows.tolist(), texts, lengths, wanted, strict=True):
-                yield Prompt(text, around + length, output, f"random/{self.seed_prompts}/{row}")
+            for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
+                tokens, source = around + length, f"random/{self.seed_prompts}/{row}"
+                yield Prompt(text, tokens, output, source, server_tokens=self._as_counted(tokens))
+
+    def probes(self) -> list[str]:
+        """Some words: what prompts begin and end with."""
+        words: list[str] = self.words.items[:FEWEST].tolist()
+        return words
+
+    def beside(self, overhead: int, *, taken_off: bool) -> Self:
+        """The same prompts, of which the server counts `overhead` more tokens; `taken_off` makes them so much shorter.
+
+        Raises:
+            BadInput: That leaves no token of the shortest.
+        """
+        added = f"{overhead + self.tokenizer.special_tokens} of the chat template"
+        inputs = self.inputs.shorter(INPUT_LEN, overhead, added) if taken_off else self.inputs
+        return replace(self, inputs=inputs, overhead=overhead)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
@@ -106,11 +124,23 @@ class RandomDataset:
             "prefix_tokens": self.prefix_tokens,
             "special_tokens": self.tokenizer.special_tokens,
             "input_tokens": [self.inputs.low, self.inputs.high],
+            "input_lengths": self.inputs.rule,
             "output_tokens": [self.outputs.low, self.outputs.high],
+            "output_lengths": self.outputs.rule,
             "words": len(self.words.items),
             "tokenizer": self.tokenizer.name,
             "tokenizer_sha256": self.tokenizer.sha256,
         }
+
+    def _lengths(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tokens of each prompt's own words and of its answer, for rows sent in this order; listed ones keep theirs."""
+        own = self.inputs.draw(_generator(self.seed_prompts, INPUT_LENGTHS), len(order))
+        outputs = self.outputs.draw(_generator(self.seed_prompts, OUTPUT_LENGTHS), len(order))
+        return own if self.inputs.listed else own[order], outputs if self.outputs.listed else outputs[order]
+
+    def _as_counted(self, tokens: int) -> int | None:
+        """What the server counts of a prompt of so many tokens, if that is known without counting."""
+        return tokens + self.overhead if self.overhead is not None and self.words.additive else None
 
     def _texts(self, rows: NDArray[np.uint64], lengths: list[int], prefix: str = "") -> list[str]:
         """Make the text of each row: the prefix, then as many tokens of its own as `lengths` says."""
@@ -144,6 +174,13 @@ class RandomDataset:
             if rest:
                 own += flat[start + 4 + whole].split(" ")[:rest]
             yield " ".join(own)
+
+
+def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
+    """Cut a row of prompts where about BLOCK_WORDS have come together."""
+    full = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK_WORDS)) + 1
+    ends = [0, *full.tolist(), len(lengths)]
+    return (slice(start, end) for start, end in pairwise(ends) if start < end)
 
 
 def _phrases(words: Words, seed: int) -> NDArray[np.object_]:

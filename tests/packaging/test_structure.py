@@ -33,7 +33,8 @@ LAYERS = [
         "terminal",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "wire", "words"},
-    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"},
+    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"}
+    | {"overhead"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
@@ -50,6 +51,7 @@ HOMES = {
     "aiohttp": {"http", "transport", "worker"},
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.tokenizer"},
+    "jinja2": {"datasets.template"},
     "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
     "pytest_asyncio": {"testing.fixtures"},

@@ -64,6 +64,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "due": 100 * MS,
         "ready": 10 * MS,
         "sent": 16 * MS,
+        "predicted_server_input_tokens": None,
         "connect": 5 * MS,
         "first_byte": 30 * MS,
         "first_token": 30 * MS,
