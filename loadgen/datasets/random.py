@@ -1,6 +1,6 @@
 """Random prompts: words drawn by a seed, exact to the token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import FEWEST, Words, fitted
+from loadgen.datasets.words import FEWEST, Count, Words, fitted
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -43,6 +43,7 @@ class RandomDataset:
         seed_prompts: Draws words and lengths.
         seed_order: Draws the order.
         overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
+        measure: What counts a text as the server does, where lengths are to be its and it joins words and template.
         phrases: Groups of PHRASE words, drawn once: texts are put together from these, several times faster.
     """
 
@@ -54,6 +55,7 @@ class RandomDataset:
     seed_prompts: int
     seed_order: int
     overhead: int | None = None
+    measure: Count | None = None
     phrases: NDArray[np.object_] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -94,25 +96,38 @@ class RandomDataset:
         prefix = self._texts(PREFIX_ROW, [self.prefix_tokens])[0]
         for block in _blocks(own + self.prefix_tokens):
             rows, lengths = order[block], own[block].tolist()
-            texts = self._texts(rows.astype(np.uint64), lengths, prefix)
+            texts = self._texts(rows.astype(np.uint64), lengths, prefix, self.measure)
             for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
-                tokens, source = around + length, f"random/{self.seed_prompts}/{row}"
-                yield Prompt(text, tokens, output, source, server_tokens=self._as_counted(tokens))
+                source = f"random/{self.seed_prompts}/{row}"
+                tokens = self.tokenizer.count([text], special=True)[0] if self.measure else around + length
+                known = None if self.overhead is None else around + length + self.overhead
+                yield Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
         """Some words: what prompts begin and end with."""
         words: list[str] = self.words.items[:FEWEST].tolist()
         return words
 
-    def beside(self, overhead: int, *, taken_off: bool) -> Self:
-        """The same prompts, of which the server counts `overhead` more tokens; `taken_off` makes them so much shorter.
+    def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
+        """The same prompts, of which the server counts so many tokens more; with `taken_off`, made so much shorter.
+
+        Args:
+            overheads: How many more, found by `probes()`: each number once, ascending.
+            taken_off: Whether the lengths that are asked for are those that the server counts.
+            measure: Counts texts as the server does; None where only the number is known.
 
         Raises:
-            BadInput: That leaves no token of the shortest.
+            BadInput: That leaves no token of the shortest, or tokens do not add up and nothing counts them.
         """
-        added = f"{overhead + self.tokenizer.special_tokens} of the chat template"
-        inputs = self.inputs.shorter(INPUT_LEN, overhead, added) if taken_off else self.inputs
-        return replace(self, inputs=inputs, overhead=overhead)
+        adds_up = len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
+        if not taken_off:
+            return replace(self, overhead=overheads[0]) if adds_up else self
+        if not adds_up and measure is None:
+            problem = f"{self.tokenizer.name} joins words into tokens, so that a template's cannot be taken off"
+            raise BadInput("--input-len-counts", problem, "name the folder of a tokenizer with its template")
+        added = f"{overheads[-1] + self.tokenizer.special_tokens} of the chat template"
+        inputs = self.inputs.shorter(INPUT_LEN, overheads[-1], added)
+        return replace(self, inputs=inputs, overhead=overheads[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
@@ -138,19 +153,22 @@ class RandomDataset:
         outputs = self.outputs.draw(_generator(self.seed_prompts, OUTPUT_LENGTHS), len(order))
         return own if self.inputs.listed else own[order], outputs if self.outputs.listed else outputs[order]
 
-    def _as_counted(self, tokens: int) -> int | None:
-        """What the server counts of a prompt of so many tokens, if that is known without counting."""
-        return tokens + self.overhead if self.overhead is not None and self.words.additive else None
+    def _texts(
+        self, rows: NDArray[np.uint64], lengths: list[int], prefix: str = "", measure: Count | None = None
+    ) -> list[str]:
+        """Make the text of each row: the prefix, then as many tokens of its own as `lengths` says.
 
-    def _texts(self, rows: NDArray[np.uint64], lengths: list[int], prefix: str = "") -> list[str]:
-        """Make the text of each row: the prefix, then as many tokens of its own as `lengths` says."""
-        if self.words.additive:
+        With `measure`, prefix and own tokens are as many as make the server's count right.
+        """
+        if self.words.additive and measure is None:
             lead = f"{prefix} " if prefix else ""
             return [lead + own for own in self._draw(rows, lengths)]
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
-        before = self.prefix_tokens if prefix else 0
+        beside = self.prefix_tokens if prefix else 0
+        if measure is not None:
+            beside += self.tokenizer.special_tokens + (self.overhead or 0)
         spare = [prefix.split() + own.split() for own in drawn]
-        return fitted(spare, [before + own for own in lengths], self.tokenizer)
+        return fitted(spare, [beside + own for own in lengths], self.tokenizer, measure)
 
     def _draw(self, rows: NDArray[np.uint64], lengths: list[int]) -> Iterator[str]:
         """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.

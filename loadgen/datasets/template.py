@@ -100,24 +100,24 @@ class Template:
         """
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
-    def overhead(self, probes: Sequence[str], **options: Any) -> int | None:
-        """Return the tokens that each text has more as the only message of a chat than as a prompt by itself.
+    def overhead(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
+        """Return the tokens that a text has more as the only message of a chat than as a prompt by itself.
 
         Args:
             probes: Texts to try, at least one.
             options: Those of `render`.
 
         Returns:
-            The difference between a chat and its text with the tokenizer's special tokens, below 0 where these are
-            more; None where it is not the same for all the texts.
+            The differences between chats and their texts with the tokenizer's special tokens, each once and ascending:
+            a single one, unless tokens of the template and of a text are joined. Below 0 where a template leaves
+            special tokens out.
 
         Raises:
             BadInput: The template refuses a text.
         """
         templated = self.count(([user(text)] for text in probes), **options)
         raw = self._tokenizer.count(probes, special=True)
-        found = {chat - alone for chat, alone in zip(templated, raw, strict=True)}
-        return found.pop() if len(found) == 1 else None
+        return tuple(sorted({chat - alone for chat, alone in zip(templated, raw, strict=True)}))
 
 
 def user(text: str) -> Message:
