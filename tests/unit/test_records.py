@@ -126,7 +126,13 @@ def test_secrets_are_not_in_the_file(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def predicted(record, tokens):
+    record.server_tokens = tokens
+    return record
+
+
 RECORDS = [
+    predicted(answered(0), 18),
     answered(0, tokens=[20, 30], reasoning=[10]),
     answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
     read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),
