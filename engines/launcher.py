@@ -26,12 +26,19 @@ class Server:
     Attributes:
         model: Name that requests must use.
         tokenizer: Path of the tokenizer that counts as the engine does.
+        template_tokens: What its chat template adds to the tokens of a message.
     """
 
     def __init__(
-        self, name: str, process: subprocess.Popen[bytes], stderr: IO[bytes], model: str, tokenizer: str
+        self,
+        name: str,
+        process: subprocess.Popen[bytes],
+        stderr: IO[bytes],
+        model: str,
+        tokenizer: str,
+        template_tokens: int,
     ) -> None:
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokenizer, self.template_tokens = model, tokenizer, template_tokens
         self._name, self._process, self._stderr = name, process, stderr
         assert process.stdout is not None
         self._output = process.stdout
@@ -125,7 +132,7 @@ class Server:
         return EngineError(f"{self._name}: {problem}" + (f"; its last words: {tail}" if tail else ""))
 
 
-def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str) -> Server:
+def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str, template_tokens: int = 0) -> Server:
     """Start a server process in its own session and return at once.
 
     Its first line on stdout must be `listening on URL`; stderr goes to an unnamed file, so that it can never block.
@@ -135,6 +142,7 @@ def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str) -> Ser
         argv: The command.
         model: Model name it will serve.
         tokenizer: Path of its tokenizer.
+        template_tokens: What its chat template adds to the tokens of a message.
 
     Raises:
         EngineError: The command cannot be run.
@@ -154,4 +162,4 @@ def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str) -> Ser
     except OSError as error:
         stderr.close()
         raise EngineError(f"{name}: cannot run {argv[0]}: {error.strerror}; is it installed?") from error
-    return Server(name, process, stderr, model, tokenizer)
+    return Server(name, process, stderr, model, tokenizer, template_tokens)

@@ -30,10 +30,26 @@ class DataSettings:
     dataset_rule: Rule | None = option(
         None, DATA, "make the prompts as another tool did, to compare with what it published (the data set's own rule)"
     )
-    random_input_len: int = option(1024, DATA, "tokens of a random prompt", metavar="TOKENS")
-    random_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
+    random_input_len: int | str = option(
+        1024,
+        DATA,
+        "tokens of a random prompt: a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], lognormal:..., a list as 10,20, "
+        "or the @FILE that holds one",
+        metavar="TOKENS",
+    )
+    random_output_len: int | str = option(128, DATA, "tokens asked of each answer, written likewise", metavar="TOKENS")
     random_range_ratio: str = option(
-        "0.0", DATA, 'lengths are drawn from [len*(1-r), len*(1+r)]; a number or {"input": r, "output": r}', metavar="R"
+        "0.0",
+        DATA,
+        'draw a length that is one number from [len*(1-r), len*(1+r)]; R or {"input": r, "output": r}; the opposite '
+        "of SGLang's flag, which means [len*r, len]",
+        metavar="R",
+    )
+    input_len_counts: Literal["raw", "server"] = option(
+        "raw",
+        DATA,
+        "whose tokens the length of a random prompt is: its text's alone, or all that the server counts, those of the "
+        "chat template too",
     )
     random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
     sharegpt_output_len: int | None = option(
@@ -81,9 +97,10 @@ class DataSettings:
         Raises:
             BadInput: The first value that cannot be used.
         """
+        for name in ("random_input_len", "random_output_len"):
+            if not isinstance(getattr(self, name), str):
+                require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
         for name in (
-            "random_input_len",
-            "random_output_len",
             "sharegpt_output_len",
             "prefix_repetition_suffix_len",
             "prefix_repetition_output_len",

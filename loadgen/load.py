@@ -142,6 +142,7 @@ class Load:
         record.ready, record.keeps_text = ready_ns, self._keeps_text
         if self._keeps_answer:
             record.keeps_answer = True
+        record.server_tokens = self._requests.server_tokens(index)
         self._started += 1
         self._transport.send(record, self._body(index))
 

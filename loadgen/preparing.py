@@ -6,16 +6,19 @@ made so far, and at the end None, or the error that stopped it.
 
 import errno
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from loadgen import messages, requests
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.prompts import Dataset, Sessions, Timed
+from loadgen.overhead import FIELD, Overhead
+from loadgen.prompts import Dataset, Prompt, Sessions, Timed
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.target import Target
 
+Origin = Callable[[], dict[str, Any]]
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -27,40 +30,103 @@ class Order:
     target: Target
     count: int
     folder: Path
+    overhead: Overhead | None = None  # what the server adds to a prompt, where it is known beforehand
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The prompts of a data set, with what the server is expected to count of each.
+
+    Attributes:
+        prompts: Each of them once.
+        origin: Called when they are through: where they come from, as JSON.
+        count: How many there are to be, of sessions or of prompts.
+        of_sessions: Whether it is sessions, whatever the number of their turns.
+    """
+
+    prompts: Iterator[Prompt]
+    origin: Origin
+    count: int
+    of_sessions: bool = False
+
+    @classmethod
+    def of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
+        """The prompts of a caller's data set, which says itself what it knows of the server's counts.
+
+        Args:
+            dataset: Whose.
+            settings: Of the run.
+            count: How many are due, as far as that is known beforehand.
+
+        Raises:
+            BadInput: The settings want prompts made to the server's measure.
+        """
+        if settings.input_len_counts == "server":
+            raise BadInput(FIELD, "a data set of your own has the length that it has", "leave it out")
+        return cls._of(dataset, settings, count)
+
+    @classmethod
+    def named(cls, settings: RunSettings, target: Target, count: int, overhead: Overhead | None = None) -> "Asked":
+        """The prompts of the data set that the settings name.
+
+        Args:
+            settings: Of the run.
+            target: Who will be asked.
+            count: How many are due, as far as that is known beforehand.
+            overhead: What the server adds to a prompt, where that is known beforehand.
+
+        Raises:
+            BadInput: The settings cannot be met.
+        """
+        from loadgen.datasets import cache
+        from loadgen.datasets.counting import Counting
+
+        found = cache.prepared(settings)
+        counting = Counting.of(found, settings, target, overhead)
+        own = cls._of(counting.fitted(found, settings), settings, count)
+
+        def origin() -> dict[str, Any]:
+            return own.origin() | counting.provenance()
+
+        return replace(own, prompts=counting.counted(own.prompts), origin=origin)
+
+    @classmethod
+    def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
+        if isinstance(dataset, Timed):
+            count = settings.num_prompts or dataset.requests
+        elif isinstance(dataset, Sessions):
+            if settings.num_prompts is not None:
+                count = settings.num_prompts
+            elif settings.duration is not None and not is_closed_loop(settings):
+                return cls(dataset.sessions(count), dataset.provenance, count, of_sessions=True)
+        return cls(dataset.prompts(count), dataset.provenance, count)
 
 
 def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None) -> None:
     """Write the requests of an order, from `dataset` or from the one its settings name.
 
     Raises:
-        BadInput: There is no room for them.
+        BadInput: The data set cannot be made, or there is no room for the requests.
     """
     if dataset is None:
-        from loadgen.datasets import cache
-
-        dataset = cache.prepared(order.settings)
-    count, of_sessions = _how_many(order, dataset)
-    prompts = dataset.sessions(count) if of_sessions else dataset.prompts(count)  # type: ignore[attr-defined]
+        asked = Asked.named(order.settings, order.target, order.count, order.overhead)
+    else:
+        asked = Asked.of(dataset, order.settings, order.count)
     try:
-        write = requests.write
-        write(order.folder, prompts, order.target.body, dataset.provenance, count, progress, of_sessions=of_sessions)
+        requests.write(
+            order.folder,
+            asked.prompts,
+            order.target.body,
+            asked.origin,
+            asked.count,
+            progress,
+            of_sessions=asked.of_sessions,
+        )
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        problem = f"no room for {count} requests in {order.folder.parent} ({error.strerror})"
+        problem = f"no room for {asked.count} requests in {order.folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
-
-
-def _how_many(order: Order, dataset: Dataset) -> tuple[int, bool]:
-    """How many prompts to make, or (True) sessions: as many as begin, where time alone bounds the run."""
-    settings = order.settings
-    if isinstance(dataset, Timed):
-        return settings.num_prompts or dataset.requests, False
-    if not isinstance(dataset, Sessions):
-        return order.count, False
-    if settings.num_prompts is not None:
-        return settings.num_prompts, False
-    return order.count, settings.duration is not None and not is_closed_loop(settings)
 
 
 def main() -> None:

@@ -31,6 +31,8 @@ class Prompt:
         follows: Whether it is the next turn of the session of the prompt right before it, and due only
             after that one has been answered.
         think_ns: How long after the end of that answer, ns.
+        server_tokens: Tokens that the server is expected to count, those of its chat template included; None where that
+            is not known.
     """
 
     text: str

@@ -20,7 +20,8 @@ cdef class Record:
     sent: when its bytes were handed to the transport. connect_ns: how long opening a connection took, 0 when
     one was at hand. first_byte, first_token, first_answer (content, not reasoning), last_token, closed (the
     end of the response). events: token-bearing events; reads: reads of the socket that brought any. Token counts are
-    the server's, -1 where not told; input_tokens and output_tokens are what was planned.
+    the server's, -1 where not told; input_tokens and output_tokens are what was planned, server_tokens what the server
+    is expected to count of the input, -1 where that is not known.
 
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
@@ -37,6 +38,7 @@ cdef class Record:
         self.index = index
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.due = due
+        self.server_tokens = -1
         self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = -1
 
     def __dealloc__(self):

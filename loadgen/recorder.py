@@ -164,11 +164,16 @@ class Recorder:
             counters["unknown_input"] += record.prompt_tokens < 0
             counters["input_tokens"] += told
         else:
+            expected = expected_tokens(record)
             counters["planned_input_tokens"] += record.input_tokens
+            if record.server_tokens >= 0:
+                counters["input_predicted"] += 1
+                counters["predicted_server_input_tokens"] += record.server_tokens
             if record.prompt_tokens >= 0:
                 counters["input_counted"] += 1
-                counters["input_as_planned"] += record.prompt_tokens == record.input_tokens
-            counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens
+                counters["input_as_planned"] += record.prompt_tokens == expected
+                counters["unexpected_input_tokens"] += record.prompt_tokens - expected
+            counters["input_tokens"] += record.prompt_tokens if record.prompt_tokens >= 0 else expected
         if record.cached_tokens >= 0:
             counters["cached_counted"] += 1
             counters["cached_tokens"] += record.cached_tokens
@@ -252,12 +257,17 @@ class Recorder:
     @staticmethod
     def _add_details(details: Details, record: Record, ok: bool) -> None:
         stamps = record.stamps if ok else []
-        details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.input_tokens)
+        details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else expected_tokens(record))
         details.output_lens.append(output_tokens(record) if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
         details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
         details.start_times.append(record.sent / 1e9)
         details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
+
+
+def expected_tokens(record: Record) -> int:
+    """The tokens that the server should count of a prompt: as predicted, else those of its text."""
+    return record.server_tokens if record.server_tokens >= 0 else record.input_tokens
 
 
 def output_tokens(record: Record) -> int:

@@ -123,6 +123,7 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "finish_reason": record.finish_reason,
         "planned_input_tokens": _told(record.input_tokens),
         "planned_output_tokens": record.output_tokens,
+        "predicted_server_input_tokens": _told(record.server_tokens),
         "status": record.status or None,
         "prompt_tokens": _told(record.prompt_tokens),
         "completion_tokens": _told(record.completion_tokens),
@@ -159,8 +160,9 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     record = Record(told["index"], UNPLANNED if planned is None else planned, told["planned_output_tokens"], due)
     for stamp in ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed"):
         setattr(record, stamp, 0 if told[stamp] is None else due + told[stamp])
-    for count in ("prompt_tokens", "completion_tokens", "cached_tokens"):
-        setattr(record, count, -1 if told[count] is None else told[count])
+    counts = {name: name for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
+    for name, count in (counts | {"predicted_server_input_tokens": "server_tokens"}).items():
+        setattr(record, count, -1 if told[name] is None else told[name])
     for name in ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader"):
         setattr(record, name, told[name])
     record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0

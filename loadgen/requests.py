@@ -2,7 +2,7 @@
 
 A folder holds `bodies` (JSON bodies end to end, with HOLE where an answer of the server is to be repeated), `index.npy`
 (int64, one row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
-in ns), `sources` (one JSON string a line) and `about.json`.
+in ns, tokens that the server is expected to count or -1), `sources` (one JSON string a line) and `about.json`.
 """
 
 import hashlib
@@ -59,11 +59,11 @@ def write(
             digest.update(data)
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
-            planned += [(p.input_tokens, p.output_tokens, _due(p), p.think_ns) for p in block]
+            planned += [_planned(prompt) for prompt in block]
             repeats = repeats or HOLE in data
             texts.extend(hash(orjson.dumps(prompt.messages) if prompt.messages else prompt.text) for prompt in block)
             progress(len(planned))
-    columns = np.array(planned, dtype=np.int64).reshape(-1, 4)
+    columns = np.array(planned, dtype=np.int64).reshape(-1, 5)
     number = int((columns[:, 2] != FOLLOWS).sum()) if of_sessions else len(planned)
     if number != count:
         given, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
@@ -87,6 +87,12 @@ def _block(waiting: Iterator[Prompt]) -> list[Prompt]:
         if characters >= BLOCK_CHARACTERS:
             break
     return block
+
+
+def _planned(prompt: Prompt) -> tuple[int, ...]:
+    """The columns of a prompt in the index, but where its body ends."""
+    expected = -1 if prompt.server_tokens is None else prompt.server_tokens
+    return prompt.input_tokens, prompt.output_tokens, _due(prompt), prompt.think_ns, expected
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -134,6 +140,7 @@ class Requests:
         self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
         self._inputs = np.ascontiguousarray(index[:, 1]).data
         self._outputs = np.ascontiguousarray(index[:, 2]).data
+        self._expected = np.ascontiguousarray(index[:, 5]).data
         follows = index[:, 3] == FOLLOWS
         self._thinks = np.where(follows, index[:, 4], -1).data if follows.any() else None
         self._begins = np.flatnonzero(~follows).data if follows.any() else range(len(index))
@@ -159,6 +166,10 @@ class Requests:
         """Planned input and output tokens of request `index`."""
         row = index % len(self)
         return self._inputs[row], self._outputs[row]
+
+    def server_tokens(self, index: int) -> int:
+        """Input tokens that the server is expected to count of request `index`, -1 where that is not known."""
+        return self._expected[index % len(self)]
 
     def think_ns(self, index: int) -> int | None:
         """How long after the answer to the request before it request `index` is due; None: it does not follow that."""

@@ -60,7 +60,11 @@ async def run(
         resolved = server.settings.implied().checked()
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
-            resolved, Target.from_settings(resolved, server.model), prompts_needed(resolved, schedule), folder
+            resolved,
+            Target.from_settings(resolved, server.model),
+            prompts_needed(resolved, schedule),
+            folder,
+            server.overhead,
         )
         preparing = asyncio.ensure_future(prepare_aside(order, dataset, on_progress))
         stack.push_async_callback(_ended, preparing)

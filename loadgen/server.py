@@ -9,6 +9,7 @@ from typing import Any
 from loadgen import http, target
 from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.overhead import Overhead
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
@@ -28,6 +29,7 @@ class Server:
         about: What is known of it, for the result.
         simulated: Whether it is loadgen's simulator.
         process: The engine started for the run (`pid`), or None.
+        overhead: What its chat template adds to a prompt, where that is known of the engine.
     """
 
     settings: RunSettings
@@ -35,6 +37,7 @@ class Server:
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
     process: Any = None
+    overhead: Overhead | None = None
 
 
 def wants_simulator(settings: RunSettings) -> bool:
@@ -68,6 +71,7 @@ async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
             {"name": "sim", "simulated": True},
             simulated=True,
             process=process,
+            overhead=Overhead(process.template_tokens, "the simulator's chat template"),
         )
     finally:
         process.stop()

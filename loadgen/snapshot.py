@@ -23,7 +23,9 @@ DISTRIBUTIONS = (*LATENCIES, *WAITS, UNFINISHED)
 TOKENS = (
     "planned_input_tokens",  # of ok requests, as the data set counts them
     "planned_output_tokens",
-    "input_tokens",  # of ok requests, as the server counts them; the plan's where it does not
+    "predicted_server_input_tokens",  # of ok requests, as the server was expected to count them, where that was known
+    "input_predicted",  # ok requests for which it was
+    "input_tokens",  # of ok requests, as the server counts them; where it does not, the prediction, else the plan
     "output_tokens",  # of ok requests: by usage, else by ids, else by a tokenizer, else one for each event
     "cached_tokens",
     "cached_counted",  # ok requests for which the server counted cached tokens
@@ -45,8 +47,9 @@ TOKENS = (
     "unseen_tokens",  # tokens that usage counts beyond the events that were seen
     "surplus_events",  # events beyond the tokens that usage counts
     "lost_token_events",  # token-bearing events of requests that were not ok
-    "input_as_planned",  # ok requests whose prompt tokens the server counted as planned
+    "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
     "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
+    "unexpected_input_tokens",  # what it counted of them beyond prediction or plan; below 0 where it counted fewer
     "unplanned_requests",  # ok requests that repeated answers, so that nobody could plan how long they are
     "unplanned_input_tokens",  # their tokens, as the server counts them
     "unknown_input",  # those of them of which it does not count any

@@ -17,6 +17,7 @@ class Record:
     index: int
     input_tokens: int
     output_tokens: int
+    server_tokens: int
     outcome: Outcome | None
     detail: str | None
     finish_reason: str | None

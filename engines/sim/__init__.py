@@ -31,7 +31,13 @@ class SimEngine:
         settings = SimSettings(**{"port": 0, **knobs})
         # -P: the working directory's files must not shadow modules.
         command = [sys.executable, "-P", "-m", "loadgen.engines.sim", "--die-with-parent", str(os.getpid())]
-        return launch(self.name, command + settings.argv(), model=settings.served_model_name, tokenizer=str(TOKENIZER))
+        return launch(
+            self.name,
+            command + settings.argv(),
+            model=settings.served_model_name,
+            tokenizer=str(TOKENIZER),
+            template_tokens=settings.chat_template_tokens,
+        )
 
     def start(self, **knobs: Any) -> Server:
         """Start a server and return when it listens.

@@ -26,16 +26,31 @@ def _input(evidence: Evidence) -> Check:
     if not counted:
         return inapplicable(name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
-    planned = counters["input_tokens"] - counters["unplanned_input_tokens"]
-    more = (planned - counters["planned_input_tokens"]) / counted
+    more = counters["unexpected_input_tokens"] / counted
     word = "more" if more >= 0 else "fewer"
+    predicted = counters["input_predicted"] == evidence.snapshot.ok
     return Check(
         name,
         share >= LEAST_AS_PLANNED,
-        f"{percent(share, 1)} of prompts have the planned length ({abs(more):.1f} tokens {word} by the server's mean)",
+        f"{percent(share, 1)} of prompts have the {'predicted' if predicted else 'planned'} length "
+        f"({abs(more):.1f} tokens {word} by the server's mean)",
         f"at least {percent(LEAST_AS_PLANNED, 1)}",
-        "--tokenizer is not the server's, or its chat template adds tokens: name its own, or plan for the difference",
+        _advice_on_input(evidence, predicted),
         evidence.relied_on,
+    )
+
+
+def _advice_on_input(evidence: Evidence, predicted: bool) -> str:
+    known = evidence.heading.provenance["prompts"].get("server_tokens") or {}
+    if not predicted:
+        return (
+            "--tokenizer is not the server's, or its chat template adds tokens: name the folder with the server's own "
+            "tokenizer and template, or plan for the difference"
+        )
+    added = "" if known.get("overhead") is None else f", {known['overhead']} tokens beyond the text's,"
+    return (
+        f"predicted by {known.get('source') or 'the data set'}{added} and the server counts otherwise: name the folder "
+        "with the server's own tokenizer and template"
     )
 
 

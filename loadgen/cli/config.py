@@ -28,9 +28,16 @@ def settings(given: dict[str, Any]) -> RunSettings:
 def _read(path: str) -> dict[str, Any]:
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """Without numbers to base 60: 30:50 is a range of lengths, and not 1850."""
+
+    def whole(loader: Loader, node: yaml.ScalarNode) -> object:
+        return node.value if ":" in node.value else loader.construct_yaml_int(node)
+
+    Loader.add_constructor("tag:yaml.org,2002:int", whole)
     try:
         with open(path, encoding="utf-8") as file:
-            found = yaml.safe_load(file)
+            found = Loader(file).get_single_data()
     except OSError as error:
         raise BadInput("--config", f"{path}: {error.strerror}", "name a readable YAML file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -89,13 +89,12 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
 
 def _show(settings: "RunSettings", path: str | None) -> None:
     from loadgen.cli.overview import render
-    from loadgen.target import is_chat
 
     logs.to_stderr(settings.log_level)
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = human.isatty() and "NO_COLOR" not in os.environ
-    print(render(overview, chat=is_chat(settings), colour=colour), end="", file=human)
+    print(render(overview, colour=colour), end="", file=human)
     if path not in (None, STDOUT):
         print(f"\nSaved: {path}; send it with --dataset-name jsonl --dataset-path {path}", file=human)
     if settings.json:
@@ -105,21 +104,22 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
 
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
-    from loadgen.datasets import create
     from loadgen.datasets.export import exported
     from loadgen.datasets.overview import Overview
+    from loadgen.preparing import Asked
     from loadgen.schedule import DEFAULT_COUNT
+    from loadgen.target import Target
 
-    count = settings.num_prompts or DEFAULT_COUNT
+    target = Target.from_settings(settings, settings.model or "")
 
     def text(done: int, elapsed_s: float) -> str:
         return f"preparing prompts: {done} of {count}{left(done, count, elapsed_s)}"
 
     with Gauge(text, quiet=settings.quiet) as gauge:
-        dataset = create(settings)
-        prompts = dataset.prompts(count)
+        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT)
+        count = asked.count
         with _destination(path) as file:
-            return Overview.of(exported(prompts, file) if file else prompts, dataset.provenance, gauge)
+            return Overview.of(exported(asked.prompts, file) if file else asked.prompts, asked.origin, gauge)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import re
 import types
 import typing
 from collections.abc import Callable, Container, Sequence
@@ -61,6 +62,8 @@ def _by_kind(kind: Any) -> dict[str, Any]:
     members = [k for k in typing.get_args(kind) if k is not type(None)] if isinstance(kind, types.UnionType) else [kind]
     if typing.get_origin(kind) is typing.Union:
         members = [k for k in typing.get_args(kind) if k is not type(None)]
+    if members == [int, str]:
+        return {"type": _integer_or_text}
     kind = members[0]
     if kind is bool:
         return {"action": "store_true"}
@@ -79,6 +82,10 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON") from error
+
+
+def _integer_or_text(text: str) -> int | str:
+    return int(text) if re.fullmatch("[+-]?[0-9]{1,18}", text, re.ASCII) else text
 
 
 def _help(text: str, default: Any) -> str:

@@ -15,18 +15,17 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 MOST_SHOWN = 400  # characters of a sample that are looked at
 
 
-def render(overview: Overview, *, chat: bool, colour: bool = False) -> str:
+def render(overview: Overview, *, colour: bool = False) -> str:
     """The whole text; nothing that a prompt or a file says in it moves a terminal.
 
     Args:
         overview: What is shown.
-        chat: Whether a chat endpoint would be asked, whose server puts a template around each prompt.
         colour: Whether headings are bold.
     """
     lines: list[str] = []
     for heading, part in (
         ("Data set", _about(overview)),
-        ("Tokens", _tokens(overview, chat)),
+        ("Tokens", _tokens(overview)),
         ("Input tokens", _histogram(overview.input_tokens)),
         ("Output tokens", _histogram(overview.output_tokens)),
         ("Samples", _samples(overview)),
@@ -45,11 +44,13 @@ def _about(overview: Overview) -> Iterator[str]:
     repeats = overview.distinct < overview.count
     distinct = f"{overview.distinct:,} distinct (prefix caches make the rest cheaper)" if repeats else "all distinct"
     yield f"{overview.count:,} prompts, {distinct}"
+    if overview.unplanned:
+        yield f"{overview.unplanned:,} of them repeat the server's answers: their length is not known beforehand"
     if about.get("file_cut_off"):
         yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
 
 
-def _tokens(overview: Overview, chat: bool) -> Iterator[str]:
+def _tokens(overview: Overview) -> Iterator[str]:
     rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
     totals = {"input": int(overview.input_tokens.sum()), "output": int(overview.output_tokens.sum())}
     columns = list(rows["input"])
@@ -57,12 +58,13 @@ def _tokens(overview: Overview, chat: bool) -> Iterator[str]:
     for name, row in rows.items():
         cells = "".join(f"{round(row[column]):>7}" for column in columns[1:])
         yield f"{name:<7}{totals[name]:>12}{row['mean']:>9.1f}{cells}"
-    yield _server(overview, chat)
+    yield _server(overview)
 
 
-def _server(overview: Overview, chat: bool) -> str:
+def _server(overview: Overview) -> str:
     if overview.server_tokens is None or overview.overhead is None:
-        why = "no chat template is known" if chat else "the data set does not say"
+        why = (overview.about.get("server_tokens") or {}).get("unknown")
+        why = why or ("it repeats answers" if overview.unplanned else "the data set does not say")
         return f"input as the server will count it: not known ({why})"
     least, most = overview.overhead
     beside = f" and {least}" if least == most else f" and {least} to {most}"  # the chat template's, for the most part

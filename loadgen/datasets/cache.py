@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -25,8 +26,10 @@ import orjson
 from loadgen import __version__, datasets, private
 from loadgen.data_settings import DataSettings
 from loadgen.datasets import kept
+from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.kept import folder
 from loadgen.datasets.rows import Row, line
+from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Dataset, Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -121,6 +124,14 @@ class _Cached:
     def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], most: int) -> None:
         self._kind, self._settings, self._hashes, self._most = kind, settings, hashes, most
         self._provenance: dict[str, Any] = {}
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer | None:
+        """What counts the prompts' tokens; None where none can be had."""
+        try:
+            return tokenizers.of_settings(self._settings)
+        except BadInput:
+            return None
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         path = folder() / f"{self._key(count)}{ENDING}"

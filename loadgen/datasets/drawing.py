@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Words, fitted
+from loadgen.datasets.words import Count, Words, fitted
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SPARE_WORDS = 16  # drawn beside twice a length, where words may join into one token
@@ -40,7 +40,14 @@ class Drawing:
         return self.texts(np.uint64(LAST_ROW) - np.arange(count, dtype=np.uint64), [tokens] * count)
 
     def texts(
-        self, rows: NDArray[np.uint64], lengths: Sequence[int], prefixes: Sequence[str] = (), prefix_tokens: int = 0
+        self,
+        rows: NDArray[np.uint64],
+        lengths: Sequence[int],
+        prefixes: Sequence[str] = (),
+        prefix_tokens: int = 0,
+        *,
+        measure: Count | None = None,
+        beside: int = 0,
     ) -> list[str]:
         """Make the text of each row: its prefix, then as many tokens of its own as `lengths` says.
 
@@ -49,8 +56,10 @@ class Drawing:
             lengths: Tokens of each beside its prefix.
             prefixes: What each begins with; nothing for no prefixes at all.
             prefix_tokens: Tokens of each prefix.
+            measure: What counts a whole text, prefix included; None: its tokens alone.
+            beside: Tokens that `measure` counts of each beyond those asked for.
         """
-        if self.words.additive:
+        if self.words.additive and measure is None:
             own = self._draw(rows, lengths)
             if not prefix_tokens:
                 return list(own)
@@ -58,7 +67,8 @@ class Drawing:
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
         before = [prefix.split() for prefix in prefixes] if prefix_tokens else [[] for _ in lengths]
         spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
-        return fitted(spare, [prefix_tokens + own for own in lengths], self.tokenizer)
+        around = prefix_tokens + (beside if measure else 0)
+        return fitted(spare, [around + own for own in lengths], self.tokenizer, measure)
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
         """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.

@@ -1,22 +1,22 @@
 """Export: prompts as JSON lines, which the data set `jsonl` sends again as they are."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import orjson
-
+from loadgen.datasets.rows import line
+from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 
 
-def to_line(prompt: Prompt) -> bytes:
-    """The row of a prompt: `id`, `prompt` (its text) or `messages` (of a chat), `input_tokens`, `output_tokens`."""
-    asked: dict[str, Any] = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
-    tokens = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
-    return orjson.dumps({"id": prompt.source} | asked | tokens) + b"\n"
-
-
 def exported(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:
-    """Hand prompts on, each once its row has been written to `file`."""
+    """Hand prompts on, each once its row has been written to `file`.
+
+    Raises:
+        BadInput: One follows another: a row has no place for that.
+    """
     for prompt in prompts:
-        file.write(to_line(prompt))
+        if prompt.follows:
+            problem = "rows have no place for sessions"
+            raise BadInput("--export", problem, "leave out --turns, or send the data set itself")
+        file.write(line(prompt))
         yield prompt

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from loadgen.prompts import Prompt
+from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.words import percentile
 
 PERCENTILES = (1, 10, 50, 90, 99)
@@ -26,7 +26,8 @@ class Overview:
 
     Attributes:
         about: The data set's provenance.
-        input_tokens: Of each prompt, shape (n,).
+        input_tokens: Of each prompt whose length is known beforehand, shape (k,).
+        unplanned: How many have none, because they repeat answers of the server: n - k.
         output_tokens: Wanted of each answer, shape (n,).
         server_tokens: Expected to be counted by the server as input, shape (n,); None unless all are known.
         distinct: How many prompts there are that are unlike each other.
@@ -37,6 +38,7 @@ class Overview:
 
     about: dict[str, Any]
     input_tokens: Int64s
+    unplanned: int
     output_tokens: Int64s
     server_tokens: Int64s | None
     distinct: int
@@ -63,7 +65,8 @@ class Overview:
             asked = orjson.dumps(prompt.messages or prompt.text)
             digest.update(b"[%b,%d]\n" % (asked, prompt.output_tokens))
             hashes.append(hash(asked))  # two of 50 million are the same by chance once in 10,000 times
-            inputs.append(prompt.input_tokens)
+            if prompt.input_tokens != UNPLANNED:
+                inputs.append(prompt.input_tokens)
             outputs.append(prompt.output_tokens)
             known = known and prompt.server_tokens is not None
             server.append(prompt.server_tokens or 0)
@@ -75,6 +78,7 @@ class Overview:
         return cls(
             origin(),
             np.array(inputs, dtype=np.int64),
+            len(outputs) - len(inputs),
             np.array(outputs, dtype=np.int64),
             np.array(server, dtype=np.int64) if known else None,
             distinct,
@@ -85,7 +89,7 @@ class Overview:
     @property
     def count(self) -> int:
         """How many prompts there are."""
-        return len(self.input_tokens)
+        return len(self.output_tokens)
 
     @property
     def overhead(self) -> tuple[int, int] | None:
@@ -108,7 +112,7 @@ class Overview:
             "rule": self.about.get("rule"),
             "num_prompts": self.count,
             "distinct_prompts": self.distinct,
-            "total_input_tokens": int(self.input_tokens.sum()),
+            "total_input_tokens": None if self.unplanned else int(self.input_tokens.sum()),
             "total_output_tokens": int(self.output_tokens.sum()),
             "predicted_server_input_tokens": None if server is None else int(server.sum()),
             "percentiles": {

@@ -1,20 +1,23 @@
 """Random prompts: words drawn by a seed, exact to the token."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Words
+from loadgen.datasets.words import FEWEST, Count, Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
+INPUT_LEN = "--random-input-len"
 BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
 
 
@@ -22,7 +25,8 @@ BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
 class RandomDataset:
     """Prompts of random words: `prefix_tokens` that all share, then `inputs` of its own.
 
-    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone.
+    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone,
+    but that listed lengths go by the order in which prompts are sent.
     `prompts(n)` sends rows 0 to n-1 in an order that `seed_order` draws for this n, so that the first k of them are not
     those of `prompts(k)`. Out of the usual 4096 words, two rows begin with the same 4 words about once in 2**48.
 
@@ -34,6 +38,8 @@ class RandomDataset:
         outputs: Tokens wanted of each answer.
         seed_prompts: Draws words and lengths.
         seed_order: Draws the order.
+        overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
+        measure: What counts a text as the server does, where lengths are to be its and it joins words and template.
         drawing: What draws the words.
     """
 
@@ -44,6 +50,8 @@ class RandomDataset:
     outputs: Lengths
     seed_prompts: int
     seed_order: int
+    overhead: int | None = None
+    measure: Count | None = None
     drawing: Drawing = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,10 +70,10 @@ class RandomDataset:
         if settings.random_prefix_len < 0:
             raise BadInput("--random-prefix-len", f"{settings.random_prefix_len} is no length", "give 0 tokens or more")
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
-        outputs = Lengths.around("--random-output-len", settings.random_output_len, output_ratio)
+        outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio)
         tokenizer = tokenizers.of_settings(settings)
         special = tokenizer.special_tokens
-        inputs = Lengths.around("--random-input-len", settings.random_input_len, input_ratio, less=special)
+        inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
             words=Words.of(tokenizer),
@@ -79,18 +87,51 @@ class RandomDataset:
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
         order = generator(self.seed_order, ORDER).permutation(count)
-        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
-        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
+        own, outputs = self._lengths(order)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
-        block = max(1, BLOCK_WORDS // (self.prefix_tokens + self.inputs.high))
-        for start in range(0, count, block):
-            rows = order[start : start + block]
-            lengths, wanted = own[rows].tolist(), outputs[rows].tolist()
-            prefixes = [prefix] * len(lengths)
-            texts = self.drawing.texts(rows.astype(np.uint64), lengths, prefixes, self.prefix_tokens)
-            for row, text, length, output in zip(rows.tolist(), texts, lengths, wanted, strict=True):
-                yield Prompt(text, around + length, output, f"random/{self.seed_prompts}/{row}")
+        beside = self.tokenizer.special_tokens + (self.overhead or 0)
+        for block in _blocks(own + self.prefix_tokens):
+            rows, lengths = order[block], own[block].tolist()
+            texts = self.drawing.texts(
+                rows.astype(np.uint64),
+                lengths,
+                [prefix] * len(lengths),
+                self.prefix_tokens,
+                measure=self.measure,
+                beside=beside,
+            )
+            for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
+                source = f"random/{self.seed_prompts}/{row}"
+                tokens = self.tokenizer.count([text], special=True)[0] if self.measure else around + length
+                known = None if self.overhead is None else around + length + self.overhead
+                yield Prompt(text, tokens, output, source, server_tokens=known)
+
+    def probes(self) -> list[str]:
+        """Some words: what prompts begin and end with."""
+        words: list[str] = self.words.items[:FEWEST].tolist()
+        return words
+
+    def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
+        """The same prompts, of which the server counts so many tokens more; with `taken_off`, made so much shorter.
+
+        Args:
+            overheads: How many more, found by `probes()`: each number once, ascending.
+            taken_off: Whether the lengths that are asked for are those that the server counts.
+            measure: Counts texts as the server does; None where only the number is known.
+
+        Raises:
+            BadInput: That leaves no token of the shortest, or tokens do not add up and nothing counts them.
+        """
+        adds_up = len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
+        if not taken_off:
+            return replace(self, overhead=overheads[0]) if adds_up else self
+        if not adds_up and measure is None:
+            problem = f"{self.tokenizer.name} joins words into tokens, so that a template's cannot be taken off"
+            raise BadInput("--input-len-counts", problem, "name the folder of a tokenizer with its template")
+        added = f"{overheads[-1] + self.tokenizer.special_tokens} of the chat template"
+        inputs = self.inputs.shorter(INPUT_LEN, overheads[-1], added)
+        return replace(self, inputs=inputs, overhead=overheads[-1], measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
@@ -102,8 +143,23 @@ class RandomDataset:
             "prefix_tokens": self.prefix_tokens,
             "special_tokens": self.tokenizer.special_tokens,
             "input_tokens": [self.inputs.low, self.inputs.high],
+            "input_lengths": self.inputs.rule,
             "output_tokens": [self.outputs.low, self.outputs.high],
+            "output_lengths": self.outputs.rule,
             "words": len(self.words.items),
             "tokenizer": self.tokenizer.name,
             "tokenizer_sha256": self.tokenizer.sha256,
         }
+
+    def _lengths(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tokens of each prompt's own words and of its answer, for rows sent in this order; listed ones keep theirs."""
+        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), len(order))
+        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), len(order))
+        return own if self.inputs.listed else own[order], outputs if self.outputs.listed else outputs[order]
+
+
+def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
+    """Cut a row of prompts where about BLOCK_WORDS have come together."""
+    full = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK_WORDS)) + 1
+    ends = [0, *full.tolist(), len(lengths)]
+    return (slice(start, end) for start, end in pairwise(ends) if start < end)

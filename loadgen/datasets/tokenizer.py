@@ -1,5 +1,6 @@
 """Tokenizers: a thin face over Hugging Face's `tokenizers`, and the three places where one is found."""
 
+import contextlib
 import hashlib
 import socket
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 FIELD = "--tokenizer"
 FILE = "tokenizer.json"
+TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")  # files that may hold the chat template beside it
 
 
 class Tokenizer:
@@ -30,12 +32,13 @@ class Tokenizer:
         special_tokens: How many tokens it puts around a single text (such as a beginning-of-sequence token).
         size: Tokens in the vocabulary, added ones included.
         own_size: Tokens in the vocabulary without added ones.
+        folder: Where its file lies, and what else belongs to it; None where there is no file.
     """
 
-    def __init__(self, core: Core, name: str, sha256: str) -> None:
+    def __init__(self, core: Core, name: str, sha256: str, folder: Path | None = None) -> None:
         core.no_truncation()  # some files cut at 512 tokens, which would make every long text count 512
         core.no_padding()
-        self._core, self.name, self.sha256 = core, name, sha256
+        self._core, self.name, self.sha256, self.folder = core, name, sha256, folder
         self.special_tokens = core.num_special_tokens_to_add(False)
         self.size, self.own_size = core.get_vocab_size(), core.get_vocab_size(with_added_tokens=False)
 
@@ -143,7 +146,7 @@ def _from_file(path: Path, name: str) -> Tokenizer:
     except Exception as error:  # tokenizers raises the bare class
         problem = f"{path} is not a {FILE} ({_first_line(error)})"
         raise BadInput(FIELD, problem, "give the one of the served model") from error
-    return Tokenizer(core, name, hashlib.sha256(content).hexdigest())
+    return Tokenizer(core, name, hashlib.sha256(content).hexdigest(), path.parent)
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
@@ -154,7 +157,7 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
     except Exception as error:  # its errors have no common class
         problem = f"{name} has no {FILE}, and transformers cannot make one ({_first_line(error)})"
         raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
-    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest())
+    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
 
 
 def _from_hub(name: str) -> Tokenizer:
@@ -172,9 +175,13 @@ def _from_hub(name: str) -> Tokenizer:
             problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
             raise BadInput(FIELD, problem, remedy) from error
     try:
-        return _from_file(Path(hf_hub_download(name, FILE)), name)
+        path = Path(hf_hub_download(name, FILE))
     except (OSError, ValueError) as error:
         raise BadInput(FIELD, f"the hub does not give {name} ({_first_line(error)})", remedy) from error
+    for beside in TEMPLATES:
+        with contextlib.suppress(OSError, ValueError):  # not every model has one
+            hf_hub_download(name, beside)
+    return _from_file(path, name)
 
 
 def resolves(url: str) -> bool:

@@ -6,7 +6,7 @@ WordPiece and WordLevel alike, and whether or not a chat template trims the text
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from loadgen.datasets.tokenizer import FIELD, Tokenizer
 from loadgen.errors import BadInput
 
+Count = Callable[[Sequence[str]], list[int]]  # the tokens of each text
 MOST = 4096  # 12 bits a word: two texts of 4 words are equal once in 2**48
 FEWEST = 256
 SCANNED = 4096  # ids looked at between two checks whether the words suffice
@@ -74,23 +75,27 @@ def _add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
     return tokenizer.pieces(text) == len(words) or not ACROSS.search("\n".join(tokenizer.vocab()))
 
 
-def fitted(rows: Sequence[Sequence[str]], wanted: Sequence[int], tokenizer: Tokenizer) -> list[str]:
+def fitted(
+    rows: Sequence[Sequence[str]], wanted: Sequence[int], tokenizer: Tokenizer, count: Count | None = None
+) -> list[str]:
     """Make texts of exactly the wanted numbers of tokens by encoding them and taking more or fewer words.
 
     Args:
         rows: The words that each text may use, in their order, with some to spare.
         wanted: Tokens of each text.
         tokenizer: What counts them.
+        count: What counts them in its place, such as a chat template with it.
 
     Raises:
         BadInput: The words of a row run out, or its count keeps missing.
     """
+    count = count or tokenizer.count
     taken = list(wanted)
     for _ in range(REPAIRS):
         texts = [" ".join(row[:take]) for row, take in zip(rows, taken, strict=True)]
-        missing = [want - count for want, count in zip(wanted, tokenizer.count(texts), strict=True)]
+        missing = [want - found for want, found in zip(wanted, count(texts), strict=True)]
         if not any(missing):
             return texts
-        taken = [take + more for take, more in zip(taken, missing, strict=True)]
+        taken = [max(0, take + more) for take, more in zip(taken, missing, strict=True)]
     problem = f"{tokenizer.name} joins words into tokens, so that texts of an exact length cannot be made of them"
     raise BadInput(FIELD, problem, "use another tokenizer, or a data set with texts of its own")

@@ -114,7 +114,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "tpot_token_weighted_ms": to_ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
         ),
-        "tokens": _tokens(counters),
+        "tokens": _tokens(counters) | _predicted(evidence),
         "rates": _rates(evidence, per_second),
         "slo": _slo(evidence, error_rate),
         "client": evidence.client.to_dict()
@@ -132,6 +132,16 @@ def _tokens(counters: dict[str, int]) -> dict[str, Any]:
     return {name: counters[name] for name in TOKENS} | {
         "output_counted_by": _sources(counters, COUNTED_BY) or "n/a",
         "itl_counted_by": _sources(counters, COUNTED_PER_EVENT_BY) or "events",
+    }
+
+
+def _predicted(evidence: Evidence) -> dict[str, Any]:
+    """The sum that the server was expected to count, null where it was not known of every request, and from what."""
+    counters = evidence.snapshot.counters
+    whole = counters["input_predicted"] == evidence.snapshot.ok > 0
+    return {
+        "predicted_server_input_tokens": counters["predicted_server_input_tokens"] if whole else None,
+        "overhead": evidence.heading.provenance["prompts"].get("server_tokens"),
     }
 
 

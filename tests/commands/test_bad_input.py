@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import chat_templates
 from tests import tokenizers_trained as trained
 from tests.commands.calling import loadgen, served
 
@@ -38,6 +39,10 @@ def refused(*arguments: str, cwd: Path | None = None) -> str:
         (["--num-prompts", "0"], "--num-prompts", "above 0"),
         (["--random-input-len", "0"], "--random-input-len", "1 token"),
         (["--random-range-ratio", "1.5"], "--random-range-ratio", "below 1"),
+        (["--random-input-len", "normal:100"], "--random-input-len", "normal:MEAN:STDEV"),
+        (["--random-output-len", "@nowhere"], "--random-output-len", "whole numbers"),
+        (["--random-input-len", "1:9", "--random-range-ratio", "0.5"], "--random-range-ratio", "the range itself"),
+        (["--input-len-counts", "both"], "--input-len-counts", "--help"),
         (["--dataset-name", "sharegtp"], "--dataset-name", "sharegpt"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
         (["--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none.json"),
@@ -112,6 +117,14 @@ def test_a_length_that_the_template_of_the_tokenizer_fills_is_refused(tmp_path: 
     with served() as (url, _):
         line = refused("run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2")
     assert "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3" in line
+
+
+def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    folder = chat_templates.beside(Path(TOKENIZER), "{% for m in messages %}<>{{ m.content }}</{% endfor %}", tmp_path)
+    with served("--chat-template-tokens", "4") as (url, _):
+        flags = ["--base-url", url, "--backend", "openai-chat", "--tokenizer", str(folder)]
+        line = refused("run", *flags, "--random-input-len", "4", "--input-len-counts", "server")
+    assert "--random-input-len: 4 leaves no token beside 4 of the chat template; give at least 5" in line
 
 
 def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def serve(port: int) -> None:
     params.n_parallel, params.n_ctx = 4, 8192
     params.hostnames, params.port = ["127.0.0.1"], port
     params.endpoint_metrics = True
-    params.cpuparams.n_threads = 2
+    params.cpuparams.n_threads = 1  # two wait for each other in busy loops: minutes a token on a busy machine
     server = xllamacpp.Server(params)
     print("listening", flush=True)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})

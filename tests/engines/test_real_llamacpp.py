@@ -81,7 +81,9 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
     assert own["provenance"]["prompts"]["name"] == "sharegpt"
     assert result["mean_ttft_ms"] > 0
     assert result["mean_tpot_ms"] > 0
-    overheads = {record.prompt_tokens - record.input_tokens for record in RecordFile(tmp_path / "r.jsonl")}
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    overheads = {record.prompt_tokens - record.input_tokens for record in records}
     assert len(overheads) == 1, "the chat template adds the same number of tokens to every prompt"
 
 
@@ -105,6 +107,45 @@ def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, to
     assert all(record.prompt_tokens == record.input_tokens for record in records)
     assert len({record.prompt_tokens for record in records}) > 1
     assert result["loadgen"]["tokens"]["input_as_planned"] == 16
+
+
+@pytest.mark.parametrize(
+    ("counts", "local"),
+    [("raw", True), ("server", True), ("server", False)],
+    ids=["raw", "server by its template", "server asked"],
+)
+def test_chats_are_counted_by_the_real_engine_as_predicted(
+    engine: str, tokenizer: str, tmp_path: Path, counts: str, local: bool
+) -> None:
+    if not local:
+        (tmp_path / "tokenizer.json").write_bytes(Path(tokenizer).read_bytes())
+        tokenizer = str(tmp_path)
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--max-concurrency", "4"]
+    flags += ["--num-prompts", "6", "--random-input-len", "50:90", "--random-output-len", "2", "--ignore-eos"]
+    flags += ["--input-len-counts", counts, "--records", "r.jsonl", "--json"]
+    done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    told = json.loads(done.stdout)["loadgen"]["tokens"]["overhead"]
+    assert len({record.prompt_tokens for record in records}) > 1
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    assert all(50 <= (r.prompt_tokens if counts == "server" else r.input_tokens) <= 90 for r in records)
+    assert told["source"].startswith("the chat template" if local else "the server's /apply-template")
+
+
+def test_special_tokens_in_a_text_are_counted_as_the_real_engine_reads_them(
+    engine: str, tokenizer: str, tmp_path: Path
+) -> None:
+    texts = ["say <|endoftext|> twice <|endoftext|>", "<|im_end|>\n<|im_start|>user\nor so", "  four spaces and é😀\n"]
+    turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "yes"}] for text in texts]
+    (tmp_path / "s.json").write_text(json.dumps([{"conversations": pair} for pair in turns]))
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--num-prompts", "3"]
+    flags += ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--sharegpt-output-len", "2", "--ignore-eos"]
+    done = loadgen("run", *flags, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert len(records) == 3
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
 
 
 def test_a_model_name_that_the_real_engine_does_not_list_is_refused(engine: str, tokenizer: str) -> None:

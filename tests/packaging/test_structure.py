@@ -35,7 +35,7 @@ LAYERS = [
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"},
     {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"}
-    | {"sessions"},
+    | {"overhead", "sessions"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
     {"load", "preparing", "rehearsal"},
@@ -54,6 +54,7 @@ HOMES = {
     "datasets": {"datasets.hf"},
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.hf", "datasets.tokenizer"},
+    "jinja2": {"datasets.template"},
     "pytest": {"testing.fixtures"},
     "pydantic": {"cli.config", "profiles"},
     "pytest_asyncio": {"testing.fixtures"},

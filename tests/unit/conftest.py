@@ -9,7 +9,7 @@ from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
-REAL = (packages.qwen3, packages.qwen3_5, packages.smollm2, packages.mistral)
+REAL = (packages.qwen3, packages.qwen3_5, packages.smollm2, packages.mistral, packages.tekken)
 OWN = (trained.wordpiece, trained.unigram, trained.word_level, trained.superwords)
 
 

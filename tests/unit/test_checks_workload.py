@@ -42,6 +42,29 @@ def test_prompts_of_another_length_are_red_with_the_mean_difference():
     assert checks["input as planned"].value == expected
 
 
+def predicted(record, tokens):
+    record.server_tokens = tokens
+    return record
+
+
+def test_prompts_are_held_against_what_the_server_was_expected_to_count():
+    assert of([predicted(reply(i, prompt=18), 18) for i in range(10)])["input as planned"].ok
+    said = {"server_tokens": {"overhead": 8, "source": "the chat template x"}}
+    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)["input as planned"]
+    assert check.ok is False
+    expected = "0.0% of prompts have the predicted length (2.0 tokens fewer by the server's mean)"
+    assert check.value == expected
+    assert check.advice.startswith(
+        "predicted by the chat template x, 8 tokens beyond the text's, and the server counts"
+    )
+
+
+def test_a_prediction_for_some_alone_is_not_called_one():
+    check = of([predicted(reply(0, prompt=18), 18), reply(1, prompt=11)])["input as planned"]
+    assert check.value == "50.0% of prompts have the planned length (0.5 tokens more by the server's mean)"
+    assert "chat template adds tokens" in check.advice
+
+
 @pytest.mark.parametrize(("wrong", "expected"), [(1, True), (2, False)])
 def test_one_prompt_in_a_thousand_may_differ(wrong, expected):
     records = [reply(i, prompt=10 if i >= wrong else 11) for i in range(1000)]

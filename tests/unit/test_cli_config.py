@@ -92,6 +92,9 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
         ("warm-connections: 10", "warm_connections", "10"),
         ("metric-percentiles: 99.9", "metric_percentiles", "99.9"),
         ("random-range-ratio: 0.2", "random_range_ratio", "0.2"),
+        ("random-input-len: 900", "random_input_len", 900),
+        ("random-input-len: 30:50", "random_input_len", "30:50"),
+        ("random-input-len: 100,200", "random_input_len", "100,200"),
         ("max-concurrency: null", "max_concurrency", None),
     ],
 )

@@ -55,7 +55,7 @@ def test_only_what_was_given_is_returned():
 def test_defaults_are_shown_in_the_help():
     text = " ".join(run_parser().format_help().split())
     assert "seconds to open a connection (60.0)" in text
-    assert "tokens of a random prompt (1024)" in text
+    assert "or the @FILE that holds one (1024)" in text
 
 
 # -- spelling
@@ -78,6 +78,13 @@ def test_a_value_may_follow_an_equals_sign():
 def test_rates_may_be_infinite_and_negative_numbers_are_left_to_the_check():
     assert parse(["--rate", "inf", "--burstiness", "inf"]) == {"request_rate": math.inf, "burstiness": math.inf}
     assert parse(["--rate", "-5"]) == {"request_rate": -5.0}
+
+
+def test_a_length_is_a_number_where_it_reads_as_one_and_else_a_text():
+    assert parse(["--random-input-len", "7", "--random-output-len", "1:9"]) == {
+        "random_input_len": 7,
+        "random_output_len": "1:9",
+    }
 
 
 def test_several_values_follow_one_flag():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from loadgen.cli.overview import cut, render
-from loadgen.datasets.export import exported, to_line
+from loadgen.datasets.export import exported
+from loadgen.datasets.rows import line as to_line
 from loadgen.datasets.overview import Overview, bins, summary
 from loadgen.prompts import Prompt
 

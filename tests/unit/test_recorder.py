@@ -188,6 +188,30 @@ def test_unseen_and_surplus_do_not_make_up_for_each_other():
     assert (counters["unseen_tokens"], counters["surplus_events"]) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("predicted", "counted", "expected"),
+    [(12, 12, (1, 0)), (12, 14, (0, 2)), (12, 10, (0, -2)), (-1, 14, (0, 4)), (-1, 10, (1, 0))],
+)
+def test_input_is_as_planned_where_the_server_counts_what_was_predicted_else_what_was_planned(
+    predicted, counted, expected
+):
+    record = answered(counts={"prompt_tokens": counted, "completion_tokens": 3})
+    record.server_tokens = predicted
+    counters = measured([record]).counters
+    assert (counters["input_as_planned"], counters["unexpected_input_tokens"]) == expected
+    assert counters["input_predicted"] == (predicted >= 0)
+    assert counters["predicted_server_input_tokens"] == max(predicted, 0)
+    assert counters["input_tokens"] == counted
+
+
+def test_where_the_server_does_not_count_input_it_is_taken_as_predicted():
+    record = answered()
+    record.server_tokens = 12
+    snapshot = measured([record], detailed=True)
+    assert (snapshot.counters["input_tokens"], snapshot.counters["planned_input_tokens"]) == (12, 10)
+    assert snapshot.details.input_lens == [12]
+
+
 def test_input_tokens_are_the_servers_count_where_it_gives_one_else_the_plans():
     told = answered(0, tokens=[20], counts={"prompt_tokens": 14, "completion_tokens": 1})
     counters = measured([told, answered(1, tokens=[20])]).counters

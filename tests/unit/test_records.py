@@ -64,6 +64,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "due": 100 * MS,
         "ready": 10 * MS,
         "sent": 16 * MS,
+        "predicted_server_input_tokens": None,
         "connect": 5 * MS,
         "first_byte": 30 * MS,
         "first_token": 30 * MS,
@@ -125,7 +126,13 @@ def test_secrets_are_not_in_the_file(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def predicted(record, tokens):
+    record.server_tokens = tokens
+    return record
+
+
 RECORDS = [
+    predicted(answered(0), 18),
     answered(0, tokens=[20, 30], reasoning=[10]),
     answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
     read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),

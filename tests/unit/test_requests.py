@@ -50,6 +50,13 @@ def test_asking_beyond_the_last_one_starts_over(write):
         assert read.tokens(3) == read.tokens(0)
 
 
+def test_what_the_server_is_expected_to_count_is_kept_where_it_is_known(tmp_path):
+    known = [Prompt("a", 3, 1, "test", server_tokens=11), Prompt("b", 3, 1, "test")]
+    requests.write(tmp_path, known, body, dict, 2)
+    with Requests(tmp_path) as read:
+        assert [read.server_tokens(index) for index in range(3)] == [11, -1, 11]
+
+
 def test_token_counts_are_plain_ints(write):
     with Requests(write(1)) as read:
         assert [type(count) for count in read.tokens(0)] == [int, int]
