@@ -1,7 +1,7 @@
 """Prose: plain English of our own, or of a text file, cut to the token."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from itertools import cycle, islice
 from pathlib import Path
@@ -59,7 +59,7 @@ class ProseDataset:
     """
 
     tokenizer: Tokenizer
-    lines: Sequence[Line]
+    lines: Sequence[Line] = field(repr=False)
     path: Path
     prefix_tokens: int
     input_tokens: int
