@@ -22,7 +22,7 @@ from loadgen.target import Target
 from tests import chat_templates
 from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
-from tests.unit.test_datasets_random import OWN, REAL, SIMULATOR
+from tests.unit.conftest import OWN, REAL, SIMULATOR
 
 LONG = 131072
 CHAT = RunSettings(backend="openai-chat")

@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(index, "WORTH_KEEPING", 0)
     monkeypatch.setattr(index, "SETTLED_NS", 0)
-    return tmp_path / "cache" / "loadgen"
+    return tmp_path / "cache" / "loadgen" / "datasets"
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_one_of_another_format_is_made_again(
 
 
 def test_where_nothing_can_be_kept_the_file_is_used_all_the_same(cache: Path, path: Path) -> None:
-    cache.parent.write_text("no folder")
+    cache.parents[1].write_text("no folder")
     assert names(path) == ["a", "b"]
 
 

@@ -1,17 +1,20 @@
 """What would be sent, in numbers and as text."""
 
 import hashlib
+import io
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from loadgen.cli.overview import cut, render
 from loadgen.datasets.export import exported
-from loadgen.datasets.rows import line as to_line
 from loadgen.datasets.overview import Overview, bins, summary
-from loadgen.prompts import Prompt
+from loadgen.datasets.rows import line as to_line
+from loadgen.errors import BadInput
+from loadgen.prompts import UNPLANNED, Prompt
 
 
 def prompts(*lengths, outputs=5, server=None):
@@ -25,8 +28,8 @@ def overview(*given, **about):
     return Overview.of(given, lambda: {"name": "mine", "rule": "plain"} | about)
 
 
-def text(*given, chat=False, **about):
-    return render(overview(*given, **about), chat=chat)
+def text(*given, **about):
+    return render(overview(*given, **about))
 
 
 # -- the numbers
@@ -128,15 +131,31 @@ def test_totals_duplicates_and_hashes_are_shown():
 
 
 @pytest.mark.parametrize(
-    ("server", "chat", "said"),
+    ("server", "unknown", "said"),
     [
-        (8, True, "24 (the prompts' own and 8 each)"),
-        (None, True, "not known (no chat template is known)"),
-        (None, False, "not known (the data set does not say)"),
+        (8, None, "24 (the prompts' own and 8 each)"),
+        (None, "no template lies there", "not known (no template lies there)"),
+        (None, None, "not known (the data set does not say)"),
     ],
 )
-def test_what_the_server_will_count_is_told_or_why_not(server, chat, said):
-    assert f"as the server will count it: {said}" in text(*prompts(3, 5, server=server), chat=chat)
+def test_what_the_server_will_count_is_told_or_why_not(server, unknown, said):
+    found = text(*prompts(3, 5, server=server), server_tokens={"unknown": unknown})
+    assert f"as the server will count it: {said}" in found
+
+
+def test_turns_that_repeat_answers_have_no_length_beforehand():
+    (first,) = prompts(3)
+    again = replace(first, input_tokens=UNPLANNED, follows=True)
+    found = overview(first, again)
+    assert (found.count, found.unplanned, found.to_dict()["total_input_tokens"]) == (2, 1, None)
+    assert found.input_tokens.tolist() == [3]
+    assert "1 of them repeat the server's answers" in text(first, again)
+
+
+def test_sessions_are_not_exported():
+    (first,) = prompts(3)
+    with pytest.raises(BadInput, match=r"^--export: rows have no place for sessions"):
+        list(exported([first, replace(first, follows=True)], io.BytesIO()))
 
 
 def test_no_overhead_is_no_template():
@@ -171,7 +190,7 @@ def test_nothing_a_prompt_or_a_file_says_moves_the_terminal():
 
 
 def test_headings_are_bold_in_colour_alone():
-    plain, bold = (render(overview(*prompts(1)), chat=False, colour=colour) for colour in (False, True))
+    plain, bold = (render(overview(*prompts(1)), colour=colour) for colour in (False, True))
     assert "\x1b" not in plain
     assert bold.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
 
