@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loadgen import messages, requests
+from loadgen import logs, messages, requests
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.overhead import FIELD, Overhead
 from loadgen.prompts import Dataset, Prompt, Sessions, Timed
@@ -132,6 +132,7 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
 def main() -> None:
     """Carry out the order on standard input."""
     order = messages.decode(sys.stdin.buffer.readline())
+    logs.to_stderr(order.settings.log_level)
     say = sys.stdout.buffer
 
     def tell(message: object) -> None:

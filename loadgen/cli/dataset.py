@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from loadgen import logs
 from loadgen.arguments import OneLineParser
-from loadgen.cli import config, exits, flags, logs
+from loadgen.cli import config, exits, flags
 from loadgen.cli.gauge import Gauge, left
 from loadgen.data_settings import DataSettings
 from loadgen.errors import BadInput

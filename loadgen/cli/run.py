@@ -6,7 +6,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from loadgen.cli import config, credentials, exits, flags, logs
+from loadgen import logs
+from loadgen.cli import config, credentials, exits, flags
 from loadgen.cli.journal import journal
 from loadgen.cli.progress import View, progress_view
 from loadgen.settings import KEY_VARIABLE, RunSettings

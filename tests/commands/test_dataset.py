@@ -13,7 +13,7 @@ from loadgen import datasets
 from loadgen.cli import fetch
 from loadgen.cli.main import dispatch
 from loadgen.datasets import cache, download
-from loadgen.datasets.export import to_line
+from loadgen.datasets.rows import line as to_line
 from loadgen.settings import RunSettings
 from tests.commands.calling import LOADGEN, SHORT, TOKENIZER, environment, hear, loadgen, start
 from tests.unit.test_datasets_download import CONTENT, PUBLISHED, SHA256, server
@@ -146,7 +146,6 @@ def test_an_exported_file_holds_every_prompt_for_its_owner_alone(
     assert f"--dataset-name jsonl --dataset-path {path}" in capsys.readouterr().out
 
 
-@pytest.mark.skipif("jsonl" not in datasets.BUILT_IN, reason="there is no data set that reads the rows")
 def test_what_was_exported_is_sent_again_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "rows.jsonl"
     told = []

@@ -24,6 +24,7 @@ LAYERS = [
         "garbage",
         "heading",
         "histogram",
+        "logs",
         "machine",
         "messages",
         "options",

@@ -22,7 +22,7 @@ from loadgen.target import Target
 from tests import chat_templates
 from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
-from tests.unit.conftest import OWN, REAL, SIMULATOR
+from tests.unit.conftest import REAL, SIMULATOR
 
 LONG = 131072
 CHAT = RunSettings(backend="openai-chat")
@@ -33,8 +33,8 @@ TEMPLATES = chat_templates.ALL.items()
 
 @pytest.fixture(
     scope="module",
-    params=[*(pytest.param(m, marks=pytest.mark.real_data) for m in REAL), *OWN],
-    ids=lambda m: m.__name__,
+    params=[*(pytest.param(make, marks=pytest.mark.real_data) for make in REAL), trained.wordpiece, trained.superwords],
+    ids=lambda make: make.__name__,
 )
 def tokenizer_json(request, tmp_path_factory):
     kept = request.param in REAL
