@@ -1,5 +1,6 @@
 """Documents: parts of them that a program writes."""
 
+import re
 from pathlib import Path
 
 
@@ -9,8 +10,29 @@ def between(document: Path, begin: str, text: str, end: str) -> None:
     Raises:
         ValueError: It does not have the marks.
     """
+    before, _, after = _parts(document, begin, end)
+    document.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+
+
+def found_between(document: Path, begin: str, end: str) -> str:
+    """What stands between two marks of a document.
+
+    Raises:
+        ValueError: It does not have the marks.
+    """
+    return _parts(document, begin, end)[1]
+
+
+def cells_of(text: str) -> list[tuple[str, ...]]:
+    """The cells of each row of the Markdown table in a text, its head left out."""
+    lines = [line for line in text.splitlines() if line.startswith("|")][2:]
+    rows = [re.split(r"(?<!\\)\|", line.strip()[1:-1]) for line in lines]
+    return [tuple(cell.strip().replace("\\|", "|") for cell in row) for row in rows]
+
+
+def _parts(document: Path, begin: str, end: str) -> tuple[str, str, str]:
     before, begun, rest = document.read_text().partition(begin)
-    _, ended, after = rest.partition(end)
+    inside, ended, after = rest.partition(end)
     if not begun or not ended:
         raise ValueError(f"{document} has no lines {begin} and {end}")
-    document.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+    return before, inside, after

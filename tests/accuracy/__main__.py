@@ -5,7 +5,6 @@ Measures everything there is a row for, and prints the table. Exit code as pytes
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from loadgen import __version__, machine
 from tests.accuracy.table import Table, markdown, text
-from tests.documents import between
+from tests.documents import between, found_between
 
 FOLDER = Path(__file__).parent
 LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long
@@ -22,10 +21,10 @@ BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end 
 
 
 def heading() -> str:
-    """When, where and with what it was measured."""
+    """Where and with what it was measured."""
     about = machine.describe()
     return (
-        f"{time.strftime('%Y-%m-%d %H:%M %Z', time.gmtime())}; loadgen {__version__}; {about['cpu']}, "
+        f"loadgen {__version__}; {about['cpu']}, "
         f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python {about['python']}."
     )
 
@@ -33,14 +32,15 @@ def heading() -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, and write where asked."""
     parser = argparse.ArgumentParser(prog="python -m tests.accuracy", description="Measure how accurate loadgen is.")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}")
     parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
     flags = parser.parse_args(argv)
     table = Table()
     code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
     print(f"\n{heading()}\n\n{text(table.rows)}")
     if flags.write:
-        between(DOCUMENT, BEGIN, f"{heading()}\n\n{markdown(table.rows)}", END)
+        rows = markdown(table.rows, found_between(DOCUMENT, BEGIN, END))
+        between(DOCUMENT, BEGIN, f"{heading()}\n\n{rows}", END)
     return int(code)
 
 

@@ -1,11 +1,14 @@
 """Table: what the accuracy tests measured, one row per load."""
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
-COLUMNS = ("test", "load", "measured", "bound", "verdict")
+from tests.documents import cells_of
+
+COLUMNS = ("test", "load", "measured", "bound", "verdict", "when (UTC)")
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Row:
         bound: What was allowed, with units.
         met: Whether it was.
         disturbance: What else kept the machine busy; a miss is then not held against the client.
+        when: The minute in which it was found, UTC.
     """
 
     test: str
@@ -27,6 +31,7 @@ class Row:
     bound: str
     met: bool
     disturbance: str = ""
+    when: str = field(default_factory=lambda: time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
 
     @property
     def verdict(self) -> str:
@@ -64,12 +69,17 @@ def text(rows: Iterable[Row]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table."""
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *(cells(row) for row in rows)]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+def markdown(rows: Iterable[Row], before: str = "") -> str:
+    """The rows as a Markdown table; those of the table `before` that were not measured again stay as they are."""
+    lines = {line[:2]: line for line in cells_of(before)}
+    lines |= {(row.test, row.load): cells(row) for row in rows}
+    return "\n".join(_line(cells) for cells in (COLUMNS, ("---",) * len(COLUMNS), *lines.values()))
 
 
 def cells(row: Row) -> tuple[str, ...]:
     """A row's text, by column."""
-    return row.test, row.load, row.measured, row.bound, row.verdict
+    return row.test, row.load, row.measured, row.bound, row.verdict, row.when
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -47,6 +47,16 @@ def test_writing_replaces_the_table_between_the_marks_alone(tmp_path: Path) -> N
     assert written.count("| Test | a load | 1 ms | 2 ms | met |") == 1
 
 
+def test_rows_that_were_not_measured_again_stay() -> None:
+    other = Row("Test", "a|b", "5 ms", "6 ms", met=True, when="long ago")
+    before = markdown([other, MISSED])
+    after = markdown([MET], before)
+    assert after.count("long ago") == 1
+    assert "MISSED" not in after
+    assert [line.split(" | ")[1] for line in after.splitlines()[2:]] == ["a\\|b", "a load"]
+    assert markdown([], after) == after
+
+
 def test_a_document_without_marks_is_left_alone(tmp_path: Path) -> None:
     document = tmp_path / "page.md"
     document.write_text("words")
