@@ -9,8 +9,8 @@ from loadgen.measurement import Progress
 @pytest.mark.parametrize(
     ("elapsed_s", "done", "line"),
     [
-        (2.0, 1024, "preparing prompts: 1024 of 10240, 18 s left"),
-        (10.0, 5120, "preparing prompts: 5120 of 10240, 10 s left"),
+        (2.0, 1024, "preparing prompts: 1024 of 10240, 0:18 left"),
+        (10.0, 5120, "preparing prompts: 5120 of 10240, 0:10 left"),
         (20.0, 10240, "preparing prompts: 10240 of 10240"),
         (1.0, 0, "preparing prompts: 0 of 10240"),
     ],
