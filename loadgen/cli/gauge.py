@@ -61,8 +61,9 @@ class Gauge:
 
 
 def preparing(done: int, total: int, elapsed_s: float) -> str:
-    """How far the prompts are."""
-    return f"preparing prompts: {done} of {total}{left(done, total, elapsed_s)}"
+    """How far the prompts are; `total` is 0 where it is not known."""
+    of_all = f" of {total}" if total else ""
+    return f"preparing prompts: {done}{of_all}{left(done, total, elapsed_s)}"
 
 
 def left(done: int, total: int, elapsed_s: float) -> str:

@@ -19,6 +19,10 @@ def test_what_is_left_to_prepare_takes_as_long_as_what_was_done(elapsed_s, done,
     assert describe(Progress("preparing", elapsed_s, scheduled=10240, ended=done)) == line
 
 
+def test_of_how_many_is_left_out_where_only_the_data_set_knows():
+    assert describe(Progress("preparing", 2.0, ended=1024)) == "preparing prompts: 1024"
+
+
 def test_a_run_is_described_by_its_requests():
     running = Progress("running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70)
     assert describe(running) == "running 5 s: 4 of 10 ended, 3 in flight, 1 failed, 70 tokens"
