@@ -1,1 +1,1 @@
-"""Tuning studies: not built yet."""
+"""Benches, and in time tuning studies."""

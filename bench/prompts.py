@@ -1,4 +1,4 @@
-"""How fast prompts are made: `python -m loadgen.bench.prompts --tokenizer FILE [--quick] [--rounds N]`.
+"""How fast prompts are made: `python -m loadgen.bench.prompts --tokenizer FILE [--quick]`.
 
 Ways to the same prompts take turns, each in a fresh process, on a ShareGPT file that is made up as big as the published
 one. Ratios are taken within a round. Nothing here passes or fails: the bounds stand beside what was measured.

@@ -129,9 +129,8 @@ class Measurement:
                 rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
                 await rehearsal.check_ready(settings.ready_check_timeout_sec)
                 await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
-                warm = await self._transport.warm(
-                    pool.warm_count(settings, schedule)
-                )  # again: a server may have closed what lay idle
+                # again: a server may have closed what lay idle
+                warm = await self._transport.warm(pool.warm_count(settings, schedule))
                 client = await self._on_the_clock(schedule, asked, writer, capture, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's

@@ -20,19 +20,18 @@ class Prompt:
 
     Attributes:
         text: The user's message (chat) or the prompt itself (completions).
-        messages: What a chat is sent in place of one message of `text`, each with `role` and `content`, which may be
-            ANSWER: the body then repeats what the server has answered to the turns before.
-        server_tokens: Tokens that the server is expected to count as input; None where that is not known.
         input_tokens: Tokens of `text` by the data set's tokenizer, without any chat template; UNPLANNED where ANSWER
             is part of it.
         output_tokens: Tokens wanted in the answer (sent as the maximum).
         source: Where it comes from, stable between runs: a row id or "name/seed/index".
+        messages: What a chat is sent in place of one message of `text`, each with `role` and `content`, which may be
+            ANSWER: the body then repeats what the server has answered to the turns before.
+        server_tokens: Tokens that the server is expected to count, those of its chat template included; None where that
+            is not known.
         due_ns: When it is due, ns from the start of the run, as a trace says; None: the arrival process says.
         follows: Whether it is the next turn of the session of the prompt right before it, and due only
             after that one has been answered.
         think_ns: How long after the end of that answer, ns.
-        server_tokens: Tokens that the server is expected to count, those of its chat template included; None where that
-            is not known.
     """
 
     text: str

@@ -108,12 +108,14 @@ async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnPr
         await asyncio.to_thread(prepare, order, dataset)
         return
     begun = time.monotonic()
+    known = order.settings.num_prompts is not None or not order.settings.timed_by_data
+    scheduled = order.count if known else 0
     async with Child("loadgen.preparing") as child:
         child.send(order)
         async for done in child.messages():
             if done is None:
                 return
-            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=order.count, ended=done))
+            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
         raise LoadgenError(f"the process that makes the prompts {await child.end()}")
 
 

@@ -24,10 +24,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
 from loadgen.settings import MAX_REQUESTS, RunSettings
 
-NS_PER_S = 1_000_000_000
 LONGEST_S = 2**62 / NS_PER_S  # leaves room for a clock's own value in int64 ns
 LEAST_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from loadgen import logs
 from loadgen.arguments import OneLineParser
 from loadgen.cli import config, exits, flags
-from loadgen.cli.gauge import Gauge, left
+from loadgen.cli.gauge import Gauge, preparing
 from loadgen.data_settings import DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import flag
@@ -114,7 +114,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
     target = Target.from_settings(settings, settings.model or "")
 
     def text(done: int, elapsed_s: float) -> str:
-        return f"preparing prompts: {done} of {count}{left(done, count, elapsed_s)}"
+        return preparing(done, count, elapsed_s)
 
     with Gauge(text, quiet=settings.quiet) as gauge:
         asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT)

@@ -60,9 +60,15 @@ class Gauge:
         self._stream.flush()
 
 
+def preparing(done: int, total: int, elapsed_s: float) -> str:
+    """How far the prompts are; `total` is 0 where it is not known."""
+    of_all = f" of {total}" if total else ""
+    return f"preparing prompts: {done}{of_all}{left(done, total, elapsed_s)}"
+
+
 def left(done: int, total: int, elapsed_s: float) -> str:
-    """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace."""
-    if not done or elapsed_s <= 0:
+    """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace or no rest."""
+    if not 0 < done < total or elapsed_s <= 0:
         return ""
     seconds = round((total - done) * elapsed_s / done)
     return f", {seconds // 60}:{seconds % 60:02d} left"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loadgen.cli.gauge import preparing
 from loadgen.settings import RunSettings
 from loadgen.terminal import printable
 
@@ -94,7 +95,7 @@ def progress_view(settings: RunSettings) -> Iterator[View]:
 def describe(progress: "Progress") -> str:
     """One line: what is being done and how far it is."""
     if progress.phase == "preparing":
-        return f"preparing prompts: {progress.ended} of {progress.scheduled}{_left(progress)}"
+        return preparing(progress.ended, progress.scheduled, progress.elapsed_s)
     if not progress.elapsed_s:
         return progress.phase
     failed = progress.ended - progress.ok
@@ -103,10 +104,3 @@ def describe(progress: "Progress") -> str:
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
         f"{progress.in_flight} in flight, {failed} failed, {progress.output_tokens} tokens"
     )
-
-
-def _left(progress: "Progress") -> str:
-    """How long it will take at the pace so far, the start included; nothing where it is done."""
-    if not 0 < progress.ended < progress.scheduled:
-        return ""
-    return f", {progress.elapsed_s * (progress.scheduled - progress.ended) / progress.ended:.0f} s left"

@@ -28,7 +28,7 @@ from loadgen.data_settings import DataSettings
 from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.kept import folder
-from loadgen.datasets.rows import Row, line
+from loadgen.datasets.rows import Row, is_whole_in_a_row, line
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Dataset, Prompt
@@ -162,7 +162,10 @@ class _Cached:
         with _Heard() as warnings, _Draft(path, self._most) as draft:
             dataset = self._kind.from_settings(self._settings)
             for prompt in dataset.prompts(count):
-                draft.add(line(prompt))
+                if is_whole_in_a_row(prompt):
+                    draft.add(line(prompt))
+                else:
+                    draft.drop()
                 yield prompt
             self._provenance = dataset.provenance()
             about = {"dataset": self._settings.dataset_name, "prompts": count, "warnings": warnings}
@@ -214,7 +217,7 @@ class _Draft:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._drop()
+        self.drop()
 
     def add(self, data: bytes) -> None:
         """Write the line of one prompt."""
@@ -223,12 +226,12 @@ class _Draft:
         self._digest.update(data)
         self._bytes += len(data)
         if self._bytes > self._most:
-            self._drop()
+            self.drop()
             return
         try:
             self._file.write(data)
         except OSError:
-            self._drop()
+            self.drop()
 
     def keep(self, about: dict[str, Any]) -> None:
         """Write the last line, put the entry in place and make room for it."""
@@ -243,10 +246,11 @@ class _Draft:
             self._beside.replace(self._path)
             _make_room(self._most)
         except OSError:
-            self._drop()
+            self.drop()
         self._file = None
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Keep nothing of it."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()

@@ -10,6 +10,7 @@ from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Count, Words, fitted
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+BLOCK_WORDS = 1 << 18  # words of the prompts that a data set makes at a time
 SPARE_WORDS = 16  # drawn beside twice a length, where words may join into one token
 PHRASE = 4  # words of a phrase
 INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # what a seed draws, each from a stream of its own

@@ -166,6 +166,6 @@ def _loaded(settings: RunSettings) -> Iterable[Mapping[str, Any]]:
             streaming=is_local or not constants.HF_HUB_OFFLINE,
         )
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise BadInput(FIELD, f"{name} cannot be loaded ({first})", "check name, --hf-subset and --hf-split") from error
+        problem = f"{name} cannot be loaded ({tokenizers.first_line(error)})"
+        raise BadInput(FIELD, problem, "check name, --hf-subset and --hf-split") from error
     return split

@@ -1,10 +1,8 @@
 """Index: where the conversations of a ShareGPT file lie, kept between runs because to find out is to read it all."""
 
-import contextlib
 import hashlib
 import logging
 import os
-import secrets
 import time
 import zipfile
 from dataclasses import dataclass
@@ -15,9 +13,9 @@ from numpy.typing import NDArray
 
 from loadgen import private
 from loadgen.datasets import kept
+from loadgen.whole import whole_file
 
 WORTH_KEEPING = 16 << 20  # bytes of a file: a smaller one is looked through in some 20 ms
-SETTLED_NS = 2_000_000_000  # since its last change: two changes at once may leave the same time
 FORMAT = 1
 
 logger = logging.getLogger("loadgen")
@@ -66,13 +64,11 @@ class Identity:
     def keep(self, index: Index) -> None:
         """Keep an index for later runs, where that is worth it and the file has not been changed just now."""
         *_, size, content_ns, anything_ns = self.stamp
-        if size < WORTH_KEEPING or time.time_ns() - max(content_ns, anything_ns) < SETTLED_NS:
+        if size < WORTH_KEEPING or time.time_ns() - max(content_ns, anything_ns) < kept.SETTLED_NS:
             return
-        place = self._place()
-        partial = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
         try:
             kept.make_folder()
-            with open(partial, "xb", opener=private.opener) as file:
+            with whole_file(self._place(), private.opener) as file:
                 np.savez(
                     file,
                     stamp=np.array(self.stamp),
@@ -81,11 +77,8 @@ class Identity:
                     numbers=index.numbers,
                     cut_off=np.array(index.cut_off),
                 )
-            partial.replace(place)
         except OSError as error:
             logger.info("no index of %s is kept (%s)", self.path, error)
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
 
     def _place(self) -> Path:
         """One file for each path."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from loadgen import private
 
 BIG_BYTES = 64 << 20  # below it a hash costs less than a twentieth of a second
-SETTLED_NS = 2_000_000_000
+SETTLED_NS = 2_000_000_000  # since its last change
 
 
 def folder() -> Path:

@@ -1,13 +1,11 @@
 """Multi-turn sessions of random words: every question of an exact length, repeated with the answers to those before."""
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from loadgen.datasets.lengths import Lengths
 from loadgen.datasets.random import RandomDataset
 from loadgen.datasets.sessions import TURNS, ThinkTime, Turn, parse_turns, prompts, thinking
 from loadgen.errors import BadInput
@@ -15,7 +13,6 @@ from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
 DEFAULT_TURNS = 3
-PREFIX_STREAM = 1 << 64  # beyond every seed, so that the shared prefix is drawn apart from the questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class MultiTurnDataset:
         return cls(
             questions=questions,
             turns=turns,
-            prefix=_prefix(questions, settings.random_prefix_len),
+            prefix=questions.drawing.prefixes(settings.random_prefix_len)[0],
             prefix_tokens=settings.random_prefix_len,
             think=ThinkTime.parse(settings.think_time),
             seed_arrivals=seed_of(settings, "arrivals"),
@@ -95,12 +92,3 @@ class MultiTurnDataset:
             "think_time_varies": self.think.varies,
             "history": "real",
         }
-
-
-def _prefix(questions: RandomDataset, tokens: int) -> str:
-    """A text of so many tokens, the same for all that have the seed of these questions."""
-    if tokens == 0:
-        return ""
-    seed = questions.seed_prompts + PREFIX_STREAM
-    alone = dataclasses.replace(questions, inputs=Lengths(tokens, tokens), seed_prompts=seed)
-    return next(alone.prompts(1)).text

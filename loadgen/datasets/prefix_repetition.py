@@ -7,13 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.drawing import ORDER, Drawing, generator
+from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
 from loadgen.datasets.words import Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
-
-BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,8 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
         short = text[: ends[tokens - 1]]
         if tokenizer.count([short]) == [tokens] and not short[-1:].isspace():
             return short
-        kept, space, _ = short.rstrip().rpartition(" ")
-        text = kept + space + text[len(short) :].partition(" ")[2]
+        before, space, _ = short.rstrip().rpartition(" ")
+        text = before + space + text[len(short) :].partition(" ")[2]
     problem = f"{tokenizer.name} cannot cut a text to {tokens} tokens"
     raise BadInput(tokenizers.FIELD, problem, "use another tokenizer or length")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.drawing import INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
+from loadgen.datasets.drawing import BLOCK_WORDS, INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import FEWEST, Count, Words
@@ -18,7 +18,6 @@ from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
 INPUT_LEN = "--random-input-len"
-BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,11 @@ def line(prompt: Prompt) -> bytes:
     return orjson.dumps({"id": prompt.source} | asked | lengths) + b"\n"
 
 
+def is_whole_in_a_row(prompt: Prompt) -> bool:
+    """Whether a row has a place for all that a prompt says: sessions, due times and the server's counts have none."""
+    return not prompt.follows and prompt.due_ns is None and prompt.server_tokens is None
+
+
 def texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     """What each of some messages says: its content, or the text among the parts of it."""
     found = []

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
 from loadgen.prompts import ANSWER, UNPLANNED, Prompt
 
 TURNS, THINK = "--turns", "--think-time"
-NS_PER_S = 1_000_000_000
 LONGEST_THINK_S = 86_400.0
 
 

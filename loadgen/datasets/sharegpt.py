@@ -98,16 +98,16 @@ class ShareGPTDataset:
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
         rows = iter(shuffled)
-        kept: list[int] = []
-        while len(kept) < count and (batch := list(islice(rows, min(BATCH, count - len(kept))))):
+        used: list[int] = []
+        while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
             for row, prompt in self._read(batch):
-                kept.append(row)
+                used.append(row)
                 yield prompt
-        if len(kept) < count:
-            if not kept:
+        if len(used) < count:
+            if not used:
                 raise BadInput(FIELD, f"{self.conversations.path} holds no conversation of a usable length", REMEDY)
             repeats = random.Random(self.seed_prompts)
-            more = [repeats.choice(kept) for _ in range(count - len(kept))]
+            more = [repeats.choice(used) for _ in range(count - len(used))]
             for start in range(0, len(more), BATCH):
                 yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
 

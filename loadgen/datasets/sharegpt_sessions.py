@@ -89,17 +89,17 @@ class ShareGPTSessions:
         """Sessions without end: once the file is through, some are repeated."""
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
-        generator, kept = thinking(self.seed_arrivals), list[int]()
+        generator, used = thinking(self.seed_arrivals), list[int]()
         for start in range(0, len(shuffled), BATCH):
             for row, session in self._read(shuffled[start : start + BATCH], generator):
-                kept.append(row)
+                used.append(row)
                 yield session
-        if not kept:
+        if not used:
             problem = f"{self.conversations.path} holds no conversation in which human and gpt take turns"
             raise BadInput(FIELD, problem, REMEDY)
         repeats = random.Random(self.seed_prompts)
         while True:
-            for _, session in self._read(repeats.choices(kept, k=BATCH), generator):
+            for _, session in self._read(repeats.choices(used, k=BATCH), generator):
                 yield session
 
     def _read(self, rows: Sequence[int], generator: np.random.Generator) -> Iterator[tuple[int, list[Prompt]]]:

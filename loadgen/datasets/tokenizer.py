@@ -144,7 +144,7 @@ def _from_file(path: Path, name: str) -> Tokenizer:
     try:
         core = Core.from_buffer(content)
     except Exception as error:  # tokenizers raises the bare class
-        problem = f"{path} is not a {FILE} ({_first_line(error)})"
+        problem = f"{path} is not a {FILE} ({first_line(error)})"
         raise BadInput(FIELD, problem, "give the one of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(content).hexdigest(), path.parent)
 
@@ -155,7 +155,7 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
     try:
         core: Core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
     except Exception as error:  # its errors have no common class
-        problem = f"{name} has no {FILE}, and transformers cannot make one ({_first_line(error)})"
+        problem = f"{name} has no {FILE}, and transformers cannot make one ({first_line(error)})"
         raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
 
@@ -177,7 +177,7 @@ def _from_hub(name: str) -> Tokenizer:
     try:
         path = Path(hf_hub_download(name, FILE))
     except (OSError, ValueError) as error:
-        raise BadInput(FIELD, f"the hub does not give {name} ({_first_line(error)})", remedy) from error
+        raise BadInput(FIELD, f"the hub does not give {name} ({first_line(error)})", remedy) from error
     for beside in TEMPLATES:
         with contextlib.suppress(OSError, ValueError):  # not every model has one
             hf_hub_download(name, beside)
@@ -194,5 +194,6 @@ def resolves(url: str) -> bool:
         return False
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What a library has to say, without the rest of its lines."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -9,9 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from loadgen.clock import NS_PER_S
+from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.trace_file import FIELD, NS_PER_S, TraceFile, TraceRow
+from loadgen.datasets.trace_file import TraceFile, TraceRow
 from loadgen.datasets.words import Words, fitted
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -86,12 +89,13 @@ class TraceDataset:
             yield Prompt(self._text(row, tokens, text_of), tokens + special, row.output_tokens, source, due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format, size and hash, what is made of it, and the tokenizer's name and hash."""
+        """Return the file's name, format and hash, what is made of it, and the tokenizer's name and hash."""
         return {
             "name": "trace",
+            "rule": "at the trace's times",
             "format": self.file.format,
             "file": str(self.file.path),
-            "file_sha256": self.file.sha256(),
+            "file_sha256": kept.sha256(self.file.path),
             "rows": len(self.file.rows),
             "rows_left_out": self.file.left_out,
             "time_scale": self.time_scale,

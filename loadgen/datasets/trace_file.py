@@ -2,7 +2,6 @@
 
 import csv
 import datetime
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import Any
 
 import orjson
 
+from loadgen.clock import NS_PER_S
+from loadgen.datasets.mapped import FIELD
 from loadgen.errors import BadInput
 
-FIELD = "--dataset-path"
 REMEDY = "mend the line, or take it out"
-NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
+NS_PER_MS = 1_000_000
 MOST_TOKENS = 1 << 24  # a row that says more is mistaken
 
 
@@ -117,11 +117,6 @@ class TraceFile:
         self.left_out = len(rows) - len(self.rows)
         if not self.rows:
             raise BadInput(FIELD, f"{path} holds no request", "name the file of a trace")
-
-    def sha256(self) -> str:
-        """Return the hash of the file, in hex."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _recognised(path: Path, first: str) -> str:

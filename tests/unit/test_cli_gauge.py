@@ -61,7 +61,13 @@ def test_a_quiet_one_says_nothing():
 
 @pytest.mark.parametrize(
     ("done", "total", "elapsed_s", "said"),
-    [(50, 100, 10.0, ", 0:10 left"), (1, 100, 1.0, ", 1:39 left"), (0, 100, 5.0, ""), (5, 100, 0.0, "")],
+    [
+        (50, 100, 10.0, ", 0:10 left"),
+        (1, 100, 1.0, ", 1:39 left"),
+        (0, 100, 5.0, ""),
+        (100, 100, 5.0, ""),
+        (5, 100, 0.0, ""),
+    ],
 )
 def test_what_is_left_is_told_by_the_pace_so_far(done, total, elapsed_s, said):
     assert left(done, total, elapsed_s) == said

@@ -9,14 +9,18 @@ from loadgen.measurement import Progress
 @pytest.mark.parametrize(
     ("elapsed_s", "done", "line"),
     [
-        (2.0, 1024, "preparing prompts: 1024 of 10240, 18 s left"),
-        (10.0, 5120, "preparing prompts: 5120 of 10240, 10 s left"),
+        (2.0, 1024, "preparing prompts: 1024 of 10240, 0:18 left"),
+        (10.0, 5120, "preparing prompts: 5120 of 10240, 0:10 left"),
         (20.0, 10240, "preparing prompts: 10240 of 10240"),
         (1.0, 0, "preparing prompts: 0 of 10240"),
     ],
 )
 def test_what_is_left_to_prepare_takes_as_long_as_what_was_done(elapsed_s, done, line):
     assert describe(Progress("preparing", elapsed_s, scheduled=10240, ended=done)) == line
+
+
+def test_of_how_many_is_left_out_where_only_the_data_set_knows():
+    assert describe(Progress("preparing", 2.0, ended=1024)) == "preparing prompts: 1024"
 
 
 def test_a_run_is_described_by_its_requests():

@@ -252,7 +252,7 @@ class TestGuidellm:
             prompts(1, dataset_rule=self.RULE)
         assert str(refused.value) == (
             "--dataset-rule: guidellm-0.5 makes its texts with the package faker, which is not installed; "
-            "pip install loadgen[guidellm]"
+            "pip install 'loadgen[guidellm]'"
         )
 
     @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The cache gives the prompts that making them again would give, or none."""
 
+import dataclasses
 import json
 import logging
 import os
@@ -104,6 +105,22 @@ class TestContents:
     def test_random_words_are_not_kept_because_making_them_costs_less(self, name):
         prompts(RunSettings(dataset_name=name, tokenizer=str(SIMULATOR)))
         assert cache.entries() == []
+
+    @pytest.mark.parametrize(
+        "more", [{"follows": True}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
+    )
+    def test_what_no_row_can_say_is_not_kept_and_so_not_lost(self, path, monkeypatch, more):
+        original = ReadyDataset.prompts
+
+        def timed(self, count):
+            return (dataclasses.replace(prompt, **more) for prompt in original(self, count))
+
+        monkeypatch.setattr(ReadyDataset, "prompts", timed)
+        assert prompts(options(path), 5) == prompts(options(path), 5)
+        assert all(
+            getattr(prompt, name) == value for prompt in prompts(options(path), 5)[0] for name, value in more.items()
+        )
+        assert not cache.entries()
 
     def test_rows_that_say_their_lengths_are_not_kept_because_they_are_the_same_already(self, tmp_path):
         path = tmp_path / "rows.jsonl"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.datasets import index
+from loadgen.datasets import index, kept
 from loadgen.datasets.conversations import Conversations
 from loadgen.datasets.structure import Structure
 
@@ -24,7 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder in which indexes are kept; every file is big enough, and settled at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(index, "WORTH_KEEPING", 0)
-    monkeypatch.setattr(index, "SETTLED_NS", 0)
+    monkeypatch.setattr(kept, "SETTLED_NS", 0)
     return tmp_path / "cache" / "loadgen" / "datasets"
 
 
@@ -84,7 +84,7 @@ def test_another_file_in_its_place_is_looked_through(cache: Path, path: Path, lo
 def test_one_that_was_changed_just_now_is_not_kept(
     cache: Path, path: Path, looks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index, "SETTLED_NS", 3600_000_000_000)
+    monkeypatch.setattr(kept, "SETTLED_NS", 3600_000_000_000)
     names(path)
     names(path)
     assert len(looks) == 2
@@ -99,8 +99,8 @@ def test_a_small_one_is_not_kept(cache: Path, path: Path, looks: list[int], monk
 @pytest.mark.parametrize("damaged", [b"", b"no index", b"PK\x03\x04"])
 def test_a_damaged_index_is_made_again(cache: Path, path: Path, looks: list[int], damaged: bytes) -> None:
     names(path)
-    (kept,) = cache.iterdir()
-    kept.write_bytes(damaged)
+    (entry,) = cache.iterdir()
+    entry.write_bytes(damaged)
     assert [names(path), names(path), len(looks)] == [["a", "b"], ["a", "b"], 2]
 
 
@@ -122,6 +122,6 @@ def test_it_is_for_its_owner_alone_and_one_for_each_path(cache: Path, path: Path
     for content in (entries("a"), entries("a", "b")):
         path.write_bytes(content)
         names(path)
-    (kept,) = cache.iterdir()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    (entry,) = cache.iterdir()
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
     assert stat.S_IMODE(cache.stat().st_mode) == 0o700

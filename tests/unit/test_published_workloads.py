@@ -72,7 +72,7 @@ def sharegpt(fact: dict[str, Any]) -> Iterator[Path | None]:
 @pytest.fixture
 def made(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> list[Prompt]:
     if "guidellm" in fact["flags"]:
-        pytest.importorskip("faker", reason="faker: pip install loadgen[guidellm]")
+        pytest.importorskip("faker", reason="faker: pip install 'loadgen[guidellm]'")
     asked = settings(fact, tokenizer, sharegpt)
     assert asked.num_prompts is not None
     return list(datasets.create(asked).prompts(asked.num_prompts))

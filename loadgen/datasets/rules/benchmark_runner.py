@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.conversations import REMEDY, Conversation, ConversationsInOrder
+from loadgen.datasets.conversations import ANSWERS, ASKS, REMEDY, Conversation, ConversationsInOrder
 from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
@@ -16,7 +16,6 @@ from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 
 RULE = "benchmark-runner"
-ASKING, ANSWERING = ("human", "user"), ("gpt", "assistant")
 BATCH = 256  # conversations encoded at a time
 
 
@@ -91,4 +90,4 @@ class BenchmarkRunnerShareGPT:
 
 def _is_asked_and_answered(conversation: Conversation) -> bool:
     asks, answers = conversation.speakers
-    return asks in ASKING and answers in ANSWERING and bool(conversation.prompt and conversation.answer)
+    return asks in ASKS and answers in ANSWERS and bool(conversation.prompt and conversation.answer)

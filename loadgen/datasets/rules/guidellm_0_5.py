@@ -93,7 +93,7 @@ def _faker(seed: int) -> Any:
         from faker import Faker
     except ImportError as error:
         problem = f"{RULE} makes its texts with the package faker, which is not installed"
-        raise BadInput(rules.FIELD, problem, "pip install loadgen[guidellm]") from error
+        raise BadInput(rules.FIELD, problem, "pip install 'loadgen[guidellm]'") from error
     faker = Faker()
     faker.seed_instance(seed)
     return faker
