@@ -7,8 +7,10 @@ here; other packages add theirs through the entry-point group `loadgen.datasets`
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from loadgen.data_settings import DataSettings
 from loadgen.datasets import rules
 from loadgen.errors import BadInput
+from loadgen.options import flag
 from loadgen.prompts import Dataset
 
 if TYPE_CHECKING:
@@ -31,6 +33,17 @@ BUILT_IN = {
     "multi_turn": "loadgen.datasets.multi_turn:MultiTurnDataset",
     "trace": "loadgen.datasets.trace:TraceDataset",
     "sonnet": "loadgen.datasets.prose:ProseDataset",
+}
+
+
+# Fields of the settings that only some of the built-in ones use: of the others they are refused, not ignored.
+SESSIONS, TRACES = ("sharegpt", "multi_turn"), ("trace",)
+USED_BY = {
+    "turns": SESSIONS,
+    "think_time": SESSIONS,
+    "history": SESSIONS,
+    "trace_format": TRACES,
+    "time_scale": TRACES,
 }
 
 
@@ -59,10 +72,20 @@ def find(settings: "RunSettings") -> DatasetClass:
     """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
 
     Raises:
-        BadInput: There is none of that name or rule, or it cannot be imported.
+        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting.
     """
     kind = _named(settings.dataset_name)
+    _require_used(settings)
     return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
+
+
+def _require_used(settings: "RunSettings") -> None:
+    name, defaults = settings.dataset_name, DataSettings()
+    for field, users in USED_BY.items():
+        if name in BUILT_IN and name not in users and getattr(settings, field) != getattr(defaults, field):
+            raise BadInput(flag(field), f"{name} makes no use of it", f"leave it out, or take {' or '.join(users)}")
+    if settings.dataset_rule is not None and settings.timed_by_data:
+        raise BadInput(rules.FIELD, "no rule makes sessions of several turns, or traces", "leave it or --turns out")
 
 
 def _named(name: str) -> DatasetClass:

@@ -12,11 +12,11 @@ def exported(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:
     """Hand prompts on, each once its row has been written to `file`.
 
     Raises:
-        BadInput: One follows another: a row has no place for that.
+        BadInput: One follows another, or has a due time: a row has no place for that.
     """
     for prompt in prompts:
-        if prompt.follows:
-            problem = "rows have no place for sessions"
-            raise BadInput("--export", problem, "leave out --turns, or send the data set itself")
+        if prompt.follows or prompt.due_ns is not None:
+            what = "sessions" if prompt.follows else "due times"
+            raise BadInput("--export", f"rows have no place for {what}", "send the data set itself")
         file.write(line(prompt))
         yield prompt

@@ -141,7 +141,7 @@ def _predicted(evidence: Evidence) -> dict[str, Any]:
     whole = counters["input_predicted"] == evidence.snapshot.ok > 0
     return {
         "predicted_server_input_tokens": counters["predicted_server_input_tokens"] if whole else None,
-        "overhead": evidence.heading.provenance["prompts"].get("server_tokens"),
+        "predicted_from": evidence.heading.provenance["prompts"].get("server_tokens"),
     }
 
 

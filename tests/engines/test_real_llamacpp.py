@@ -126,7 +126,7 @@ def test_chats_are_counted_by_the_real_engine_as_predicted(
     done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     records = list(RecordFile(tmp_path / "r.jsonl"))
-    told = json.loads(done.stdout)["loadgen"]["tokens"]["overhead"]
+    told = json.loads(done.stdout)["loadgen"]["tokens"]["predicted_from"]
     assert len({record.prompt_tokens for record in records}) > 1
     assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
     assert all(50 <= (r.prompt_tokens if counts == "server" else r.input_tokens) <= 90 for r in records)

@@ -80,8 +80,8 @@ async def test_a_local_template_predicts_what_the_server_counts(tmp_path: Path) 
     tokens = data["loadgen"]["tokens"]
     assert (tokens["planned_input_tokens"], tokens["predicted_server_input_tokens"]) == (60, 72)
     assert data["total_input_tokens"] == 72
-    assert tokens["overhead"]["overhead"] == 4
-    assert tokens["overhead"]["source"] == f"the chat template {folder / 'chat_template.jinja'}"
+    assert tokens["predicted_from"]["overhead"] == 4
+    assert tokens["predicted_from"]["source"] == f"the chat template {folder / 'chat_template.jinja'}"
     assert server.asked == []
     assert [(r.input_tokens, r.server_tokens, r.prompt_tokens) for r in RecordFile(records)] == [(20, 24, 24)] * 3
     again = loadgen.from_records(records).data["loadgen"]
@@ -103,7 +103,7 @@ async def test_without_a_template_prompts_are_held_against_their_own_tokens_and_
     data = await measured(server, SETTINGS)
     assert "0.0% of prompts have the planned length (9.0 tokens more" in check(data)["value"]
     assert data["loadgen"]["tokens"]["predicted_server_input_tokens"] is None
-    assert "no chat template lies beside" in data["loadgen"]["tokens"]["overhead"]["unknown"]
+    assert "no chat template lies beside" in data["loadgen"]["tokens"]["predicted_from"]["unknown"]
     assert server.asked == []
 
 
@@ -121,7 +121,7 @@ async def test_the_server_is_asked_where_lengths_are_to_be_its(knows: str, sourc
     assert server.asked == asked
     assert data["total_input_tokens"] == 60
     assert check(data)["ok"] is True
-    assert data["loadgen"]["tokens"]["overhead"] == {
+    assert data["loadgen"]["tokens"]["predicted_from"] == {
         "overhead": 4,
         "source": source,
         "template_sha256": None,
@@ -177,4 +177,4 @@ async def test_the_simulator_counts_what_was_planned() -> None:
         data = (await loadgen.run(settings)).data
         assert check(data)["ok"] is True
         assert data["loadgen"]["tokens"]["predicted_server_input_tokens"] == 45
-        assert data["loadgen"]["tokens"]["overhead"]["source"] == "the simulator's chat template"
+        assert data["loadgen"]["tokens"]["predicted_from"]["source"] == "the simulator's chat template"

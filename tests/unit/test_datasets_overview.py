@@ -152,10 +152,11 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
     assert "1 of them repeat the server's answers" in text(first, again)
 
 
-def test_sessions_are_not_exported():
+@pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
+def test_what_rows_have_no_place_for_is_not_exported(own, what):
     (first,) = prompts(3)
-    with pytest.raises(BadInput, match=r"^--export: rows have no place for sessions"):
-        list(exported([first, replace(first, follows=True)], io.BytesIO()))
+    with pytest.raises(BadInput, match=rf"^--export: rows have no place for {what}"):
+        list(exported([first, replace(first, **own)], io.BytesIO()))
 
 
 def test_no_overhead_is_no_template():

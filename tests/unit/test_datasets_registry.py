@@ -79,3 +79,20 @@ def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkey
 def test_the_registry_and_the_presets_import_nothing_heavy(module):
     code = f"import sys, loadgen.datasets, loadgen.workloads; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"turns": "5"}, "--turns: random makes no use of it; leave it out, or take sharegpt or multi_turn"),
+        ({"think_time": "exp:2"}, "--think-time: random makes no use of it"),
+        ({"history": "recorded"}, "--history: random makes no use of it"),
+        ({"time_scale": 3.0}, "--time-scale: random makes no use of it; leave it out, or take trace"),
+        ({"trace_format": "azure", "dataset_name": "sharegpt"}, "--trace-format: sharegpt makes no use of it"),
+        ({"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"}, "--dataset-rule: no rule makes"),
+    ],
+)
+def test_what_a_data_set_would_ignore_is_refused(given, message):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(**given))
+    assert str(refused.value).startswith(message)
