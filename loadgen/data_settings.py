@@ -1,6 +1,5 @@
 """The settings that say which prompts are sent: the data set and what it takes."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,7 +108,7 @@ class DataSettings:
             "hf_output_len",
         ):
             require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
-        require("time_scale", self.time_scale, lambda v: 0 < v < math.inf, "a number above 0")
+        require("time_scale", self.time_scale, lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000")
         for name in ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"):
             require(name, getattr(self, name), lambda v: v >= 0, "0 tokens or more")
         require("prefix_repetition_num_prefixes", self.prefix_repetition_num_prefixes, lambda v: v >= 1, "1 or more")

@@ -66,7 +66,15 @@ class Asked:
         return cls._of(dataset, settings, count)
 
     @classmethod
-    def named(cls, settings: RunSettings, target: Target, count: int, overhead: Overhead | None = None) -> "Asked":
+    def named(
+        cls,
+        settings: RunSettings,
+        target: Target,
+        count: int,
+        overhead: Overhead | None = None,
+        *,
+        asks: bool = True,
+    ) -> "Asked":
         """The prompts of the data set that the settings name.
 
         Args:
@@ -74,6 +82,7 @@ class Asked:
             target: Who will be asked.
             count: How many are due, as far as that is known beforehand.
             overhead: What the server adds to a prompt, where that is known beforehand.
+            asks: Whether the server may be asked for it.
 
         Raises:
             BadInput: The settings cannot be met.
@@ -82,7 +91,7 @@ class Asked:
         from loadgen.datasets.counting import Counting
 
         found = cache.prepared(settings)
-        counting = Counting.of(found, settings, target, overhead)
+        counting = Counting.of(found, settings, target, overhead, asks=asks)
         own = cls._of(counting.fitted(found, settings), settings, count)
 
         def origin() -> dict[str, Any]:

@@ -19,7 +19,9 @@ from loadgen.options import flag
 
 if TYPE_CHECKING:
     from loadgen.datasets.overview import Overview
+    from loadgen.prompts import Prompt
     from loadgen.settings import RunSettings
+    from loadgen.target import Target
 
 # What decides which prompts are sent, beside the data set itself, and what is shown of it.
 BESIDE = (
@@ -92,6 +94,8 @@ def _show(settings: "RunSettings", path: str | None) -> None:
     from loadgen.cli.overview import render
 
     logs.to_stderr(settings.log_level)
+    if sys.stdout is None:
+        raise BadInput("loadgen dataset", "standard output is closed", "leave it open: what is found goes there")
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = human.isatty() and "NO_COLOR" not in os.environ
@@ -117,10 +121,23 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         return preparing(done, count, elapsed_s)
 
     with Gauge(text, quiet=settings.quiet) as gauge:
-        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT)
+        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
         count = asked.count
+        prompts = _askable(asked.prompts, target)
         with _destination(path) as file:
-            return Overview.of(exported(asked.prompts, file) if file else asked.prompts, asked.origin, gauge)
+            overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, gauge)
+    if overview.count < count:
+        problem = f"the data set gives {overview.count} prompts where {count} were asked"
+        raise BadInput("--num-prompts", problem, "ask for what it has")
+    return overview
+
+
+def _askable(prompts: "Iterator[Prompt]", target: "Target") -> "Iterator[Prompt]":
+    """Hand prompts on, once it is sure that the endpoint takes them."""
+    for prompt in prompts:
+        if prompt.messages and not target.chat:
+            target.body(prompt)  # which says what is wrong
+        yield prompt
 
 
 @contextlib.contextmanager

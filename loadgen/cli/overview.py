@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from loadgen.datasets.overview import Int64s, Overview, bins, summary
-from loadgen.prompts import Prompt
+from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.terminal import printable
 
 WIDTH, BAR = 80, 40
@@ -83,7 +83,8 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
 
 def _samples(overview: Overview) -> Iterator[str]:
     for prompt in overview.samples:
-        yield cut(f"{prompt.source}: {prompt.input_tokens} tokens in, {prompt.output_tokens} out", WIDTH - 2)
+        length = "not known beforehand how many" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
+        yield cut(f"{prompt.source}: {length} tokens in, {prompt.output_tokens} out", WIDTH - 2)
         for said in _said(prompt):
             yield "  " + cut(said, WIDTH - 4)
 

@@ -65,7 +65,9 @@ class Counting:
     unknown: str | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, settings: RunSettings, target: Target, told: Overhead | None = None) -> Self:
+    def of(
+        cls, dataset: Dataset, settings: RunSettings, target: Target, told: Overhead | None = None, *, asks: bool = True
+    ) -> Self:
         """Find out, from the template beside the tokenizer, and where the settings need it from the server.
 
         Args:
@@ -73,12 +75,14 @@ class Counting:
             settings: Of the run.
             target: Who is asked, and with what in every request.
             told: What is known beforehand.
+            asks: Whether the server may be asked.
 
         Raises:
-            BadInput: The settings need it, and it cannot be had.
+            BadInput: The settings need it, and it cannot be had, or the prompts are not made to a measure.
         """
         if not target.chat:
             return cls.told(Overhead(0, "a completions endpoint has no chat template"))
+        _require_tailored(dataset, settings)
         if told is not None:
             return cls.told(told)
         needed = settings.input_len_counts == "server"
@@ -87,6 +91,9 @@ class Counting:
             return cls(unknown="the data set has no tokenizer")
         found = cls._by_template(dataset, tokenizer, target.fields)
         if needed and found.template is None:
+            if not asks:
+                problem = f"no chat template lies beside the tokenizer {tokenizer.name}, and no server is asked here"
+                raise BadInput(FIELD, problem, "name the folder of a tokenizer with its template, or leave it out")
             (raw,) = tokenizer.count([PROBE], special=True)
             return cls.told(asyncio.run(ask(target, base_url(settings), raw)))
         return found
@@ -112,15 +119,10 @@ class Counting:
         """The data set with what is known of the server's count, and where the settings say so, made to it.
 
         Raises:
-            BadInput: They say so of one that cannot be made to a measure, or its shortest prompts are too short.
+            BadInput: They say so, and its shortest prompts are too short.
         """
         taken_off = settings.input_len_counts == "server"
-        if not isinstance(dataset, Tailored):
-            if taken_off:
-                problem = f"the prompts of {settings.dataset_name} have the length that they have"
-                raise BadInput(FIELD, problem, "leave it out, or take --dataset-name random")
-            return dataset
-        if not self.overheads:
+        if not isinstance(dataset, Tailored) or not self.overheads:
             return dataset
         return dataset.beside(self.overheads, taken_off=taken_off, measure=self.measure if self.template else None)
 
@@ -156,6 +158,16 @@ class Counting:
             return self.template.count(chats, **self.options)
         known = self.overhead
         return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
+
+
+def _require_tailored(dataset: Dataset, settings: RunSettings) -> None:
+    if settings.input_len_counts != "server" or isinstance(dataset, Tailored):
+        return
+    if settings.dataset_rule is not None:
+        problem = f"the rule {settings.dataset_rule} counts as its tool did"
+        raise BadInput(FIELD, problem, "leave one of the two out")
+    problem = f"the prompts of {settings.dataset_name} are not made to the server's measure"
+    raise BadInput(FIELD, problem, "leave it out, or take --dataset-name random")
 
 
 def _options(fields: dict[str, Any]) -> dict[str, Any]:

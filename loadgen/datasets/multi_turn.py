@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from loadgen.datasets.random import RandomDataset
 from loadgen.datasets.sessions import TURNS, ThinkTime, Turn, parse_turns, prompts, thinking
+from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -56,6 +57,11 @@ class MultiTurnDataset:
             think=ThinkTime.parse(settings.think_time),
             seed_arrivals=seed_of(settings, "arrivals"),
         )
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What counts the questions' tokens."""
+        return self.questions.tokenizer
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, of which the last session may have fewer turns than the others."""

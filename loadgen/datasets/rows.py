@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import orjson
 
+from loadgen.datasets.lengths import MOST
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.prompts import Prompt
 
@@ -118,6 +119,6 @@ def _chat(messages: object) -> tuple[dict[str, Any], ...]:
 
 
 def _count(name: str, value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST):
         return value
-    raise ValueError(f"has {name} {value!r}, which is no number of tokens from 1")
+    raise ValueError(f"has {name} {value!r}, which is no number of tokens from 1 to {MOST:,}")

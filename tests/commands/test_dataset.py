@@ -38,6 +38,30 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return err
 
 
+# -- refused
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--dataset-name", "multi_turn"], "--endpoint: multi_turn/0/0/0 is a chat; ask a chat endpoint"),
+        (["--backend", "openai-chat", "--input-len-counts", "server"], "--input-len-counts: no chat template lies"),
+        (["--time-scale", "1e-9"], "--time-scale: 1e-09 is out of range"),
+    ],
+)
+def test_what_a_run_would_refuse_is_refused_and_no_server_is_asked(
+    capsys: pytest.CaptureFixture[str], flags: list[str], message: str
+) -> None:
+    assert message in refusal(capsys, *FLAGS, *flags)
+
+
+def test_a_trace_of_fewer_rows_than_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text('{"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": []}\n')
+    flags = ["--tokenizer", TOKENIZER, "--quiet", "--dataset-name", "trace", "--dataset-path", str(path)]
+    assert "gives 1 prompts where 2 were asked" in refusal(capsys, *flags, "--num-prompts", "2")
+
+
 # -- shown
 
 

@@ -254,5 +254,7 @@ class TestBadInput:
         asked = CHAT.replace(dataset_name="sharegpt", dataset_path=str(tmp_path / "s.json"), tokenizer=str(SIMULATOR))
         made = datasets.create(asked)
         assert [p.server_tokens for p in counted(made, asked, told=Overhead(3, "told"))] == [7] * 3
-        with pytest.raises(BadInput, match="the prompts of sharegpt have the length that they have; leave it out"):
+        with pytest.raises(
+            BadInput, match="the prompts of sharegpt are not made to the server's measure; leave it out"
+        ):
             counted(made, asked.replace(input_len_counts="server"), told=Overhead(3, "told"))

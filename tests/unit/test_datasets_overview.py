@@ -150,6 +150,7 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
     assert (found.count, found.unplanned, found.to_dict()["total_input_tokens"]) == (2, 1, None)
     assert found.input_tokens.tolist() == [3]
     assert "1 of them repeat the server's answers" in text(first, again)
+    assert "not known beforehand how many tokens in" in text(first, again)
 
 
 @pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])

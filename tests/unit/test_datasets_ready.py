@@ -168,10 +168,10 @@ class TestBadInput:
             *(
                 (
                     f'{{"prompt": "a", "{name}": {value}}}'.encode(),
-                    f": row 1 has {name} {json.loads(value)!r}, which is no number of tokens from 1",
+                    f": row 1 has {name} {json.loads(value)!r}, which is no number of tokens from 1 to 10,000,000",
                 )
                 for name in ("input_tokens", "output_tokens")
-                for value in ("0", "-1", "1.5", "true", '"5"')
+                for value in ("0", "-1", "1.5", "true", '"5"', "10000001", "9223372036854775808")
             ),
         ],
     )
