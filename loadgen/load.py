@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, Protocol
 
-from loadgen.beside import beside
 from loadgen.clock import KERNEL, Clock
+from loadgen.heartbeat import Heartbeat
 from loadgen.outcomes import Outcome
 from loadgen.pacer import Pacer
 from loadgen.recorder import Recorder
@@ -16,7 +16,6 @@ from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Int64s
 from loadgen.wire import BY_EVENTS, Bell, Record
 
-HEARTBEAT_S = 0.02
 P = ParamSpec("P")
 
 
@@ -110,7 +109,7 @@ class Load:
             Exception: A fault of ours on the clock; what was in flight has been ended.
         """
         try:
-            async with beside(self._beat()):
+            with Heartbeat(self._clock, self._transport.bell, self._recorder.histograms["loop_stall"]):
                 self._pacer.start()
                 await self._pacer.all_sent.wait()
                 self._recorder.scheduled -= self._pacer.never_due
@@ -193,11 +192,3 @@ class Load:
                     self._drained.set()
 
         return guarded
-
-    async def _beat(self) -> None:
-        """Measure how late the loop is to a regular appointment: what any stream may have to wait."""
-        stalls = self._recorder.histograms["loop_stall"]
-        while True:
-            wanted = self._clock.now_ns() + int(HEARTBEAT_S * 1e9)
-            await asyncio.sleep(HEARTBEAT_S)
-            stalls.record(max(0, self._clock.now_ns() - wanted))

@@ -66,6 +66,8 @@ cdef class Response(Events):
 cdef class Bell:
     cdef public int64_t at_ns
     cdef public object ring
+    cdef int64_t first_ns, last_ns
+    cdef void read(self, int64_t at_ns) noexcept
 
 
 cdef class Connection(Response):

@@ -97,6 +97,7 @@ class Bell:
     at_ns: int
     ring: Callable[[], object] | None
     def __init__(self) -> None: ...
+    def reading_since(self, at_ns: int) -> int: ...
 
 class Connection(Response):
     transport: Any

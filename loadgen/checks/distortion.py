@@ -6,7 +6,6 @@ from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
-from loadgen.throughput import peak_concurrency
 from loadgen.words import ms, percent
 
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
@@ -14,10 +13,7 @@ MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # is held against their median. The event loop's timers keep to the millisecond, so that an idle machine shows a p99 of
 # 1 ms; and stalls of 5 ms are not good whatever the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 2e6, 4e6
-# An engine that steps a batch makes all streams readable at once. To read them one after the other (5 us each where it
-# was measured) is no stall, as long as half of the time until the next batch is left.
-READ_NS, BATCH_SHARE = 8_000, 0.5
-FEWEST_BEATS = 100  # of which the p99 is more than the one worst
+FEWEST_BEATS = 400  # 2 s of them
 # What takes a hundredth of the time can move a p99.
 MOST_TIME_LOST = 0.01
 # Steal is time of all cores, of which the loop uses one: others may have borne it.
@@ -63,11 +59,7 @@ def _stalls(evidence: Evidence) -> Check:
     if p99 is None or stalls.count < FEWEST_BEATS:
         return inapplicable(name, "the run is shorter than 2 s")
     gap = evidence.snapshot.histograms["icl"].percentile(50)
-    if gap is None:
-        limit = STALL_CEILING_NS
-    else:
-        batch = min(READ_NS * peak_concurrency(evidence.snapshot), BATCH_SHARE * gap)
-        limit = max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap)) + batch
+    limit = STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
     return Check(name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
 

@@ -35,7 +35,19 @@ LAYERS = [
         "terminal",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"},
-    {"capture", "confidence", "cost", "evidence", "http", "pacer", "records", "requests", "target", "throughput"}
+    {
+        "capture",
+        "confidence",
+        "cost",
+        "evidence",
+        "heartbeat",
+        "http",
+        "pacer",
+        "records",
+        "requests",
+        "target",
+        "throughput",
+    }
     | {"overhead", "sessions"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},

@@ -46,7 +46,7 @@ def together(index=0, *, reads=((20, 1), (30, 1), (40, 1))):
 
 
 def test_an_undisturbed_run_is_green():
-    checks = of(beating(*[0.3] * 200))
+    checks = of(beating(*[0.3] * 400))
     assert red(checks) == []
     assert all(check.ok for check in checks.values())
 
@@ -55,7 +55,7 @@ def test_an_undisturbed_run_is_green():
 
 
 def test_stalls_of_5_ms_every_20_ms_are_red_by_name():
-    # Of the beats, one in four falls into a stall and waits for its end.
+    # One beat in four falls into a stall and waits for its end.
     late = [5 * (i % 80) / 80 if i % 4 == 0 else 0.1 for i in range(400)]
     checks = of(beating(*late))
     assert red(checks) == ["loop stall p99"]
@@ -67,15 +67,8 @@ def test_stalls_of_5_ms_every_20_ms_are_red_by_name():
 )
 def test_stalls_are_held_against_the_median_gap_between_events(gap_ms, limit):
     records = [steady(0, gap=gap_ms, n=4)]
-    said = of(beating(*[0.1] * 100, records=records))["loop stall p99"].limit
-    assert float(said.split()[0]) == pytest.approx(float(limit.split()[0]) + 0.008, rel=1e-3)
-
-
-@pytest.mark.parametrize(("streams", "limit_ms"), [(50, 2.4), (400, 5.2), (1000, 6.0)])
-def test_the_time_to_read_a_batch_of_streams_is_no_stall_up_to_half_a_gap(streams, limit_ms):
-    records = [steady(i, gap=8, n=4) for i in range(streams)]
-    said = of(beating(*[0.1] * 100, records=records))["loop stall p99"].limit
-    assert float(said.split()[0]) == pytest.approx(limit_ms, rel=1e-3)
+    said = of(beating(*[0.1] * 400, records=records))["loop stall p99"].limit
+    assert float(said.split()[0]) == pytest.approx(float(limit.split()[0]), rel=1e-3)
 
 
 def test_one_stall_in_a_hundred_beats_is_not_the_p99():
@@ -85,7 +78,7 @@ def test_one_stall_in_a_hundred_beats_is_not_the_p99():
 
 
 def test_a_run_of_less_than_two_seconds_has_too_few_beats():
-    check = of(beating(*[50] * 99))["loop stall p99"]
+    check = of(beating(*[50] * 399))["loop stall p99"]
     assert (check.ok, check.limit) == (None, "the run is shorter than 2 s")
 
 
