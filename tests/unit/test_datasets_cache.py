@@ -159,7 +159,8 @@ class TestFiles:
         assert not made_again(options(path), monkeypatch)
         assert prompts(options(path)) == expected
 
-    def test_are_put_in_place_only_when_all_was_made(self, path):
+    def test_are_put_in_place_only_when_all_was_made(self, path, monkeypatch):
+        monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has no files without names
         stream = cache.prepared(options(path)).prompts(50)
         next(stream)
         assert len([*cache.folder().iterdir()]) == 1
@@ -228,7 +229,7 @@ class TestSize:
         assert [entry.suffix for entry in cache.folder().iterdir()] == [".rows"]
 
     def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(self, path, monkeypatch):
-        monkeypatch.setattr(os, "O_TMPFILE", 0)
+        monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has none
         made = cache.prepared(options(path)).prompts(50)
         next(made)
         (draft,) = cache.folder().iterdir()
