@@ -47,8 +47,8 @@ class DataSettings:
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
-        "whose tokens the length of a random prompt is: its text's alone, or all that the server counts, those of the "
-        "chat template too",
+        "whose tokens the length of a prompt of random or prefix_repetition is: its text's alone, or all that the "
+        "server counts, those of the chat template too",
     )
     random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
     sharegpt_output_len: int | None = option(

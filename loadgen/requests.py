@@ -5,10 +5,8 @@ A folder holds `bodies` (JSON bodies end to end, with HOLE where an answer of th
 in ns, tokens that the server is expected to count or -1), `sources` (one JSON string a line) and `about.json`.
 """
 
-import hashlib
 import itertools
 import os
-from array import array
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import orjson
 
+from loadgen.digest import Digest
 from loadgen.errors import BadInput
 from loadgen.prompts import HOLE, Prompt
 from loadgen.schedule import DRAWN, FOLLOWS, Int64s
@@ -48,20 +47,19 @@ def write(
     Raises:
         BadInput: There are fewer, or more; or the first follows none.
     """
-    digest, ends, planned, repeats = hashlib.sha256(), [0], [], False
-    texts = array("q")  # a 64-bit hash of each: two of 50 million are the same by chance once in 10,000 runs
+    digest, ends, planned, repeats = Digest(), [0], [], False
     waiting = _at_most(prompts, count + 1, of_sessions)  # one that never ends is one too many
     with open(folder / "bodies", "wb") as bodies, open(folder / "sources", "wb") as sources:
         while block := _block(waiting):
             made = [body(prompt) for prompt in block]
             data = b"".join(made)
             bodies.write(data)
-            digest.update(data)
             sources.write(b"".join(orjson.dumps(prompt.source) + b"\n" for prompt in block))
             ends += itertools.accumulate(map(len, made), initial=ends.pop())
             planned += [_planned(prompt) for prompt in block]
             repeats = repeats or HOLE in data
-            texts.extend(hash(orjson.dumps(prompt.messages) if prompt.messages else prompt.text) for prompt in block)
+            for prompt in block:
+                digest.add(prompt)
             progress(len(planned))
     columns = np.array(planned, dtype=np.int64).reshape(-1, 5)
     number = int((columns[:, 2] != FOLLOWS).sum()) if of_sessions else len(planned)
@@ -72,7 +70,7 @@ def write(
     if columns[0, 2] == FOLLOWS:
         raise BadInput("--dataset-name", "the first prompt follows another", "begin with the first turn of a session")
     np.save(folder / "index.npy", np.column_stack((ends[1:], columns)))
-    about = {"sha256": digest.hexdigest(), "requests": len(planned), "distinct": len(np.unique(texts))}
+    about = {"sha256": digest.sha256, "requests": len(planned), "distinct": digest.distinct}
     if repeats:
         about["repeats_answers"] = True
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
@@ -96,7 +94,7 @@ def _planned(prompt: Prompt) -> tuple[int, ...]:
 
 
 def about(folder: Path) -> dict[str, Any]:
-    """What `write` was told of the prompts, with sha256 of all bodies, number of requests and of distinct prompts."""
+    """What `write` was told of the prompts, with their sha256, how many they are, and how many of them differ."""
     found: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
     return found
 

@@ -109,7 +109,7 @@ class RunSettings(DataSettings):
         (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
     )
     slo: str | None = option(None, JUDGEMENT, 'limits of the run: "ttft_p99<500ms,error_rate<1%"', metavar="LIMITS")
-    max_error_rate: float = option(1.0, JUDGEMENT, "exit 5 above this share of failed requests", metavar="SHARE")
+    max_error_rate: float = option(1.0, JUDGEMENT, "exit 5 above this share of requests not ok", metavar="SHARE")
     strict: bool = option(False, JUDGEMENT, "exit 4 when the run is SUSPECT")
 
     percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")

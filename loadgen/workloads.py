@@ -6,6 +6,7 @@ answers that go on to their full length.
 """
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def resolve(name_or_file: str) -> dict[str, Any]:
     """
     if name_or_file in PRESETS:
         return dict(PRESETS[name_or_file])
-    path = Path(name_or_file).expanduser()
+    path = Path(os.path.expanduser(name_or_file))
     if path.is_file():
         from loadgen import profiles
 

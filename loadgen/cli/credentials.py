@@ -1,5 +1,6 @@
 """Credentials: read from where no other user sees them. A command line is public: `ps` shows it."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def _read(flag: str, path: str) -> str:
         if path == "-":
             text = sys.stdin.read(LONGEST + 1)
         else:
-            with Path(path).expanduser().open(encoding="latin-1") as file:
+            with Path(os.path.expanduser(path)).open(encoding="latin-1") as file:
                 text = file.read(LONGEST + 1)
     except OSError as error:
         raise BadInput(flag, f"@{path}: {error.strerror}", "name a file that holds the value, or give it") from error

@@ -150,7 +150,7 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
     from loadgen.whole import whole_file
 
     try:
-        with whole_file(Path(path).expanduser(), private.opener) as file:
+        with whole_file(Path(os.path.expanduser(path)), private.opener) as file:
             yield file
     except OSError as error:
         raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "name another file") from error

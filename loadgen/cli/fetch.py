@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
     from loadgen.datasets import download
 
     hub = os.environ.get("HF_ENDPOINT") or download.HUB
-    folder = Path(arguments.to).expanduser()
+    folder = Path(os.path.expanduser(arguments.to))
     try:
         with _Coming(arguments.quiet) as coming:
             found = download.fetch(download.SHAREGPT, folder, hub, coming.show)

@@ -46,13 +46,16 @@ def _about(overview: Overview) -> Iterator[str]:
     yield f"{overview.count:,} prompts, {distinct}"
     if overview.unplanned:
         yield f"{overview.unplanned:,} of them repeat the server's answers: their length is not known beforehand"
+    if about.get("rows_left_out"):
+        yield f"{about['rows_left_out']:,} rows of the trace left out: they asked or answered no tokens"
     if about.get("file_cut_off"):
         yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
 
 
 def _tokens(overview: Overview) -> Iterator[str]:
     rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
-    totals = {"input": int(overview.input_tokens.sum()), "output": int(overview.output_tokens.sum())}
+    totals = {"input": "not known" if overview.unplanned else int(overview.input_tokens.sum())}
+    totals["output"] = int(overview.output_tokens.sum())
     columns = list(rows["input"])
     yield f"{'':<7}{'total':>12}{'mean':>9}" + "".join(f"{column:>7}" for column in columns[1:])
     for name, row in rows.items():

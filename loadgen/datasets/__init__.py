@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.data_settings import DataSettings
 from loadgen.datasets import rules
+from loadgen.datasets.mapped import FIELD as PATH
+from loadgen.datasets.mapped import path_of
 from loadgen.errors import BadInput
 from loadgen.options import flag
 from loadgen.prompts import Dataset
@@ -38,7 +40,9 @@ BUILT_IN = {
 
 # Fields of the settings that only some of the built-in ones use: of the others they are refused, not ignored.
 SESSIONS, TRACES = ("sharegpt", "multi_turn"), ("trace",)
+WITHOUT_FILE = ("random", "prefix_repetition", "multi_turn")
 USED_BY = {
+    "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
     "turns": SESSIONS,
     "think_time": SESSIONS,
     "history": SESSIONS,
@@ -72,10 +76,13 @@ def find(settings: "RunSettings") -> DatasetClass:
     """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
 
     Raises:
-        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting.
+        BadInput: There is none of that name or rule, or it cannot be imported, or it would ignore a setting; or what is
+            to be its file is none.
     """
     kind = _named(settings.dataset_name)
     _require_used(settings)
+    if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
+        path_of(PATH, settings.dataset_path)  # first: what is cached opens it before the data set does
     return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
 
 

@@ -213,7 +213,7 @@ class _Draft:
     def __enter__(self) -> "_Draft":
         with contextlib.suppress(OSError):
             kept.make_folder()
-            self._file = open(self._beside, "xb", opener=private.opener)
+            self._file = open(self._beside, "xb", opener=_nameless)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -242,6 +242,9 @@ class _Draft:
         last = {"about": about, "sha256": self._digest.hexdigest()}
         try:
             self._file.write(orjson.dumps(last) + b"\n")
+            self._file.flush()
+            if not self._beside.exists():  # src_dir_fd: without one, the link in /proc is not followed
+                os.link(f"/proc/self/fd/{self._file.fileno()}", self._beside, src_dir_fd=self._file.fileno())
             self._file.close()
             self._beside.replace(self._path)
             _make_room(self._most)
@@ -257,6 +260,17 @@ class _Draft:
             with contextlib.suppress(OSError):
                 self._beside.unlink()
         self._file = None
+
+
+def _nameless(path: str, flags: int) -> int:
+    """Open a file that has no name yet, so that nothing is left of a process that is killed; as an opener of `open`.
+
+    Where the file system knows none it has its name from the start.
+    """
+    try:
+        return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return private.opener(path, flags)
 
 
 def _make_room(most: int) -> None:

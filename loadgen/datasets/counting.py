@@ -167,7 +167,8 @@ def _require_tailored(dataset: Dataset, settings: RunSettings) -> None:
         problem = f"the rule {settings.dataset_rule} counts as its tool did"
         raise BadInput(FIELD, problem, "leave one of the two out")
     problem = f"the prompts of {settings.dataset_name} are not made to the server's measure"
-    raise BadInput(FIELD, problem, "leave it out, or take --dataset-name random")
+    remedy = "leave it out, or take --dataset-name random or prefix_repetition, which are"
+    raise BadInput(FIELD, problem, remedy)
 
 
 def _options(fields: dict[str, Any]) -> dict[str, Any]:

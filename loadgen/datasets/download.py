@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from loadgen import __version__
 from loadgen.errors import BadInput, LoadgenError, Unreachable
@@ -26,6 +27,7 @@ ATTEMPTS = 5  # of one call
 SILENCE_S = 60.0
 READ_BYTES = 1 << 20
 RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+)")
+STRONG_TAG = re.compile(r'"[\x21\x23-\x7e\x80-\xff]*"')  # RFC 9110, section 8.8.3
 REMEDY = (
     "set HTTPS_PROXY where a proxy is needed, or HF_ENDPOINT to a mirror; "
     "or bring the file by hand and name it with --dataset-path"
@@ -85,15 +87,15 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     Args:
         published: Which.
         folder: Where to; it is made where it does not exist.
-        hub: Scheme and host of where it is published.
+        hub: Scheme and host of where it is published, as HF_ENDPOINT has it.
         progress: Told after each read how many bytes there are, and how many there will be.
 
     Raises:
-        BadInput: The folder cannot be used, or has no room, or has another file of that name.
+        BadInput: The hub is no address; the folder cannot be used, or has no room, or has another file of that name.
         Unreachable: The server does not answer, or not with this file.
         LoadgenError: What came is not what was published.
     """
-    path = folder / published.name
+    path, hub = folder / published.name, _address(hub)
     if path.exists():
         if not published.has_size(path.stat().st_size):
             problem = f"{path} is there with {path.stat().st_size:,} bytes where {published.megabytes} MB are published"
@@ -102,10 +104,23 @@ def fetch(published: Published, folder: Path, hub: str = HUB, progress: Progress
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with Part(path) as part:
-            _receive(published, hub.rstrip("/") + published.path, part, progress)
+            _receive(published, hub + published.path, part, progress)
             return Fetched(path, part.finished(published))
     except OSError as error:
         raise BadInput("--to", f"{folder} cannot be written ({error.strerror})", "name another folder") from error
+
+
+def _address(hub: str) -> str:
+    """The hub, without a slash at its end."""
+    try:
+        parts = urlsplit(hub)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or not (hub.isascii() and hub.isprintable() and " " not in hub):
+        problem = f"{hub!r} is no http or https address"
+        raise BadInput("HF_ENDPOINT", problem, f"write https://HOST, or unset it for {HUB}")
+    return hub.rstrip("/")
 
 
 class Part:
@@ -131,21 +146,32 @@ class Part:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if not self.size:  # nothing to go on with
+            self._path.unlink(missing_ok=True)
+            self._tag_path.unlink(missing_ok=True)
         self._file.close()
 
     @property
     def tag(self) -> str | None:
-        """The server's name for the content of which this is a part; None where it gave none that tells for certain."""
+        """The server's name for the content of which this is a part; None where it gave none that tells for certain.
+
+        Raises:
+            BadInput: What is kept is no such name.
+        """
         try:
-            return self._tag_path.read_text(encoding="latin-1") or None
+            kept = self._tag_path.read_text(encoding="latin-1")
         except FileNotFoundError:
             return None
+        if kept and not STRONG_TAG.fullmatch(kept):
+            problem = f"{self._tag_path} does not tell of which content {self._path.name} is a part"
+            raise BadInput("--to", problem, "remove both, and it is fetched from its beginning")
+        return kept or None
 
     def begin(self, tag: str | None) -> None:
         """Forget what has come; what comes next is content of this name."""
         self._file.truncate(0)
         self.size = 0
-        strong = tag is not None and tag.startswith('"')  # a weak one may stand for other bytes
+        strong = STRONG_TAG.fullmatch(tag or "")  # a weak one may stand for other bytes
         self._tag_path.write_text(tag if tag and strong else "", encoding="latin-1")
 
     def append(self, data: bytes) -> None:
@@ -200,8 +226,9 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
         request = urllib.request.Request(url, headers=headers)
         response = urllib.request.build_opener().open(request, timeout=SILENCE_S)  # with the proxies of the environment
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code != 416 or not part.size:
-            raise Unreachable(f"{url}: {error.code} {error.reason}; {REMEDY}") from error
+            raise Unreachable(f"{url}: {_refused(error)}; {REMEDY}") from error
         _, total = _range(error.headers["Content-Range"])  # nothing follows what has come: it is whole, or too long
         if total != part.size or not published.has_size(total):
             part.begin(None)
@@ -219,7 +246,8 @@ def _attempt(published: Published, url: str, part: Part, progress: Progress) -> 
 
 def _begun(published: Published, url: str, part: Part, response: http.client.HTTPResponse) -> int:
     """Look at what the server is about to send, and make the part ready for it; returns the size of the whole file."""
-    start, total = 0, int(response.headers["Content-Length"] or -1)
+    length = response.headers["Content-Length"] or ""
+    start, total = 0, int(length) if length.isdecimal() else -1
     if response.status == 206:
         start, total = _range(response.headers["Content-Range"])
     if start not in (0, part.size) or not published.has_size(total):
@@ -246,6 +274,13 @@ def _range(told: str | None) -> tuple[int, int]:
     """Start and size of the whole by a Content-Range; -1 for what it does not tell."""
     match = RANGE.fullmatch(told or "")
     return (int(match[1] or -1), int(match[2])) if match else (-1, -1)
+
+
+def _refused(error: urllib.error.HTTPError) -> str:
+    """A status in one line; urllib's text of a redirect that leads nowhere has several."""
+    if 300 <= error.code < 400:
+        return f"{error.code}, and its redirects lead nowhere: in a circle, on and on, or away from http and https"
+    return f"{error.code} {error.reason}"
 
 
 def _reason(error: Exception) -> str:

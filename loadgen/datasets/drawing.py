@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Count, Words, fitted
+from loadgen.datasets.words import FEWEST, Count, Words, fitted
+from loadgen.errors import BadInput
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 BLOCK_WORDS = 1 << 18  # words of the prompts that a data set makes at a time
@@ -70,6 +71,25 @@ class Drawing:
         spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
         around = prefix_tokens + (beside if measure else 0)
         return fitted(spare, [around + own for own in lengths], self.tokenizer, measure)
+
+    def probes(self) -> list[str]:
+        """Some words: what prompts begin and end with."""
+        words: list[str] = self.words.items[:FEWEST].tolist()
+        return words
+
+    def adds_up(self, overheads: Sequence[int]) -> bool:
+        """Whether what a server counts of a text is its tokens and one number, out of those found by `probes`."""
+        return len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
+
+    def require_countable(self, overheads: Sequence[int], measure: Count | None) -> None:
+        """Refuse to make texts to a server's measure where tokens do not add up and nothing counts them.
+
+        Raises:
+            BadInput: It is so.
+        """
+        if not self.adds_up(overheads) and measure is None:
+            problem = f"{self.tokenizer.name} joins words into tokens, so that a template's cannot be taken off"
+            raise BadInput("--input-len-counts", problem, "name the folder of a tokenizer with its template")
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
         """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.

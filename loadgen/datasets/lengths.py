@@ -12,11 +12,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.datasets.mapped import path_of
 from loadgen.errors import BadInput
 
 MOST = 10_000_000  # tokens of one prompt: more than any model's context
 LEAST_SHARE = 0.01  # of what a distribution draws that must lie in its bounds: the rest is drawn again
 DRAWN = 1 << 20  # numbers drawn at a time
+SHOWN = 40  # characters of what is no length
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 FORMS = "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if wanted), 10,20 or @FILE"
 RATIO = "--random-range-ratio"
@@ -70,7 +72,7 @@ class Lengths:
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, "normal" if name == "normal" else "lognormal", rest)
         elif text.startswith("@"):
-            made = cls._of_list(flag, _words(flag, Path(text[1:]).expanduser()))
+            made = cls._of_file(flag, path_of(flag, text[1:]))
         elif "," in text:
             made = cls._of_list(flag, text.split(","))
         else:
@@ -163,10 +165,24 @@ class Lengths:
         return cls(low, high, law, mean, stdev)._drawable(flag)
 
     @classmethod
+    def _of_file(cls, flag: str, path: Path) -> "Lengths":
+        remedy = "name a file of whole numbers, separated by white space"
+        try:
+            words = path.read_text(encoding="ascii").split()
+        except OSError as error:
+            raise BadInput(flag, f"{path}: {error.strerror}", remedy) from error
+        except UnicodeDecodeError as error:
+            raise BadInput(flag, f"{path} holds no whole numbers", remedy) from error
+        if not words:
+            raise BadInput(flag, f"{path} is empty", remedy)
+        try:
+            return cls._of_list(flag, words)
+        except BadInput as error:
+            raise BadInput(flag, f"{path}: {error.problem}", remedy) from error
+
+    @classmethod
     def _of_list(cls, flag: str, words: list[str]) -> "Lengths":
         listed = _numbers(flag, words)
-        if not listed:
-            raise BadInput(flag, "lists no length", "write whole numbers from 1")
         return cls(min(listed), max(listed), listed=tuple(listed))
 
     def _normal(self) -> NormalDist:
@@ -203,19 +219,13 @@ def parse_ratios(text: str) -> tuple[float, float]:
     return ratios["input"], ratios["output"]
 
 
-def _words(flag: str, path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="ascii").split()
-    except OSError as error:
-        raise BadInput(flag, f"{path}: {error.strerror}", "name a file of whole numbers") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(flag, f"{path} holds no whole numbers", "separate them by white space") from error
-
-
 def _numbers(flag: str, words: list[str]) -> list[int]:
-    for word in words:
+    for place, word in enumerate(words, 1):
+        if not word.strip() and len(words) > 1:
+            raise BadInput(flag, f"number {place} of {len(words)} is missing", FORMS)
         if not WHOLE.fullmatch(word):
-            raise BadInput(flag, f"{word!r} is no length", FORMS)
+            shown = repr(word) if len(word) <= SHOWN else f"{word[:SHOWN]!r}..."
+            raise BadInput(flag, f"{shown} is no length", FORMS)
         if int(word) < 1:
             raise BadInput(flag, f"{word.strip()} leaves no token", "give at least 1")
         _require_at_most(flag, int(word))

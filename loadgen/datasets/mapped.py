@@ -1,4 +1,4 @@
-"""Mapped: the file of a data set in memory, of which only what is looked at is read."""
+"""Mapped: the file of a data set in memory, of which only what is looked at is read; and what is no such file."""
 
 import mmap
 import os
@@ -7,6 +7,24 @@ from pathlib import Path
 from loadgen.errors import BadInput
 
 FIELD = "--dataset-path"
+
+
+def path_of(field: str, given: str) -> Path:
+    """Where a setting says that a file is; whether there is one, whoever opens it finds out.
+
+    Raises:
+        BadInput: No file can be there; or it is a pipe, a device or a socket: files are read more than once, and a pipe
+            that nobody writes never ends.
+    """
+    if "\0" in given:
+        raise BadInput(field, f"{given!r} holds a NUL byte, as no path does", "name a file")
+    try:
+        path = Path(given).expanduser()
+    except RuntimeError as error:
+        raise BadInput(field, f"{given}: there is no such home folder", "write the whole path") from error
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise BadInput(field, f"{path} is no regular file", "copy what it gives into one, and name that")
+    return path
 
 
 def mapped(path: Path, remedy: str) -> mmap.mmap:

@@ -1,15 +1,14 @@
 """Overview: what would be sent, in numbers: how many prompts, how long, how many of them twice, and their hashes."""
 
-import hashlib
 from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
+from loadgen.digest import Digest
 from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.words import percentile
 
@@ -32,8 +31,7 @@ class Overview:
         server_tokens: Expected to be counted by the server as input, shape (n,); None unless all are known.
         distinct: How many prompts there are that are unlike each other.
         samples: The first few.
-        sha256: Of what is asked, in the order of sending: a JSON line for each prompt, `[PROMPT, OUTPUT_TOKENS]`, where
-            PROMPT is its text or the list of its messages.
+        sha256: Of what is asked, in the order of sending: that of the `Digest`, as in the result of a run.
     """
 
     about: dict[str, Any]
@@ -59,12 +57,10 @@ class Overview:
             origin: Called at the end: where they come from, as JSON.
             progress: Told now and then how many have been looked at.
         """
-        inputs, outputs, server, hashes = array("q"), array("q"), array("q"), array("q")
-        digest, samples, known = hashlib.sha256(), list[Prompt](), True
+        inputs, outputs, server = array("q"), array("q"), array("q")
+        digest, samples, known = Digest(), list[Prompt](), True
         for number, prompt in enumerate(prompts):
-            asked = orjson.dumps(prompt.messages or prompt.text)
-            digest.update(b"[%b,%d]\n" % (asked, prompt.output_tokens))
-            hashes.append(hash(asked))  # two of 50 million are the same by chance once in 10,000 times
+            digest.add(prompt)
             if prompt.input_tokens != UNPLANNED:
                 inputs.append(prompt.input_tokens)
             outputs.append(prompt.output_tokens)
@@ -74,16 +70,15 @@ class Overview:
                 samples.append(prompt)
             if not number % TELL_EVERY:
                 progress(number)
-        distinct = len(np.unique(np.frombuffer(hashes, dtype=np.int64)))
         return cls(
             origin(),
             np.array(inputs, dtype=np.int64),
             len(outputs) - len(inputs),
             np.array(outputs, dtype=np.int64),
             np.array(server, dtype=np.int64) if known else None,
-            distinct,
+            digest.distinct,
             tuple(samples),
-            digest.hexdigest(),
+            digest.sha256,
         )
 
     @property

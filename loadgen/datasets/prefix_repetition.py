@@ -1,14 +1,15 @@
 """Repeated prefixes: prompts that begin with one of a few long texts, as the requests of one service do."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
-from loadgen.datasets.words import Words
+from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.datasets.words import Count, Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -28,6 +29,8 @@ class PrefixRepetitionDataset:
         suffix_tokens: Tokens of what follows it, of which the tokenizer's special ones take their part.
         output_tokens: Tokens wanted of each answer.
         seed_order: Draws the order of the rows.
+        overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
+        measure: What counts a text as the server does, where lengths are to be its and it joins words and template.
     """
 
     drawing: Drawing
@@ -36,6 +39,8 @@ class PrefixRepetitionDataset:
     suffix_tokens: int
     output_tokens: int
     seed_order: int
+    overhead: int | None = None
+    measure: Count | None = None
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -47,9 +52,7 @@ class PrefixRepetitionDataset:
         settings.check_data()
         tokenizer = tokenizers.of_settings(settings)
         suffix, special = settings.prefix_repetition_suffix_len, tokenizer.special_tokens
-        if suffix <= special:
-            problem = f"{suffix} leaves no token beside {special} special ones"
-            raise BadInput("--prefix-repetition-suffix-len", problem, f"give at least {special + 1}")
+        _require_room(suffix, special, f"{special} special ones")
         return cls(
             drawing=Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts")),
             prefixes=settings.prefix_repetition_num_prefixes,
@@ -59,24 +62,63 @@ class PrefixRepetitionDataset:
             seed_order=seed_of(settings, "order"),
         )
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What counts the tokens."""
+        return self.drawing.tokenizer
+
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
         order = generator(self.seed_order, ORDER).permutation(count)
         prefixes = self.drawing.prefixes(self.prefix_tokens, self.prefixes)
         tokens = self.prefix_tokens + self.suffix_tokens
-        own = self.suffix_tokens - self.drawing.tokenizer.special_tokens
+        special = self.tokenizer.special_tokens
+        own, beside = self.suffix_tokens - special, special + (self.overhead or 0)
+        known = None if self.overhead is None else tokens + self.overhead
         block = max(1, BLOCK_WORDS // tokens)
         for start in range(0, count, block):
             rows = order[start : start + block]
             before = [prefixes[row % self.prefixes] for row in rows.tolist()]
-            texts = self.drawing.texts(rows.astype(np.uint64), [own] * len(rows), before, self.prefix_tokens)
+            texts = self.drawing.texts(
+                rows.astype(np.uint64),
+                [own] * len(rows),
+                before,
+                self.prefix_tokens,
+                measure=self.measure,
+                beside=beside,
+            )
             for row, text in zip(rows.tolist(), texts, strict=True):
                 source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
-                yield Prompt(text, tokens, self.output_tokens, source)
+                counted = self.tokenizer.count([text], special=True)[0] if self.measure else tokens
+                yield Prompt(text, counted, self.output_tokens, source, server_tokens=known)
+
+    def probes(self) -> list[str]:
+        """Texts such as its prompts begin and end with."""
+        return self.drawing.probes()
+
+    def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
+        """The same prompts, of which the server counts so many tokens more; with `taken_off`, of shorter suffixes.
+
+        Args:
+            overheads: How many more, found by `probes()`: each number once, ascending.
+            taken_off: Whether prefix and suffix together are to be what the server counts.
+            measure: Counts texts as the server does; None where only the number is known.
+
+        Raises:
+            BadInput: That leaves no token of the suffix, or tokens do not add up and nothing counts them.
+        """
+        adds_up = self.drawing.adds_up(overheads)
+        if not taken_off:
+            return replace(self, overhead=overheads[0]) if adds_up else self
+        self.drawing.require_countable(overheads, measure)
+        most, special = overheads[-1], self.tokenizer.special_tokens
+        _require_room(self.suffix_tokens, most + special, f"{most + special} of the chat template")
+        suffix = self.suffix_tokens - most
+        return replace(self, suffix_tokens=suffix, overhead=most, measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
-        tokenizer = self.drawing.tokenizer
+        tokenizer = self.tokenizer
         return {
             "name": "prefix_repetition",
             "rule": "exact words",
@@ -91,3 +133,9 @@ class PrefixRepetitionDataset:
             "tokenizer": tokenizer.name,
             "tokenizer_sha256": tokenizer.sha256,
         }
+
+
+def _require_room(suffix: int, others: int, what: str) -> None:
+    if suffix <= others:
+        problem = f"{suffix} leaves no token beside {what}"
+        raise BadInput("--prefix-repetition-suffix-len", problem, f"give at least {others + 1}")

@@ -204,6 +204,8 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", REMEDY) from error
     except UnicodeDecodeError as error:
         raise BadInput(FIELD, f"{path} is not UTF-8", REMEDY) from error
+    if "\0" in text:
+        raise BadInput(FIELD, f"{path} is no text: it holds NUL bytes", REMEDY)
     said = [line.strip() for line in text.splitlines() if line.strip()]
     first = tokenizer.ends([FIRST])[0]
     ends = [own[len(first) :] for own in tokenizer.ends([f"{FIRST} {line}" for line in said])]

@@ -12,7 +12,7 @@ from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
 from loadgen.datasets.lengths import Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import FEWEST, Count, Words
+from loadgen.datasets.words import Count, Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -107,9 +107,8 @@ class RandomDataset:
                 yield Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
-        """Some words: what prompts begin and end with."""
-        words: list[str] = self.words.items[:FEWEST].tolist()
-        return words
+        """Texts such as its prompts begin and end with."""
+        return self.drawing.probes()
 
     def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
         """The same prompts, of which the server counts so many tokens more; with `taken_off`, made so much shorter.
@@ -122,12 +121,10 @@ class RandomDataset:
         Raises:
             BadInput: That leaves no token of the shortest, or tokens do not add up and nothing counts them.
         """
-        adds_up = len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
+        adds_up = self.drawing.adds_up(overheads)
         if not taken_off:
             return replace(self, overhead=overheads[0]) if adds_up else self
-        if not adds_up and measure is None:
-            problem = f"{self.tokenizer.name} joins words into tokens, so that a template's cannot be taken off"
-            raise BadInput("--input-len-counts", problem, "name the folder of a tokenizer with its template")
+        self.drawing.require_countable(overheads, measure)
         added = f"{overheads[-1] + self.tokenizer.special_tokens} of the chat template"
         inputs = self.inputs.shorter(INPUT_LEN, overheads[-1], added)
         return replace(self, inputs=inputs, overhead=overheads[-1], measure=None if adds_up else measure)

@@ -104,6 +104,8 @@ class RowFile:
             text = self._bytes(number).decode()
         except ValueError as error:
             raise self._bad(place, "is not UTF-8") from error
+        if "\0" in text:
+            raise self._bad(place, "holds NUL bytes: it is no text")
         cells, at = [], 0
         while match := CELL.match(text, at):
             quoted, plain, end = match.groups()

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -103,7 +104,7 @@ def file_of(settings: "RunSettings") -> Path | None:
     name = settings.tokenizer or settings.model
     if name is None:
         return None
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.is_dir():
         path = path / FILE
     if path.is_file():
@@ -126,7 +127,7 @@ def load(name: str) -> Tokenizer:
     Raises:
         BadInput: There is no such file or folder, it is not a tokenizer, or the hub does not give it.
     """
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if path.is_file():
         return _from_file(path, name)
     if path.is_dir():

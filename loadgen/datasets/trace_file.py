@@ -105,6 +105,9 @@ class TraceFile:
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 first = file.readline()
+                if not first or "\0" in first:
+                    problem = "is no text: it holds NUL bytes" if first else "is empty"
+                    raise BadInput(FIELD, f"{path} {problem}", "name the file of a trace")
                 self.format = _recognised(path, first) if format_name == "auto" else format_name
                 file.seek(0)
                 told = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, FORMATS[self.format])

@@ -1,8 +1,13 @@
 """Words: text whose number of tokens is known before it is encoded.
 
 A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it follows a word, and that
-is one token without the space as well. So n words joined by spaces are n tokens: with byte-level BPE, SentencePiece,
-WordPiece and WordLevel alike, and whether or not a chat template trims the text it is given.
+is one token too where it begins a text. So a text of n words joined by spaces is n tokens: with byte-level BPE,
+SentencePiece, WordPiece and WordLevel alike, and whether or not it is trimmed.
+
+That holds of whole texts. Right behind something else, such as the mark or the line end of a chat template, the first
+word may be another number of tokens: SentencePiece puts the space before a text itself and no other, so that there 1,172
+of Mistral's 4,096 words are several tokens; of Qwen3's, 52 join with a `>` before them. What a template adds is
+therefore counted with words in it, never assumed (`loadgen.datasets.counting`).
 """
 
 import re

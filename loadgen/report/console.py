@@ -82,6 +82,7 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
         yield "OVERLOADED: requests came faster than they were answered."
     yield from _verdict(own)
     yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
+    yield from _errors(result)
     for name, examples in own["examples"].items():
         for example in examples:
             yield f"  {name}: request {example['index']}, {example['phase']}: {_one_line(example['detail'])}"
@@ -89,7 +90,7 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield from _latencies(own)
     yield from _of_few(own)
     yield ""
-    for part in (_tokens, _rates, _slo, _client):
+    for part in (_prompts, _tokens, _rates, _slo, _client):
         yield from part(own)
 
 
@@ -107,6 +108,22 @@ def _verdict(own: dict[str, Any]) -> Iterator[str]:
     for check in notes:
         yield f"  note: {check['value']}"
         yield f"    -> {check['advice']}"
+
+
+def _errors(result: dict[str, Any]) -> Iterator[str]:
+    """The error rate, unless it is 0, and what it is made of; vLLM's failed requests are without the cancelled ones."""
+    own = result["loadgen"]
+    if not own["error_rate"]:
+        return
+    ended, cancelled, never_due = sum(own["outcomes"].values()), own["outcomes"].get("cancelled", 0), own["never_due"]
+    kinds = {
+        "failed": result["failed"],
+        "cancelled after a turn that had failed": never_due,
+        "cancelled when the run ended early": cancelled - never_due,
+        "without an outcome": own["scheduled"] - ended,
+    }
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    yield f"Error rate: {percent(own['error_rate'], 2)}; of {own['scheduled']} requests {said}"
 
 
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
@@ -194,6 +211,14 @@ def _mark(column: str, summary: dict[str, float | None]) -> str:
     if not column.startswith("p") or not summary["count"]:
         return ""
     return "*" if summary["count"] < least_samples(float(column[1:])) else ""
+
+
+def _prompts(own: dict[str, Any]) -> Iterator[str]:
+    """What was made to be asked, by the same hash as `loadgen dataset` shows."""
+    made = own["provenance"]["prompts"]
+    yield f"Prompts: {made['requests']}, SHA-256 {made['sha256']}"
+    if made.get("rows_left_out"):
+        yield f"  {made['rows_left_out']} rows of the trace left out: they asked or answered no tokens"
 
 
 def _tokens(own: dict[str, Any]) -> Iterator[str]:

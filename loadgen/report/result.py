@@ -102,6 +102,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "examples": snapshot.examples,
         "finish_reasons": snapshot.finishes,
         "error_rate": error_rate,
+        "never_due": counters["never_due"],  # turns after one that failed, among the cancelled
         "latency_ms": {name: _summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
         "intervals_ms": {  # in which the true percentiles lie with 99 % confidence; null: not bounded by the sample
             name: {percentile(p): [to_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
@@ -125,6 +126,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
 
 
 def _error_rate(snapshot: Snapshot) -> float | None:
+    """The share of all scheduled requests that did not end ok: failed, cancelled, or without an outcome."""
     return (snapshot.scheduled - snapshot.ok) / snapshot.scheduled if snapshot.scheduled else None
 
 

@@ -115,6 +115,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
         (["--export", "-", "--json", *FLAGS], "--export", "name a file"),
         (["--export", "/nowhere/x.jsonl", *FLAGS], "--export", "another file"),
+        (["--export", "~nobody-at-home/x", *FLAGS], "--export", "another file"),
         (["--export", "/dev/full", *FLAGS], "--export", "No space left on device"),
         (["fetch"], "the following arguments are required: name", "loadgen dataset fetch --help"),
         (["fetch", "shraegpt"], "name", "sharegpt"),

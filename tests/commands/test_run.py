@@ -143,6 +143,14 @@ def test_the_same_seed_asks_the_same_at_the_same_times() -> None:
     assert prompts != base[1]
 
 
+def test_what_was_looked_at_is_what_is_sent_by_the_same_hash() -> None:
+    flags = ["--tokenizer", TOKENIZER, "--num-prompts", "20", "--json", *SHORT]
+    shown = json.loads(loadgen("dataset", *flags).stdout)["hashes"]["prompts"]
+    done = loadgen("run", "--rate", "500", *flags)
+    assert json.loads(done.stdout)["loadgen"]["provenance"]["prompts"]["sha256"] == shown
+    assert f"Prompts: 20, SHA-256 {shown}\n" in done.stderr
+
+
 def test_settings_come_from_a_file_and_flags_win(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("rate: 300\nnum-prompts: 30\nrandom_input_len: 8\nrandom_output_len: 2\n")
     done = loadgen("run", "--config", "c.yaml", "--num-prompts", "10", "--json", cwd=tmp_path)

@@ -39,6 +39,7 @@ LAYERS = [
         "capture",
         "confidence",
         "cost",
+        "digest",
         "evidence",
         "heartbeat",
         "http",

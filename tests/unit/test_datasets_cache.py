@@ -159,7 +159,8 @@ class TestFiles:
         assert not made_again(options(path), monkeypatch)
         assert prompts(options(path)) == expected
 
-    def test_are_put_in_place_only_when_all_was_made(self, path):
+    def test_are_put_in_place_only_when_all_was_made(self, path, monkeypatch):
+        monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has no files without names
         stream = cache.prepared(options(path)).prompts(50)
         next(stream)
         assert len([*cache.folder().iterdir()]) == 1
@@ -219,6 +220,22 @@ class TestSize:
             prompts(options(path))
         remedy = "write digits alone, or 0 to keep nothing"
         assert str(refused.value) == f"LOADGEN_CACHE_BYTES: '4G' is no number of bytes; {remedy}"
+
+    def test_what_is_being_made_has_no_name_that_a_killed_process_could_leave(self, path):
+        made = cache.prepared(options(path)).prompts(50)
+        next(made)
+        assert [*cache.folder().iterdir()] == []
+        assert len([*made]) == 49
+        assert [entry.suffix for entry in cache.folder().iterdir()] == [".rows"]
+
+    def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(self, path, monkeypatch):
+        monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has none
+        made = cache.prepared(options(path)).prompts(50)
+        next(made)
+        (draft,) = cache.folder().iterdir()
+        assert (draft.suffix, stat.S_IMODE(draft.stat().st_mode)) == (".draft", 0o600)
+        assert len([*made]) == 49
+        assert [entry.suffix for entry in cache.folder().iterdir()] == [".rows"]
 
     def test_drafts_that_were_left_behind_go_after_a_day(self, path):
         prompts(options(path))

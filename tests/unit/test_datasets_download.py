@@ -31,7 +31,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.faults, self.asked = [], []
-        self.content, self.tag, self.ranges, self.told = CONTENT, TAG, True, None
+        self.content, self.tag, self.ranges, self.told, self.length = CONTENT, TAG, True, None, None
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request, client_address):
@@ -41,9 +41,10 @@ class Server(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
-        if self.path.startswith("/moved"):
+        if self.path.startswith(("/moved", "/circle", "/away")):
             self.send_response(302)
-            self.send_header("Location", self.path.removeprefix("/moved"))
+            where = self.path.removeprefix("/moved")
+            self.send_header("Location", "file:///etc/hosts" if where.startswith("/away") else where)
             self.end_headers()
             return
         asked = self.headers["Range"]
@@ -65,7 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", server.told or f"bytes {start}-{size - 1}/{size}")
         if server.tag:
             self.send_header("ETag", server.tag)
-        self.send_header("Content-Length", str(size - start))
+        self.send_header("Content-Length", server.length or str(size - start))
         self.end_headers()
         self.wfile.write(server.content[start : start + (size - start) // 2 if fault == "cut" else size])
 
@@ -198,7 +199,22 @@ def test_a_status_is_told_with_the_remedy(server, tmp_path, status):
     server.faults = [status]
     with pytest.raises(Unreachable, match=f"/data/set.json: {status} .*; set HTTPS_PROXY"):
         fetch(PUBLISHED, tmp_path, server.url)
-    assert not (tmp_path / "set.json").exists()
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("path", ["/circle/set.json", "/away/set.json"])
+def test_a_redirect_that_leads_nowhere_is_told_in_one_line(server, tmp_path, path):
+    with pytest.raises(Unreachable, match=r"set\.json: 302, and its redirects lead nowhere: .*; set ") as told:
+        fetch(Published(path, 1), tmp_path, server.url)
+    assert "\n" not in str(told.value)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("length", ["many", "-5", "1e6", "²"])
+def test_a_size_that_is_none_is_told(server, tmp_path, length):
+    server.length = length.encode().decode("latin-1")
+    with pytest.raises(Unreachable, match="something of unknown size"):
+        fetch(PUBLISHED, tmp_path, server.url)
 
 
 def test_the_page_of_a_proxy_is_not_taken_for_the_file_and_costs_nothing_that_has_come(server, tmp_path):
@@ -223,10 +239,33 @@ def test_a_proxy_that_refuses_is_told_with_the_remedy(server, tmp_path, monkeypa
         fetch(PUBLISHED, tmp_path, "https://nowhere.invalid")
 
 
-@pytest.mark.parametrize("hub", ["nowhere", "http://", "ftp//x", "http://a b"])
+ODD = [
+    "nowhere",
+    "http://",
+    "ftp//x",
+    "ftp://x",
+    "file:///etc",
+    "http://a b",
+    "http://[::1",
+    "http://a:0",
+    "http://a?b",
+]
+
+
+@pytest.mark.parametrize("hub", [*ODD, "http://a\nb", "http://\u00e9", ""])
 def test_an_address_that_is_none_is_refused(tmp_path, hub):
-    with pytest.raises(LoadgenError, match=r"set\.json"):
+    with pytest.raises(BadInput, match=r"^HF_ENDPOINT: .* is no http or https address; write https://HOST"):
         fetch(PUBLISHED, tmp_path, hub)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("tag", ["one", '"one', '"a"b"', 'W/"one"', '"one"\r\nX: y', '"\x00"'])
+def test_a_name_of_the_content_that_is_damaged_is_told_and_costs_nothing_that_has_come(server, tmp_path, tag):
+    begun(tmp_path, CONTENT[:1000], tag)
+    with pytest.raises(BadInput, match=r"^--to: .*\.part\.etag does not tell .*; remove both"):
+        fetch(PUBLISHED, tmp_path, server.url)
+    assert (tmp_path / "set.json.part").read_bytes() == CONTENT[:1000]
+    assert server.asked == []
 
 
 def test_another_file_of_that_name_is_not_overwritten(server, tmp_path):
@@ -239,15 +278,14 @@ def test_another_file_of_that_name_is_not_overwritten(server, tmp_path):
 def test_what_has_another_hash_than_the_published_one_is_thrown_away(server, tmp_path):
     with pytest.raises(LoadgenError, match=f"came with SHA-256 {SHA256} where beef is published"):
         fetch(Published("/data/set.json", 1, sha256="beef"), tmp_path, server.url)
-    assert not (tmp_path / "set.json").exists()
-    assert (tmp_path / "set.json.part").read_bytes() == b""
+    assert names(tmp_path) == []
 
 
 def test_too_little_room_is_refused_before_anything_is_taken(server, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 1000))
     with pytest.raises(BadInput, match="--to: 1,024,000 bytes are to come, and there is room for 1,000"):
         fetch(PUBLISHED, tmp_path, server.url)
-    assert (tmp_path / "set.json.part").read_bytes() == b""
+    assert names(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_one_is_refused(server, tmp_path):

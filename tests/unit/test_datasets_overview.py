@@ -1,6 +1,5 @@
 """What would be sent, in numbers and as text."""
 
-import hashlib
 import io
 import itertools
 import json
@@ -59,26 +58,6 @@ def test_the_servers_count_is_unknown_where_one_prompt_has_none():
         found = overview(*given)
         assert found.to_dict()["predicted_server_input_tokens"] is None
         assert found.overhead is None
-
-
-def test_prompts_are_alike_where_what_is_asked_is_the_same_whatever_their_source():
-    chat = ({"role": "user", "content": "a"},)
-    same = [Prompt("a", 1, 1, "1"), Prompt("a", 1, 2, "2"), Prompt("b", 1, 1, "3")]
-    chats = [Prompt("", 1, 1, "4", chat), Prompt("", 1, 1, "5", chat)]
-    assert overview(*same, *chats).distinct == 3
-
-
-def test_the_hash_of_the_prompts_is_that_of_text_and_answer_in_their_order():
-    a, b = prompts(3, 5)
-    lines = b'["text 0",5]\n["text 1",5]\n'
-    assert overview(a, b).sha256 == hashlib.sha256(lines).hexdigest()
-    assert overview(b, a).sha256 != overview(a, b).sha256
-
-
-def test_the_hash_of_a_chat_is_that_of_its_messages():
-    lines = b'[[{"role":"user","content":"a"}],2]\n'
-    found = overview(Prompt("", 1, 2, "1", ({"role": "user", "content": "a"},)))
-    assert found.sha256 == hashlib.sha256(lines).hexdigest()
 
 
 def test_hashes_of_file_and_tokenizer_are_the_data_sets_own():
@@ -151,6 +130,7 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
     assert found.input_tokens.tolist() == [3]
     assert "1 of them repeat the server's answers" in text(first, again)
     assert "not known beforehand how many tokens in" in text(first, again)
+    assert "  input     not known      3.0" in text(first, again)  # as JSON, which has null
 
 
 @pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
@@ -167,6 +147,11 @@ def test_no_overhead_is_no_template():
 
 def test_a_cut_off_file_is_told():
     assert "only its 7 whole conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
+
+
+def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
+    assert "  1,200 rows of the trace left out" in text(*prompts(1), rows_left_out=1200)
+    assert "left out" not in text(*prompts(1), rows_left_out=0)
 
 
 def test_three_samples_are_shown_and_no_more():

@@ -5,8 +5,13 @@ from collections import Counter
 import pytest
 
 from loadgen import datasets
+from loadgen.datasets.counting import Counting
+from loadgen.datasets.tokenizer import load
 from loadgen.errors import BadInput
+from loadgen.overhead import Overhead
 from loadgen.settings import RunSettings
+from loadgen.target import Target
+from tests import chat_templates
 from tests import tokenizers_trained as trained
 from tests.unit.test_datasets_random import SIMULATOR
 
@@ -79,3 +84,41 @@ def test_lengths_that_are_none_are_refused(name, value, least):
 def test_provenance_names_prefixes_and_lengths():
     said = datasets.create(options(num_prefixes=4)).provenance()
     assert (said["prefixes"], said["prefix_tokens"], said["suffix_tokens"], said["words"]) == (4, 256, 256, 4096)
+
+
+class TestAsTheServerCounts:
+    """The lengths of prefix and suffix together, a chat template's tokens included."""
+
+    CHAT = RunSettings(backend="openai-chat")
+    MEASURED = RunSettings(backend="openai-chat", input_len_counts="server")
+
+    def made(self, path, asked, told=None, count=20, **changes):
+        """The prompts as a run has them, counted."""
+        dataset = datasets.create(options(path, **changes))
+        counting = Counting.of(dataset, asked, Target.from_settings(asked, "m"), told)
+        return list(counting.counted(counting.fitted(dataset, asked).prompts(count))), counting
+
+    @pytest.mark.parametrize("make", [trained.wordpiece, trained.superwords])
+    def test_the_server_counts_what_was_asked_and_the_prefix_stays(self, make, tmp_path):
+        template = "{% for m in messages %}<>{{ m.content }}</{% endfor %}"
+        path = chat_templates.beside(make(tmp_path), template, tmp_path / "served")
+        made, counting = self.made(path, self.MEASURED, prefix_len=40, suffix_len=30, num_prefixes=3)
+        texts = [prompt.text for prompt in made]
+        assert counting.measure(texts) == [prompt.server_tokens for prompt in made] == [70] * 20
+        assert load(str(path)).count(texts, special=True) == [prompt.input_tokens for prompt in made]
+        assert len({(*text.split()[:39],) for text in texts}) == 3
+
+    def test_without_it_the_servers_count_is_told_and_the_prompts_are_as_long_as_ever(self):
+        made, _ = self.made(SIMULATOR, self.CHAT, Overhead(9, "told"), prefix_len=40, suffix_len=30)
+        assert {(prompt.input_tokens, prompt.server_tokens) for prompt in made} == {(70, 79)}
+        assert [prompt.text for prompt in made] == [p.text for p in prompts(20, prefix_len=40, suffix_len=30)]
+
+    def test_a_suffix_that_the_template_fills_is_refused_with_both_numbers(self):
+        with pytest.raises(BadInput) as refused:
+            self.made(SIMULATOR, self.MEASURED, Overhead(9, "told"), suffix_len=9)
+        message = "--prefix-repetition-suffix-len: 9 leaves no token beside 9 of the chat template; give at least 10"
+        assert str(refused.value) == message
+
+    def test_where_tokens_do_not_add_up_one_number_is_not_enough(self, tmp_path):
+        with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens"):
+            self.made(trained.superwords(tmp_path), self.MEASURED, Overhead(9, "told"))

@@ -48,6 +48,21 @@ def prompts(count=100, **changes):
     return list(datasets.create(options(**changes)).prompts(count))
 
 
+class TestWords:
+    def test_a_text_of_them_is_as_many_tokens_in_every_family(self, tokenizer, words):
+        items = words.items.tolist()
+        for text in (items[:1], items[:50], items):
+            assert words.additive is False or tokenizer.count([" ".join(text)]) == [len(text)]
+        assert tokenizer.count(items) == [1] * len(items)
+
+    def test_behind_other_text_the_first_may_be_another_number_where_spaces_are_put_before_texts(self, tmp_path):
+        """Why what a chat template adds is counted with words in it, and not taken to be its own tokens."""
+        tokenizer = load(str(trained.unigram(tmp_path)))
+        words = Words.of(tokenizer).items.tolist()
+        (alone,) = tokenizer.count(["\n"])
+        assert {count - alone for count in tokenizer.count([f"\n{word}" for word in words])} > {1}
+
+
 class TestExactness:
     @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(low=LENGTHS, high=LENGTHS, prefix=st.integers(0, 300), seed=st.integers(0, 2**64))

@@ -131,7 +131,7 @@ def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "line 1"),
+        ("", "is empty"),
         ("a,b\n1,2\n", "line 1"),
         (BURSTGPT.replace("1087", "many"), "line 3: 'Request tokens' is 'many', no number of tokens"),
         (BURSTGPT.replace("1087", "-3"), "line 3: 'Request tokens' is '-3'"),

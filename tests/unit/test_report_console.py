@@ -267,6 +267,35 @@ def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     assert "\x1b" not in "".join(lines)
 
 
+def test_the_error_rate_names_all_that_are_not_ok_where_vllms_row_leaves_out_the_cancelled():
+    never_due = failed(2, Outcome.CANCELLED, ready=-5_000_000)  # the stamp is 0: never
+    records = [steady(0), failed(1, Outcome.STATUS), never_due, failed(3, Outcome.CANCELLED)]
+    made = result(measured(records, scheduled=8))
+    rows, lines = split(render(made))
+    assert value(rows, "Failed requests:") == "1"
+    assert made["loadgen"]["error_rate"] == 7 / 8
+    assert (
+        "Error rate: 87.50%; of 8 requests 1 failed, 1 cancelled after a turn that had failed, "
+        "1 cancelled when the run ended early, 4 without an outcome"
+    ) in lines
+
+
+def test_an_error_rate_of_0_is_not_printed():
+    assert not any("Error rate" in line for line in below())
+    assert not any("Error rate" in line for line in below(records=[]))
+    assert "Error rate: 50.00%; of 2 requests 1 failed" in below(records=[steady(0), failed(1, Outcome.STATUS)])
+
+
+def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
+    def said(**about):
+        return [line for line in below(prompts={"requests": 24, "sha256": "ab" * 32} | about) if "Prompts" in line]
+
+    assert said() == [f"Prompts: 24, SHA-256 {'ab' * 32}"]
+    lines = below(prompts={"rows_left_out": 3})
+    assert "  3 rows of the trace left out: they asked or answered no tokens" in lines
+    assert not any("rows" in line for line in below(prompts={"rows_left_out": 0}))
+
+
 def test_both_clocks_are_shown_the_chosen_one_first():
     records = [answered(due=0, sent=5, tokens=[25, 35])]
     for clock, first, second in (

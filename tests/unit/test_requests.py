@@ -1,12 +1,12 @@
 """Requests: written once before the clock starts, read one at a time while it runs."""
 
-import hashlib
 import itertools
 
 import orjson
 import pytest
 
 from loadgen import requests
+from loadgen.datasets.overview import Overview
 from loadgen.errors import BadInput
 from loadgen.prompts import ANSWER, HOLE, Prompt
 from loadgen.requests import BLOCK, BLOCK_CHARACTERS, Requests
@@ -62,14 +62,17 @@ def test_token_counts_are_plain_ints(write):
         assert [type(count) for count in read.tokens(0)] == [int, int]
 
 
-def test_where_they_come_from_is_kept_with_the_hash_of_all_bodies(write):
-    whole = b"".join(body(prompt) for prompt in prompts(5))
-    assert requests.about(write(5)) == {
-        "name": "test",
-        "sha256": hashlib.sha256(whole).hexdigest(),
-        "requests": 5,
-        "distinct": 5,
-    }
+def test_where_they_come_from_is_kept_with_the_hash_that_an_overview_of_them_shows(write):
+    shown = Overview.of(prompts(5), dict)
+    assert requests.about(write(5)) == {"name": "test", "sha256": shown.sha256, "requests": 5, "distinct": 5}
+
+
+def test_the_hash_is_that_of_the_prompts_whatever_is_sent_around_them(tmp_path):
+    found = set()
+    for model in (b"one", b"other"):
+        requests.write(tmp_path, prompts(5), lambda prompt, model=model: body(prompt) + model, dict, 5)
+        found.add(requests.about(tmp_path)["sha256"])
+    assert len(found) == 1
 
 
 def test_prompts_that_repeat_an_earlier_text_are_not_distinct_whatever_answer_they_ask(tmp_path):

@@ -1,0 +1,57 @@
+"""What two runs have in common where they send the same prompts, and nothing else."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from loadgen.digest import Digest
+from loadgen.prompts import Prompt
+
+CHAT = ({"role": "user", "content": "a"},)
+A, B = Prompt("a\u00e9", 3, 5, "1"), Prompt("b", 3, 5, "2")
+
+
+def digest(*prompts):
+    made = Digest()
+    for prompt in prompts:
+        made.add(prompt)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("prompts", "lines"),
+    [
+        ([A, B], '["a\u00e9",5]\n["b",5]\n'),
+        ([Prompt("said", 1, 2, "1", CHAT)], '[[{"role":"user","content":"a"}],2]\n'),
+        ([], ""),
+    ],
+    ids=["texts", "chat", "none"],
+)
+def test_the_hash_is_that_of_a_json_line_for_each_prompt_in_their_order(prompts, lines):
+    assert digest(*prompts).sha256 == hashlib.sha256(lines.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"text": "c"}, {"output_tokens": 6}, {"messages": CHAT}],
+)
+def test_another_question_or_length_of_answer_is_another_hash(changed):
+    assert digest(replace(A, **changed)).sha256 != digest(A).sha256
+
+
+def test_another_order_is_another_hash():
+    assert digest(A, B).sha256 != digest(B, A).sha256
+
+
+@pytest.mark.parametrize(
+    "changed", [{"input_tokens": 9}, {"source": "file/1"}, {"server_tokens": 11}, {"due_ns": 7}, {"follows": True}]
+)
+def test_who_counted_it_where_it_comes_from_and_when_it_is_due_change_nothing(changed):
+    assert digest(replace(A, **changed)).sha256 == digest(A).sha256
+
+
+def test_prompts_are_alike_where_the_question_is_the_same_whatever_answer_is_wanted():
+    chat = Prompt("", 1, 1, "3", CHAT)
+    assert digest(A, replace(A, output_tokens=1, source="4"), B, chat, chat).distinct == 3
+    assert digest().distinct == 0
