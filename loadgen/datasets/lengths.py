@@ -128,16 +128,16 @@ class Lengths:
             return np.resize(np.array(self.listed, dtype=np.int64), count)
         if self.law == "uniform":
             return generator.integers(self.low, self.high, size=count, endpoint=True)
-        kept, missing = [np.empty(0, dtype=np.int64)], count
+        parts, missing = [np.empty(0, dtype=np.int64)], count
         while missing:
             law = self._normal()
             drawn = generator.normal(law.mean, law.stdev, min(missing, DRAWN))
             if self.law == "lognormal":
                 np.exp(drawn, out=drawn)
             drawn = np.rint(drawn) - self.less
-            kept.append(drawn[(self.low <= drawn) & (drawn <= self.high)].astype(np.int64))
-            missing -= len(kept[-1])
-        return np.concatenate(kept)
+            parts.append(drawn[(self.low <= drawn) & (drawn <= self.high)].astype(np.int64))
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
 
     @property
     def rule(self) -> str:

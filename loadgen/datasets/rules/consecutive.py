@@ -102,7 +102,7 @@ class ConsecutiveIds(ABC):
         """Draw everything of `count` prompts, in the rule's order."""
 
     @abstractmethod
-    def kept(self, own: int) -> int:
+    def cut_at(self, own: int) -> int:
         """Return to how many tokens the text is cut whose stretch has `own` ids."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class ConsecutiveIds(ABC):
                 for row, own in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(stretches))
-            cut = [ids[: self.kept(own)] for ids, own in zip(encoded, lengths, strict=True)]
+            cut = [ids[: self.cut_at(own)] for ids, own in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
             outputs = drawn.outputs[start : start + block].tolist()
             for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
