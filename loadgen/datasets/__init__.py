@@ -56,7 +56,10 @@ class DatasetClass(Protocol):
     """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
-        """Read what is needed and refuse what cannot work, with `BadInput`, before anything is sent."""
+        """Read what is needed and refuse what this data set cannot use, with `BadInput`, before anything is sent.
+
+        What no data set can use, `find` has refused.
+        """
 
 
 def create(settings: "RunSettings") -> Dataset:
@@ -72,9 +75,11 @@ def find(settings: "RunSettings") -> DatasetClass:
     """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
 
     Raises:
-        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting.
+        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting, or no data
+            set can use one.
     """
     kind = _named(settings.dataset_name)
+    settings.check_data()
     _require_used(settings)
     return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
 

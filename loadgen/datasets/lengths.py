@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01  # of what a distribution draws that must lie in its bounds: 
 DRAWN = 1 << 20  # numbers drawn at a time
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 FORMS = "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if wanted), 10,20 or @FILE"
-RATIO = "--random-range-ratio"
+INPUT_LEN, RATIO = "--random-input-len", "--random-range-ratio"
 RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
@@ -81,7 +81,7 @@ class Lengths:
         return made.shorter(flag, less, f"{less} special ones")
 
     @classmethod
-    def around(cls, flag: str, mean: int, ratio: float, *, less: int = 0) -> "Lengths":
+    def around(cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0) -> "Lengths":
         """Return [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve` means it.
 
         Args:
@@ -201,6 +201,17 @@ def parse_ratios(text: str) -> tuple[float, float]:
     if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
         raise BadInput(RATIO, f"{text} is not in range", RATIO_REMEDY)
     return ratios["input"], ratios["output"]
+
+
+def plain(flag: str, given: int | str, rule: str) -> int:
+    """Return a length that is one number, in tokens, for a rule that knows no ranges or distributions written out.
+
+    Raises:
+        BadInput: It is no whole number, below one token or above MOST.
+    """
+    if not WHOLE.fullmatch(str(given)):
+        raise BadInput(flag, f"{given} is no plain number, and {rule} takes no other", "write a number of tokens")
+    return Lengths.around(flag, int(given)).low
 
 
 def _words(flag: str, path: Path) -> list[str]:

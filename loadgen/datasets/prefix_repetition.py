@@ -8,8 +8,8 @@ import numpy as np
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
+from loadgen.datasets.lengths import Lengths
 from loadgen.datasets.words import Words
-from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -44,12 +44,10 @@ class PrefixRepetitionDataset:
         Raises:
             BadInput: Special tokens leave no room in the suffix, or the tokenizer cannot be had or has too few words.
         """
-        settings.check_data()
         tokenizer = tokenizers.of_settings(settings)
-        suffix, special = settings.prefix_repetition_suffix_len, tokenizer.special_tokens
-        if suffix <= special:
-            problem = f"{suffix} leaves no token beside {special} special ones"
-            raise BadInput("--prefix-repetition-suffix-len", problem, f"give at least {special + 1}")
+        suffix = settings.prefix_repetition_suffix_len
+        # It refuses what special tokens fill.
+        Lengths.around("--prefix-repetition-suffix-len", suffix, less=tokenizer.special_tokens)
         return cls(
             drawing=Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts")),
             prefixes=settings.prefix_repetition_num_prefixes,
@@ -62,7 +60,7 @@ class PrefixRepetitionDataset:
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
         order = generator(self.seed_order, ORDER).permutation(count)
-        prefixes = self.drawing.prefixes(self.prefix_tokens, self.prefixes)
+        prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         tokens = self.prefix_tokens + self.suffix_tokens
         own = self.suffix_tokens - self.drawing.tokenizer.special_tokens
         block = max(1, BLOCK_WORDS // tokens)
@@ -88,6 +86,5 @@ class PrefixRepetitionDataset:
             "special_tokens": tokenizer.special_tokens,
             "output_tokens": self.output_tokens,
             "words": len(self.drawing.words.items),
-            "tokenizer": tokenizer.name,
-            "tokenizer_sha256": tokenizer.sha256,
+            **tokenizer.provenance(),
         }
