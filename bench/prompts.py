@@ -14,7 +14,7 @@ from pathlib import Path
 
 from loadgen.bench import sharegpt_file
 from loadgen.bench.table import spread, table
-from loadgen.bench.ways import Asked, Taken, measure
+from loadgen.bench.ways import Taken, Work, measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +72,22 @@ def measure_all(plan: Plan, tokenizer: Path) -> Findings:
 
 
 def _take_turns(found: Findings, plan: Plan, tokenizer: Path, file: Path, number: int) -> None:
-    shared = Asked(tokenizer, file, plan.shared, 0)
+    shared = Work(tokenizer, file, plan.shared, 0)
     turns = {
-        "exact_words": Asked(tokenizer, file, plan.random, plan.tokens),
-        "encoded_again": Asked(tokenizer, file, plan.random // 10, plan.tokens),
+        "exact_words": Work(tokenizer, file, plan.random, plan.tokens),
+        "encoded_again": Work(tokenizer, file, plan.random // 10, plan.tokens),
         "cold": shared,
         "sampled": shared,
         "loaded": shared,
         "in_order": shared,
-        "prepared": Asked(tokenizer, file, plan.prepared, plan.tokens),
+        "prepared": Work(tokenizer, file, plan.prepared, plan.tokens),
     }
-    for name, asked in turns.items():
+    for name, work in turns.items():
         print(f"round {number + 1}: {name}", file=sys.stderr, flush=True)
         if name == "cold":
             _forget_pages(file)
         way = "sampled" if name == "cold" else name
-        found.took.setdefault(name, []).append(measure(way, asked))
+        found.took.setdefault(name, []).append(measure(way, work))
 
 
 def _forget_pages(file: Path) -> None:

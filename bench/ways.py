@@ -34,7 +34,7 @@ LONGEST_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Work:
     """What is to be made: `count` prompts, of `tokens` each where they are random, else from `file`."""
 
     tokenizer: Path
@@ -58,71 +58,71 @@ class Taken:
     own_mb: float
 
 
-def measure(way: str, asked: Asked) -> Taken:
+def measure(way: str, work: Work) -> Taken:
     """Go one way in a fresh process.
 
     Raises:
         subprocess.CalledProcessError: It failed; what it said is on standard error.
     """
-    words = [str(value) for value in dataclasses.astuple(asked)]
+    words = [str(value) for value in dataclasses.astuple(work)]
     command = [sys.executable, "-m", "loadgen.bench.ways", way, *words]
     said = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST_S).stdout
     return Taken(**json.loads(said))
 
 
-Way = Callable[[Asked, Tokenizer], Callable[[], Iterator[Prompt]]]  # what it returns is what is measured
+Way = Callable[[Work, Tokenizer], Callable[[], Iterator[Prompt]]]  # what it returns is what is measured
 
 
-def exact_words(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def exact_words(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """Random prompts by loadgen's own rule."""
-    dataset = datasets.create(_random(asked))
-    return lambda: dataset.prompts(asked.count)
+    dataset = datasets.create(_random(work))
+    return lambda: dataset.prompts(work.count)
 
 
-def encoded_again(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def encoded_again(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """Random prompts as other tools make them: decode random ids, encode the text, cut it, decode it, one by one."""
 
     def prompts() -> Iterator[Prompt]:
         draw = np.random.default_rng(0)
-        for row in range(asked.count):
-            ids = (int(draw.integers(tokenizer.own_size)) + np.arange(asked.tokens)) % tokenizer.own_size
-            left = tokenizer.encode(tokenizer.decode(ids.tolist()))[: asked.tokens]
+        for row in range(work.count):
+            ids = (int(draw.integers(tokenizer.own_size)) + np.arange(work.tokens)) % tokenizer.own_size
+            left = tokenizer.encode(tokenizer.decode(ids.tolist()))[: work.tokens]
             yield Prompt(tokenizer.decode(left), len(left), 1, str(row))
 
     return prompts
 
 
-def sampled(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def sampled(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """ShareGPT prompts as loadgen makes them."""
 
     def prompts() -> Iterator[Prompt]:
-        conversations = Conversations(asked.file)
+        conversations = Conversations(work.file)
         dataset = ShareGPTDataset(conversations, tokenizer, output_tokens=None, seed_prompts=0, seed_order=0)
-        return dataset.prompts(asked.count)
+        return dataset.prompts(work.count)
 
     return prompts
 
 
-def in_order(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def in_order(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """The first conversations of a ShareGPT file, not encoded: the tokens told are their number."""
 
     def prompts() -> Iterator[Prompt]:
-        for found in islice(ConversationsInOrder(asked.file), asked.count):
+        for found in islice(ConversationsInOrder(work.file), work.count):
             yield Prompt(found.prompt, 1, 0, found.source)
 
     return prompts
 
 
-def loaded(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def loaded(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """ShareGPT prompts as other tools make them: load the whole file, shuffle it, encode one text after the other."""
 
     def prompts() -> Iterator[Prompt]:
-        with asked.file.open(encoding="utf-8") as file:
+        with work.file.open(encoding="utf-8") as file:
             entries = [entry for entry in json.load(file) if len(entry["conversations"]) >= 2]
         random.Random(0).shuffle(entries)
         made = 0
         for entry in entries:
-            if made == asked.count:
+            if made == work.count:
                 return
             prompt, answer = (turn["value"] for turn in entry["conversations"][:2])
             tokens, wanted = len(tokenizer.encode(prompt)), len(tokenizer.encode(answer))
@@ -133,13 +133,13 @@ def loaded(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
     return prompts
 
 
-def prepared(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """Random prompts as a run prepares them, in a process of their own that loads the tokenizer and writes requests."""
 
     def prompts() -> Iterator[Prompt]:
-        settings = _random(asked)
+        settings = _random(work)
         with tempfile.TemporaryDirectory() as folder:
-            order = Order(settings, Target.from_settings(settings, "m"), asked.count, Path(folder))
+            order = Order(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
             command = [sys.executable, "-m", "loadgen.preparing"]
             subprocess.run(command, input=messages.encode(order), stdout=subprocess.DEVNULL, check=True)
             with Requests(Path(folder)) as requests:
@@ -152,19 +152,19 @@ def prepared(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt
 WAYS: dict[str, Way] = {way.__name__: way for way in (exact_words, encoded_again, sampled, in_order, loaded, prepared)}
 
 
-def _random(asked: Asked) -> RunSettings:
-    return RunSettings(tokenizer=str(asked.tokenizer), random_input_len=asked.tokens, random_output_len=1)
+def _random(work: Work) -> RunSettings:
+    return RunSettings(tokenizer=str(work.tokenizer), random_input_len=work.tokens, random_output_len=1)
 
 
 def main() -> None:
     """Go the way that the command line names, and say what it took."""
     way, tokenizer, file, count, tokens = sys.argv[1:]
-    asked = Asked(Path(tokenizer), Path(file), int(count), int(tokens))
-    go = WAYS[way](asked, tokenizers.load(tokenizer))
+    work = Work(Path(tokenizer), Path(file), int(count), int(tokens))
+    go = WAYS[way](work, tokenizers.load(tokenizer))
     began_s = time.perf_counter()
     made = list(go())
     seconds = time.perf_counter() - began_s
-    assert len(made) == asked.count
+    assert len(made) == work.count
     taken = Taken(seconds, sum(prompt.input_tokens + prompt.output_tokens for prompt in made), _own_mb())
     print(json.dumps(dataclasses.asdict(taken)))
 

@@ -11,7 +11,8 @@ from loadgen.prompts import Prompt
 from loadgen.target import Target
 
 PROBE = "Hello"  # one message of this text is what a server is asked about
-OPTIONS = ("chat_template_kwargs", "tools", "add_generation_prompt")  # of a request: what changes the template's tokens
+KWARGS = "chat_template_kwargs"  # of a request: an object of further things to tell its template
+OPTIONS = (KWARGS, "tools", "add_generation_prompt")  # of a request: all that changes the template's tokens
 FIELD = "--input-len-counts"
 
 
@@ -26,6 +27,11 @@ class Overhead:
 
     tokens: int
     source: str
+
+
+def template_options(fields: dict[str, Any]) -> dict[str, Any]:
+    """Of a request's fields those that change what the chat template makes of its messages."""
+    return {name: fields[name] for name in OPTIONS if name in fields}
 
 
 async def ask(target: Target, base_url: str, raw: int) -> Overhead:
@@ -80,8 +86,7 @@ async def _answered(target: Target, base_url: str) -> Any:
 
 def _chat(target: Target) -> dict[str, Any]:
     """A chat of the probe alone, with what changes the template."""
-    options = {name: target.fields[name] for name in OPTIONS if name in target.fields}
-    return {"messages": [{"role": "user", "content": PROBE}]} | options
+    return {"messages": [{"role": "user", "content": PROBE}]} | template_options(target.fields)
 
 
 async def _post(target: Target, url: str, asked: dict[str, Any]) -> dict[str, Any]:

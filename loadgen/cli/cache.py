@@ -19,20 +19,20 @@ def main(argv: list[str]) -> int:
     arguments = parser.parse_args(argv)
     from loadgen.datasets import cache
 
-    kept = cache.entries()
-    size = _size(sum(entry.bytes for entry in kept))
+    entries = cache.entries()
+    size = _size(sum(entry.bytes for entry in entries))
     if arguments.clear:
         try:
             cache.clear()
         except OSError as error:
             raise BadInput("--clear", f"{cache.folder()}: {error.strerror}", "remove it by hand") from error
-        print(f"removed {len(kept)} entries of {size} from {cache.folder()}")
+        print(f"removed {len(entries)} entries of {size} from {cache.folder()}")
         return exits.DONE
-    print(f"{len(kept)} entries, {size}, in {cache.folder()}")
-    if kept:
+    print(f"{len(entries)} entries, {size}, in {cache.folder()}")
+    if entries:
         print(f"{'data set':<20}{'prompts':>12}{'size':>12}{'last used':>14}  file")
     now_s = time.time()
-    for entry in kept:
+    for entry in entries:
         row = f"{entry.dataset:<20}{entry.prompts:>12,}{_size(entry.bytes):>12}{_ago(now_s - entry.used_s):>14}"
         print(printable(f"{row}  {entry.path.name[:12]}…"))
     return exits.DONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from loadgen.data_settings import DataSettings
 from loadgen.datasets import rules
 from loadgen.datasets.mapped import FIELD as PATH
-from loadgen.datasets.mapped import path_of
+from loadgen.datasets.mapped import named
 from loadgen.errors import BadInput
 from loadgen.options import flag
 from loadgen.prompts import Dataset
@@ -60,7 +60,10 @@ class DatasetClass(Protocol):
     """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
-        """Read what is needed and refuse what cannot work, with `BadInput`, before anything is sent."""
+        """Read what is needed and refuse what this data set cannot use, with `BadInput`, before anything is sent.
+
+        What no data set can use, `find` has refused.
+        """
 
 
 def create(settings: "RunSettings") -> Dataset:
@@ -76,13 +79,14 @@ def find(settings: "RunSettings") -> DatasetClass:
     """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
 
     Raises:
-        BadInput: There is none of that name or rule, or it cannot be imported, or it would ignore a setting; or what is
-            to be its file is none.
+        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting, or no data
+            set can use one; or what is to be its file is none.
     """
     kind = _named(settings.dataset_name)
+    settings.check_data()
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
-        path_of(PATH, settings.dataset_path)  # first: what is cached opens it before the data set does
+        named(PATH, settings.dataset_path)  # first: what is cached opens it before the data set does
     return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
 
 

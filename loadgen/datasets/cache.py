@@ -13,7 +13,6 @@ import logging
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,13 +24,14 @@ import orjson
 
 from loadgen import __version__, datasets, private
 from loadgen.data_settings import DataSettings
-from loadgen.datasets import kept
+from loadgen.datasets import hashes, kept
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets.counting import Tailored
 from loadgen.datasets.kept import folder
 from loadgen.datasets.rows import Row, is_whole_in_a_row, line
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
-from loadgen.prompts import Dataset, Prompt
+from loadgen.prompts import Dataset, Prompt, Sessions, Timed
 from loadgen.settings import RunSettings, seed_of
 
 __all__ = ["Entry", "clear", "entries", "folder", "limit", "prepared"]
@@ -39,11 +39,11 @@ __all__ = ["Entry", "clear", "entries", "folder", "limit", "prepared"]
 VERSION = 1  # of the entries and of the rules that made them
 LIMIT = "LOADGEN_CACHE_BYTES"
 MOST_BYTES = 4 << 30
-ENDING, DRAFT = ".rows", ".draft"
+ENDING = ".rows"
 LAST_BYTES = 1 << 16  # in which the line about the prompts stands
 BLOCK = 1 << 20
+MORE = (Sessions, Timed, Tailored)  # what a data set may be beyond its prompts, and rows are not
 UNREADABLE = (ValueError, KeyError, TypeError)  # what a file that is no entry meets with
-ABANDONED_S = 86400.0  # after which nobody is still writing
 
 logger = logging.getLogger("loadgen")
 
@@ -88,7 +88,7 @@ def clear() -> None:
 
 
 def limit() -> int:
-    """Most bytes that all entries may have together, by LOADGEN_CACHE_BYTES; at 0 nothing is kept.
+    """Most bytes that all that is kept may have together, by LOADGEN_CACHE_BYTES; at 0 nothing is kept.
 
     Raises:
         BadInput: It is no number of bytes.
@@ -112,10 +112,14 @@ def prepared(settings: RunSettings) -> Dataset:
     if files is None:
         return kind.from_settings(settings)
     try:
-        hashes = [kept.sha256(file) for file in files]
+        sums = [hashes.sha256(file) for file in files]
     except OSError:
         return kind.from_settings(settings)  # which says what is wrong with them
-    return _Cached(kind, settings, hashes, most)
+    if settings.dataset_name not in datasets.BUILT_IN:  # these name no files where their data sets are more
+        dataset = kind.from_settings(settings)
+        if isinstance(dataset, MORE):
+            return dataset
+    return _Cached(kind, settings, sums, most)
 
 
 class _Cached:
@@ -206,7 +210,7 @@ class _Draft:
 
     def __init__(self, path: Path, most: int) -> None:
         self._path, self._most = path, most
-        self._beside = path.with_name(f"{secrets.token_hex(16)}{DRAFT}")
+        self._beside = path.with_name(f"{secrets.token_hex(16)}{kept.DRAFT}")
         self._digest, self._bytes = hashlib.sha256(), 0
         self._file: IO[bytes] | None = None
 
@@ -247,7 +251,7 @@ class _Draft:
                 os.link(f"/proc/self/fd/{self._file.fileno()}", self._beside, src_dir_fd=self._file.fileno())
             self._file.close()
             self._beside.replace(self._path)
-            _make_room(self._most)
+            kept.make_room(self._most)
         except OSError:
             self.drop()
         self._file = None
@@ -271,20 +275,6 @@ def _nameless(path: str, flags: int) -> int:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except OSError:
         return private.opener(path, flags)
-
-
-def _make_room(most: int) -> None:
-    """Remove the entries used longest ago, until the rest has no more than so many bytes; and abandoned drafts."""
-    states = []
-    for path in folder().iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            states.append((path, path.stat()))
-    held = 0
-    for path, state in sorted(states, key=lambda found: -found[1].st_mtime):
-        abandoned = path.suffix == DRAFT and time.time() - state.st_mtime > ABANDONED_S
-        held += state.st_size if path.suffix == ENDING else 0
-        if abandoned or (path.suffix == ENDING and held > most):
-            path.unlink(missing_ok=True)
 
 
 def _last(file: IO[bytes]) -> dict[str, Any]:

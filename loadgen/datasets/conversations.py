@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import orjson
 
-from loadgen.datasets.mapped import FIELD, mapped
+from loadgen.datasets.mapped import FIELD, mapped, provenance
 from loadgen.datasets.structure import UNKNOWN, Structure
 from loadgen.errors import BadInput
 
@@ -76,6 +76,10 @@ class Conversations:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file and what is in it, as JSON; reads the whole file."""
+        return provenance(self.path, self.size) | {"file_cut_off": self.cut_off, "conversations": self.whole}
+
     def __getitem__(self, index: int) -> Conversation | None:
         """Parse one conversation; None where its first two turns have no text that can be sent.
 
@@ -130,6 +134,10 @@ class ConversationsInOrder:
         self.path = path
         self._data = _mapped(path)
         self.size = len(self._data)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file, as JSON; reads the whole file."""
+        return provenance(self.path, self.size)
 
     def __iter__(self) -> Iterator[Conversation]:
         """Yield those whose first two turns have text that can be sent.

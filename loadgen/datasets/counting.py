@@ -11,7 +11,7 @@ from loadgen.datasets.template import Template, user
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Count
 from loadgen.errors import BadInput
-from loadgen.overhead import FIELD, PROBE, Overhead, ask
+from loadgen.overhead import FIELD, KWARGS, PROBE, Overhead, ask, template_options
 from loadgen.prompts import UNPLANNED, Dataset, Prompt
 from loadgen.settings import RunSettings
 from loadgen.target import Target, base_url
@@ -105,7 +105,7 @@ class Counting:
 
     @classmethod
     def _by_template(cls, dataset: Dataset, tokenizer: Tokenizer, fields: dict[str, Any]) -> Self:
-        options = _options(fields)
+        options = _told(fields)
         try:
             template = Template.of(tokenizer, tools=bool(options.get("tools")))
             if template is None:
@@ -171,8 +171,8 @@ def _require_tailored(dataset: Dataset, settings: RunSettings) -> None:
     raise BadInput(FIELD, problem, remedy)
 
 
-def _options(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a request's fields tell the template."""
-    kwargs = fields.get("chat_template_kwargs")
-    options: dict[str, Any] = {name: fields[name] for name in ("tools", "add_generation_prompt") if name in fields}
+def _told(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a request's fields tell the template, by the names that it gives them."""
+    options = template_options(fields)
+    kwargs = options.pop(KWARGS, None)
     return options | (kwargs if isinstance(kwargs, dict) else {})

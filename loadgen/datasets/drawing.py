@@ -37,9 +37,9 @@ class Drawing:
     def __post_init__(self) -> None:
         object.__setattr__(self, "phrases", _phrases(self.words, self.seed))
 
-    def prefixes(self, tokens: int, count: int = 1) -> list[str]:
-        """Make `count` texts of so many tokens, "" for none, which prompts begin with."""
-        return self.texts(np.uint64(LAST_ROW) - np.arange(count, dtype=np.uint64), [tokens] * count)
+    def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
+        """Make the prefixes of these numbers, each of so many tokens, "" for none."""
+        return self.texts(prefix_rows(numbers), [tokens] * len(numbers))
 
     def texts(
         self,
@@ -113,6 +113,11 @@ class Drawing:
             if rest:
                 own += flat[start + 4 + whole].split(" ")[:rest]
             yield " ".join(own)
+
+
+def prefix_rows(numbers: Sequence[int]) -> NDArray[np.uint64]:
+    """The rows that are the prefixes of these numbers."""
+    return np.uint64(LAST_ROW) - np.array(numbers, dtype=np.uint64)
 
 
 def generator(seed: int, purpose: int) -> np.random.Generator:

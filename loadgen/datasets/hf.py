@@ -47,7 +47,6 @@ class HubDataset:
         Raises:
             BadInput: The package is not installed, the data set cannot be had, or a column is not there.
         """
-        settings.check_data()
         rows = _loaded(settings)
         first = next(iter(rows), None)
         if first is None:

@@ -1,19 +1,12 @@
-"""Kept: the folder of what data sets leave for later runs, and the hashes of big files in it.
-
-A hash is believed again while the file's path, size, times of change and inode are the same, and is kept only of a file
-that has lain untouched for a while: a clock ticks too coarsely to tell two changes within a moment apart.
-"""
+"""Kept: the folder of what data sets leave for later runs, and how much may lie there."""
 
 import contextlib
-import hashlib
 import os
 import time
 from pathlib import Path
 
-from loadgen import private
-
-BIG_BYTES = 64 << 20  # below it a hash costs less than a twentieth of a second
-SETTLED_NS = 2_000_000_000  # since its last change
+DRAFT = ".draft"  # ends the name of what is still being written
+ABANDONED_S = 86_400.0  # after which nobody is still writing
 
 
 def folder() -> Path:
@@ -32,36 +25,19 @@ def make_folder() -> Path:
     return folder()
 
 
-def sha256(path: Path) -> str:
-    """Return the hash of a file, in hex: of a big one that has not changed, from the last time.
+def make_room(most: int) -> None:
+    """Remove what was used longest ago, until the rest has no more than `most` bytes; and abandoned drafts.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: Something cannot be removed.
     """
-    with open(path, "rb") as file:
-        found = os.fstat(file.fileno())
-        if found.st_size < BIG_BYTES:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        state = [
-            os.path.realpath(path),
-            found.st_dev,
-            found.st_ino,
-            found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
-        ]
-        name = hashlib.sha256(repr(state).encode(errors="surrogateescape")).hexdigest()
-        memory = folder() / f"{name}.sha256"
-        with contextlib.suppress(OSError, ValueError):
-            known = memory.read_text(encoding="ascii")
-            if len(bytes.fromhex(known)) == hashlib.sha256().digest_size:
-                return known
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        after = os.fstat(file.fileno())
-    unchanged = (after.st_mtime_ns, after.st_ctime_ns) == (found.st_mtime_ns, found.st_ctime_ns)
-    if unchanged and time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > SETTLED_NS:
-        with contextlib.suppress(OSError):
-            make_folder()
-            with open(memory, "w", encoding="ascii", opener=private.opener) as kept:
-                kept.write(digest)
-    return digest
+    states = []
+    for path in folder().iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            states.append((path, path.stat()))
+    held = 0
+    for path, state in sorted(states, key=lambda found: -found[1].st_mtime):
+        is_draft = path.suffix == DRAFT
+        held += 0 if is_draft else state.st_size
+        if time.time() - state.st_mtime > ABANDONED_S if is_draft else held > most:
+            path.unlink(missing_ok=True)

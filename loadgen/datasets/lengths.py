@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.datasets.mapped import path_of
+from loadgen.datasets.mapped import named
 from loadgen.errors import BadInput
 
 MOST = 10_000_000  # tokens of one prompt: more than any model's context
@@ -21,7 +21,7 @@ DRAWN = 1 << 20  # numbers drawn at a time
 SHOWN = 40  # characters of what is no length
 WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 FORMS = "write 1024, 900:1100, normal:MEAN:STDEV, lognormal:MEAN:STDEV (each with :MIN:MAX if wanted), 10,20 or @FILE"
-RATIO = "--random-range-ratio"
+INPUT_LEN, RATIO = "--random-input-len", "--random-range-ratio"
 RATIO_REMEDY = 'give a number from 0 to below 1, or {"input": r, "output": r}'
 
 
@@ -72,7 +72,7 @@ class Lengths:
         if name in ("normal", "lognormal"):
             made = cls._by_law(flag, text, "normal" if name == "normal" else "lognormal", rest)
         elif text.startswith("@"):
-            made = cls._of_file(flag, path_of(flag, text[1:]))
+            made = cls._of_file(flag, named(flag, text[1:]))
         elif "," in text:
             made = cls._of_list(flag, text.split(","))
         else:
@@ -83,7 +83,7 @@ class Lengths:
         return made.shorter(flag, less, f"{less} special ones")
 
     @classmethod
-    def around(cls, flag: str, mean: int, ratio: float, *, less: int = 0) -> "Lengths":
+    def around(cls, flag: str, mean: int, ratio: float = 0.0, *, less: int = 0) -> "Lengths":
         """Return [floor(m * (1 - ratio)), ceil(m * (1 + ratio))] with m = mean - less, as `vllm bench serve` means it.
 
         Args:
@@ -130,16 +130,16 @@ class Lengths:
             return np.resize(np.array(self.listed, dtype=np.int64), count)
         if self.law == "uniform":
             return generator.integers(self.low, self.high, size=count, endpoint=True)
-        kept, missing = [np.empty(0, dtype=np.int64)], count
+        parts, missing = [np.empty(0, dtype=np.int64)], count
         while missing:
             law = self._normal()
             drawn = generator.normal(law.mean, law.stdev, min(missing, DRAWN))
             if self.law == "lognormal":
                 np.exp(drawn, out=drawn)
             drawn = np.rint(drawn) - self.less
-            kept.append(drawn[(self.low <= drawn) & (drawn <= self.high)].astype(np.int64))
-            missing -= len(kept[-1])
-        return np.concatenate(kept)
+            parts.append(drawn[(self.low <= drawn) & (drawn <= self.high)].astype(np.int64))
+            missing -= len(parts[-1])
+        return np.concatenate(parts)
 
     @property
     def rule(self) -> str:
@@ -217,6 +217,17 @@ def parse_ratios(text: str) -> tuple[float, float]:
     if ratios.keys() != {"input", "output"} or not all(0 <= ratio < 1 for ratio in ratios.values()):
         raise BadInput(RATIO, f"{text} is not in range", RATIO_REMEDY)
     return ratios["input"], ratios["output"]
+
+
+def plain(flag: str, given: int | str, rule: str) -> int:
+    """Return a length that is one number, in tokens, for a rule that knows no ranges or distributions written out.
+
+    Raises:
+        BadInput: It is no whole number, below one token or above MOST.
+    """
+    if not WHOLE.fullmatch(str(given)):
+        raise BadInput(flag, f"{given} is no plain number, and {rule} takes no other", "write a number of tokens")
+    return Lengths.around(flag, int(given)).low
 
 
 def _numbers(flag: str, words: list[str]) -> list[int]:

@@ -3,14 +3,19 @@
 import mmap
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from loadgen.datasets import hashes
 from loadgen.errors import BadInput
+
+if TYPE_CHECKING:
+    from loadgen.settings import RunSettings
 
 FIELD = "--dataset-path"
 
 
-def path_of(field: str, given: str) -> Path:
-    """Where a setting says that a file is; whether there is one, whoever opens it finds out.
+def named(field: str, given: str) -> Path:
+    """Where the setting `field` says that a file is; whether there is one, whoever opens it finds out.
 
     Raises:
         BadInput: No file can be there; or it is a pipe, a device or a socket: files are read more than once, and a pipe
@@ -25,6 +30,17 @@ def path_of(field: str, given: str) -> Path:
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise BadInput(field, f"{path} is no regular file", "copy what it gives into one, and name that")
     return path
+
+
+def path_of(settings: "RunSettings", remedy: str) -> Path:
+    """The file that a run's settings name.
+
+    Raises:
+        BadInput: They name none; `remedy` says what to give.
+    """
+    if settings.dataset_path is None:
+        raise BadInput(FIELD, f"is not given, and {settings.dataset_name} has no texts of its own", remedy)
+    return named(FIELD, settings.dataset_path)
 
 
 def mapped(path: Path, remedy: str) -> mmap.mmap:
@@ -42,3 +58,12 @@ def mapped(path: Path, remedy: str) -> mmap.mmap:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
     except OSError as error:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", remedy) from error
+
+
+def provenance(path: Path, size: int) -> dict[str, Any]:
+    """Return name, bytes and hash of a file, as JSON for a data set's own provenance; reads the whole file.
+
+    Raises:
+        OSError: It cannot be read any more.
+    """
+    return {"file": str(path), "file_bytes": size, "file_sha256": hashes.sha256(path)}

@@ -8,11 +8,13 @@ import numpy as np
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
+from loadgen.datasets.lengths import Lengths
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Count, Words
-from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
+
+SUFFIX_LEN = "--prefix-repetition-suffix-len"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class PrefixRepetitionDataset:
         drawing: What draws the words.
         prefixes: How many there are.
         prefix_tokens: Tokens of each.
-        suffix_tokens: Tokens of what follows it, of which the tokenizer's special ones take their part.
+        suffix: Tokens of what follows it, always the same number, the tokenizer's special ones left out.
         output_tokens: Tokens wanted of each answer.
         seed_order: Draws the order of the rows.
         overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
@@ -36,7 +38,7 @@ class PrefixRepetitionDataset:
     drawing: Drawing
     prefixes: int
     prefix_tokens: int
-    suffix_tokens: int
+    suffix: Lengths
     output_tokens: int
     seed_order: int
     overhead: int | None = None
@@ -49,15 +51,13 @@ class PrefixRepetitionDataset:
         Raises:
             BadInput: Special tokens leave no room in the suffix, or the tokenizer cannot be had or has too few words.
         """
-        settings.check_data()
         tokenizer = tokenizers.of_settings(settings)
-        suffix, special = settings.prefix_repetition_suffix_len, tokenizer.special_tokens
-        _require_room(suffix, special, f"{special} special ones")
+        suffix = settings.prefix_repetition_suffix_len
         return cls(
             drawing=Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts")),
             prefixes=settings.prefix_repetition_num_prefixes,
             prefix_tokens=settings.prefix_repetition_prefix_len,
-            suffix_tokens=suffix,
+            suffix=Lengths.around(SUFFIX_LEN, suffix, less=tokenizer.special_tokens),
             output_tokens=settings.prefix_repetition_output_len,
             seed_order=seed_of(settings, "order"),
         )
@@ -70,10 +70,9 @@ class PrefixRepetitionDataset:
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
         order = generator(self.seed_order, ORDER).permutation(count)
-        prefixes = self.drawing.prefixes(self.prefix_tokens, self.prefixes)
-        tokens = self.prefix_tokens + self.suffix_tokens
-        special = self.tokenizer.special_tokens
-        own, beside = self.suffix_tokens - special, special + (self.overhead or 0)
+        prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
+        own, special = self.suffix.low, self.tokenizer.special_tokens
+        tokens, beside = self.prefix_tokens + own + special, special + (self.overhead or 0)
         known = None if self.overhead is None else tokens + self.overhead
         block = max(1, BLOCK_WORDS // tokens)
         for start in range(0, count, block):
@@ -112,9 +111,8 @@ class PrefixRepetitionDataset:
             return replace(self, overhead=overheads[0]) if adds_up else self
         self.drawing.require_countable(overheads, measure)
         most, special = overheads[-1], self.tokenizer.special_tokens
-        _require_room(self.suffix_tokens, most + special, f"{most + special} of the chat template")
-        suffix = self.suffix_tokens - most
-        return replace(self, suffix_tokens=suffix, overhead=most, measure=None if adds_up else measure)
+        suffix = self.suffix.shorter(SUFFIX_LEN, most, f"{most + special} of the chat template")
+        return replace(self, suffix=suffix, overhead=most, measure=None if adds_up else measure)
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
@@ -126,16 +124,9 @@ class PrefixRepetitionDataset:
             "seed_order": self.seed_order,
             "prefixes": self.prefixes,
             "prefix_tokens": self.prefix_tokens,
-            "suffix_tokens": self.suffix_tokens,
+            "suffix_tokens": self.suffix.low + tokenizer.special_tokens,
             "special_tokens": tokenizer.special_tokens,
             "output_tokens": self.output_tokens,
             "words": len(self.drawing.words.items),
-            "tokenizer": tokenizer.name,
-            "tokenizer_sha256": tokenizer.sha256,
+            **tokenizer.provenance(),
         }
-
-
-def _require_room(suffix: int, others: int, what: str) -> None:
-    if suffix <= others:
-        problem = f"{suffix} leaves no token beside {what}"
-        raise BadInput("--prefix-repetition-suffix-len", problem, f"give at least {others + 1}")

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from loadgen.datasets import kept
+from loadgen.datasets import hashes
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.tokenizer import Tokenizer
@@ -74,7 +74,6 @@ class ProseDataset:
         Raises:
             BadInput: The text or the tokenizer cannot be used, or the prefix leaves no room in the prompt.
         """
-        settings.check_data()
         tokenizer = tokenizers.of_settings(settings)
         own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if own < 2:
@@ -126,10 +125,9 @@ class ProseDataset:
             "special_tokens": self.tokenizer.special_tokens,
             "output_tokens": self.output_tokens,
             "file": self.path.name,
-            "file_sha256": kept.sha256(self.path),
+            "file_sha256": hashes.sha256(self.path),
             "lines": len(self.lines),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.tokenizer.provenance(),
         }
 
     def _prefix(self) -> str:

@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
-from loadgen.datasets.lengths import Lengths, parse_ratios
+from loadgen.datasets.lengths import INPUT_LEN, Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Count, Words
-from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
-
-INPUT_LEN = "--random-input-len"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +63,6 @@ class RandomDataset:
         Raises:
             BadInput: A length or ratio is out of range, or the tokenizer cannot be had or has too few words.
         """
-        if settings.random_prefix_len < 0:
-            raise BadInput("--random-prefix-len", f"{settings.random_prefix_len} is no length", "give 0 tokens or more")
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio)
         tokenizer = tokenizers.of_settings(settings)
@@ -143,8 +138,7 @@ class RandomDataset:
             "output_tokens": [self.outputs.low, self.outputs.high],
             "output_lengths": self.outputs.rule,
             "words": len(self.words.items),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.tokenizer.provenance(),
         }
 
     def _lengths(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,13 +8,11 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Self
 
-from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.mapped import path_of
 from loadgen.datasets.rowfile import REMEDY, RowFile
 from loadgen.datasets.rows import counted
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -44,14 +42,10 @@ class ReadyDataset:
         """Make it of `--dataset-path`, `--custom-output-len`, `--disable-shuffle`, `--tokenizer` and the order's seed.
 
         Raises:
-            BadInput: The file cannot be used, or the length is below one token.
+            BadInput: The file cannot be used.
         """
-        settings.check_data()
         name = settings.dataset_name
-        if settings.dataset_path is None:
-            raise BadInput(FIELD, f"is not given, and {name} has no texts of its own", REMEDY)
-        path = Path(settings.dataset_path).expanduser()
-        rows = RowFile(path, "csv" if name == "csv" else "jsonl", strict=name != "custom")
+        rows = RowFile(path_of(settings, REMEDY), "csv" if name == "csv" else "jsonl", strict=name != "custom")
         return cls(name, rows, settings.custom_output_len, settings)
 
     @classmethod
@@ -84,10 +78,7 @@ class ReadyDataset:
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",
             "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
             "output_tokens": self.output_tokens,
-            "file": str(self.rows.path),
-            "file_bytes": self.rows.size,
-            "file_sha256": kept.sha256(self.rows.path),
-            "rows": len(self.rows),
+            **self.rows.provenance(),
             "tokenizer": self.settings.tokenizer or self.settings.model,
         }
 

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from loadgen.datasets.mapped import FIELD, mapped
+from loadgen.datasets.mapped import FIELD, mapped, provenance
 from loadgen.datasets.rows import FIELDS, Row
 from loadgen.errors import BadInput
 
@@ -73,6 +73,10 @@ class RowFile:
             return Row.of(found, f"{self._kind}/{number + 1}")
         except ValueError as error:
             raise self._bad(place, str(error)) from error
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file and the number of its rows, as JSON; reads the whole file."""
+        return provenance(self.path, self.size) | {"rows": len(self)}
 
     def _object(self, place: str, number: int) -> dict[str, Any]:
         data = self._bytes(number)

@@ -7,10 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.conversations import REMEDY, Conversations
-from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.mapped import FIELD, path_of
 from loadgen.datasets.sessions import ThinkTime, parse_turns
 from loadgen.datasets.sharegpt_sessions import ShareGPTSessions
 from loadgen.datasets.tokenizer import Tokenizer
@@ -51,15 +50,11 @@ class ShareGPTDataset:
         """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds; with `--turns`, sessions.
 
         Raises:
-            BadInput: The file or the tokenizer cannot be used, or the length is below one token.
+            BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
         """
-        if settings.dataset_path is None:
-            raise BadInput(FIELD, "is not given, and sharegpt has no texts of its own", REMEDY)
-        if settings.sharegpt_output_len is not None and settings.sharegpt_output_len < 1:
-            remedy = "give at least 1, or leave it out for the recorded lengths"
-            raise BadInput("--sharegpt-output-len", f"{settings.sharegpt_output_len} is no length", remedy)
+        path = path_of(settings, REMEDY)
         turns, think = parse_turns(settings.turns, 1), ThinkTime.parse(settings.think_time)
-        conversations = Conversations(Path(settings.dataset_path).expanduser())
+        conversations = Conversations(path)
         tokenizer = tokenizers.of_settings(settings)
         if turns != 1:
             return ShareGPTSessions(
@@ -119,14 +114,9 @@ class ShareGPTDataset:
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
-            "file": str(self.conversations.path),
-            "file_bytes": self.conversations.size,
-            "file_sha256": kept.sha256(self.conversations.path),
-            "file_cut_off": self.conversations.cut_off,
-            "conversations": self.conversations.whole,
+            **self.conversations.provenance(),
             "conversations_of_two_turns": len(self.conversations),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.tokenizer.provenance(),
         }
 
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from loadgen.datasets import kept
 from loadgen.datasets.conversations import REMEDY, Conversations
 from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.sessions import ThinkTime, Turn, prompts, thinking
@@ -76,13 +75,8 @@ class ShareGPTSessions:
             "seed_prompts": self.seed_prompts,
             "seed_order": self.seed_order,
             "output_tokens": self.output_tokens,
-            "file": str(self.conversations.path),
-            "file_bytes": self.conversations.size,
-            "file_sha256": kept.sha256(self.conversations.path),
-            "file_cut_off": self.conversations.cut_off,
-            "conversations": self.conversations.whole,
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.conversations.provenance(),
+            **self.tokenizer.provenance(),
         }
 
     def _all(self) -> Iterator[list[Prompt]]:

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -45,6 +45,10 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"<Tokenizer {self.name} {self.size} tokens>"
+
+    def provenance(self) -> dict[str, Any]:
+        """Return its name and hash, as JSON for a data set's own provenance."""
+        return {"tokenizer": self.name, "tokenizer_sha256": self.sha256}
 
     def count(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
         """Return the tokens of each text; with `special`, those that the tokenizer puts around a text as well."""

@@ -1,50 +1,45 @@
 """Traces: requests that come when they once came, as long as they were then, of words of our own."""
 
-import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from loadgen.clock import NS_PER_S
-from loadgen.datasets import kept
+from loadgen.datasets import hashes
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.drawing import Drawing, prefix_rows
+from loadgen.datasets.mapped import FIELD, path_of
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.trace_file import TraceFile, TraceRow
-from loadgen.datasets.words import Words, fitted
+from loadgen.datasets.words import Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
 BLOCK_TOKENS = 512  # of a block that prompts of a Mooncake trace share
-BLOCKS_KEPT = 16_384  # texts of blocks that are not made anew: some 50 MB
-OWN, BLOCK = range(2)  # what words are drawn for
+BLOCKS_HELD = 16_384  # texts of blocks that are not made anew: some 50 MB
 
 
 @dataclass(frozen=True)
 class TraceDataset:
     """The requests of a trace, in the order of their times; texts are words, exact to the token.
 
-    Where a row names blocks, its prompt is put together from these, so that prompts begin alike where those did.
+    Where a row names blocks, its prompt is put together from these, so that prompts begin alike where those did. A
+    block is the prefix of its number: its words do not depend on how many of them a prompt has room for.
 
     Attributes:
         file: The trace.
         rows: What of it is within the run.
-        tokenizer: What counts the tokens.
-        words: Its words.
-        seed: Draws the texts.
+        drawing: What draws the words.
         time_scale: How many times as fast requests come.
     """
 
     file: TraceFile
     rows: list[TraceRow] = field(repr=False)
-    tokenizer: Tokenizer
-    words: Words
-    seed: int
+    drawing: Drawing
     time_scale: float
 
     @classmethod
@@ -54,15 +49,19 @@ class TraceDataset:
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        if settings.dataset_path is None:
-            raise BadInput(FIELD, "is not given, and a trace is a file", "name it")
-        file = TraceFile(Path(settings.dataset_path).expanduser(), settings.trace_format)
+        file = TraceFile(path_of(settings, "name the file of a trace"), settings.trace_format)
         tokenizer = tokenizers.of_settings(settings)
+        drawing = Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts"))
         first_ns, rows = file.rows[0].at_ns, file.rows
         if settings.duration is not None:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
             rows = list(itertools.takewhile(lambda row: row.at_ns < end_ns, rows))
-        return cls(file, rows, tokenizer, Words.of(tokenizer), seed_of(settings, "prompts"), settings.time_scale)
+        return cls(file, rows, drawing, settings.time_scale)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What counts the prompts' tokens."""
+        return self.drawing.tokenizer
 
     @property
     def requests(self) -> int:
@@ -75,7 +74,7 @@ class TraceDataset:
         Raises:
             BadInput: A row names more blocks than its prompt has room for.
         """
-        text_of = functools.lru_cache(BLOCKS_KEPT)(self._block)
+        blocks = Blocks(self.drawing)
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
         for row in self.rows[:count]:
             tokens = max(row.input_tokens - special, 1)
@@ -86,7 +85,7 @@ class TraceDataset:
                 raise BadInput(FIELD, f"{problem} than its {row.input_tokens}", "use a trace of blocks of that size")
             due_ns = round((row.at_ns - first_ns) / self.time_scale)
             source = f"trace/{row.line}"
-            yield Prompt(self._text(row, tokens, text_of), tokens + special, row.output_tokens, source, due_ns=due_ns)
+            yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
         """Return the file's name, format and hash, what is made of it, and the tokenizer's name and hash."""
@@ -95,30 +94,37 @@ class TraceDataset:
             "rule": "at the trace's times",
             "format": self.file.format,
             "file": str(self.file.path),
-            "file_sha256": kept.sha256(self.file.path),
+            "file_sha256": hashes.sha256(self.file.path),
             "rows": len(self.file.rows),
             "rows_left_out": self.file.left_out,
             "time_scale": self.time_scale,
-            "seed_prompts": self.seed,
-            "words": len(self.words.items),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            "seed_prompts": self.drawing.seed,
+            "words": len(self.drawing.words.items),
+            **self.tokenizer.provenance(),
         }
 
-    def _text(self, row: TraceRow, tokens: int, text_of: Any) -> str:
-        """The blocks of a row, as far as there are, and words of its own, cut to so many tokens."""
-        drawn = tokens if self.words.additive else 2 * tokens  # where words may join into one token
-        whole = [text_of(block) for block in row.blocks]
-        missing = drawn - BLOCK_TOKENS * len(whole)
-        if missing > 0:
-            whole.append(self._drawn(OWN, row.line, missing))
-        words = " ".join(whole).split(" ")
-        return " ".join(words[:tokens]) if self.words.additive else fitted([words], [tokens], self.tokenizer)[0]
+    def _text(self, row: TraceRow, tokens: int, blocks: "Blocks") -> str:
+        """So many tokens: the blocks of a row as far as there are, the last of them cut, or words of its own."""
+        whole = min(len(row.blocks), (tokens - 1) // BLOCK_TOKENS)
+        cut = row.blocks[whole : whole + 1]
+        rest = prefix_rows(cut) if cut else np.array([row.line], dtype=np.uint64)
+        before = BLOCK_TOKENS * whole
+        (text,) = self.drawing.texts(rest, [tokens - before], [blocks.text(row.blocks[:whole])], before)
+        return text
 
-    def _block(self, number: int) -> str:
-        return self._drawn(BLOCK, number, BLOCK_TOKENS)
 
-    def _drawn(self, purpose: int, number: int, count: int) -> str:
-        """So many words: a function of the seed and of what they are for."""
-        generator = np.random.default_rng([self.seed, *b"trace", purpose, number])
-        return " ".join(self.words.items.take(generator.integers(0, len(self.words.items), count)).tolist())
+class Blocks:
+    """The texts of whole blocks, of which those drawn last are held: later prompts begin with them."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        self._drawing, self._held = drawing, dict[int, str]()
+
+    def text(self, numbers: Sequence[int]) -> str:
+        """The blocks of these numbers, one after the other."""
+        missing = [number for number in dict.fromkeys(numbers) if number not in self._held]
+        if missing:
+            self._held.update(zip(missing, self._drawing.prefixes(BLOCK_TOKENS, missing), strict=True))
+        text = " ".join(self._held[number] for number in numbers)
+        for number in list(itertools.islice(self._held, max(0, len(self._held) - BLOCKS_HELD))):
+            del self._held[number]
+        return text

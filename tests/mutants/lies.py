@@ -23,7 +23,7 @@ LIES = (
     Mutant(
         "time from sent instead of due",
         (Edit(RECORDER, '["ttft_due"].record(first - due)', '["ttft_due"].record(first - sent)'),),
-        Test("tests/unit/test_recorder.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
+        Test("tests/unit/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
     ),
     Mutant(
         "pace with asyncio.sleep",

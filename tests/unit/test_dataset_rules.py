@@ -166,7 +166,8 @@ class TestConsecutiveIds:
             ({"random_input_len": 2}, "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3"),
             (
                 {"random_input_len": 3, "random_range_ratio": "0.5"},
-                "--random-range-ratio: 0.5 leaves no token of a prompt; lower it, or ask for more tokens",
+                "--random-range-ratio: 0.5 of --random-input-len 3 leaves no token beside 2 special ones; "
+                "lower it, or ask for more tokens",
             ),
             (
                 {"random_input_len": "9:11"},
@@ -176,6 +177,7 @@ class TestConsecutiveIds:
                 {"random_output_len": "9:11"},
                 "--random-output-len: 9:11 is no plain number, and RULE takes no other; write a number of tokens",
             ),
+            ({"random_output_len": "0"}, "--random-output-len: 0 leaves no token; give at least 1"),
         ],
     )
     def test_what_leaves_no_token_is_refused(self, tmp_path_factory, rule, changes, said):

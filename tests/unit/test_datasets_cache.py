@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from loadgen import datasets
-from loadgen.datasets import cache, kept
+from loadgen.datasets import cache, hashes, kept
+from loadgen.datasets.counting import Tailored
 from loadgen.datasets.ready import ReadyDataset
 from loadgen.errors import BadInput
+from loadgen.prompts import Prompt, Sessions, Timed
 from loadgen.settings import RunSettings
 from tests.unit.test_datasets_random import SIMULATOR
 
@@ -127,6 +129,72 @@ class TestContents:
         path.write_text('{"prompt": "a", "input_tokens": 1}\n')
         prompts(options(path))
         assert cache.entries() == []
+
+
+class Countdown:
+    """A data set as another package would add it, that says of which files its prompts are made."""
+
+    def __init__(self, settings):
+        pass
+
+    @classmethod
+    def from_settings(cls, settings):
+        return cls(settings)
+
+    @classmethod
+    def made_of(cls, settings):
+        return []
+
+    def prompts(self, count):
+        return (Prompt(f"from {number}", 2, 1, str(number)) for number in range(count))
+
+    def provenance(self):
+        return {"name": "countdown"}
+
+
+class CountdownInTurns(Countdown):
+    def sessions(self, count):
+        return self.prompts(count)
+
+
+class CountdownAtTimes(Countdown):
+    def __init__(self, settings):
+        self.requests = 7
+
+
+class CountdownToMeasure(Countdown):
+    def __init__(self, settings):
+        self.tokenizer = None
+
+    def probes(self):
+        return []
+
+    def beside(self, overheads, *, taken_off, measure):
+        return self
+
+
+class TestOfOthers:
+    @pytest.fixture
+    def add(self, monkeypatch):
+        def add(kind):
+            monkeypatch.setattr(datasets, "_named", lambda name: kind)
+            return RunSettings(dataset_name="countdown")
+
+        return add
+
+    def test_their_prompts_are_kept_where_they_name_their_files(self, add):
+        settings = add(Countdown)
+        assert prompts(settings, 3) == prompts(settings, 3)
+        (entry,) = cache.entries()
+        assert (entry.dataset, entry.prompts) == ("countdown", 3)
+
+    @pytest.mark.parametrize(
+        ("kind", "known"), [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, Tailored)]
+    )
+    def test_what_is_more_than_its_prompts_stays_what_it_is(self, add, kind, known):
+        dataset = cache.prepared(add(kind))
+        assert isinstance(dataset, known)
+        assert isinstance(dataset, kind)
 
 
 class TestFiles:
@@ -279,7 +347,7 @@ class TestManagement:
 class TestHashes:
     @pytest.fixture(autouse=True)
     def _small_is_big(self, monkeypatch):
-        monkeypatch.setattr(kept, "BIG_BYTES", 10)
+        monkeypatch.setattr(hashes, "BIG_BYTES", 10)
 
     def settled(self, path, text):
         path.write_text(text)
@@ -296,42 +364,58 @@ class TestHashes:
     def hashed(self, monkeypatch):
         """How often a file is read."""
         read = []
-        original = kept.hashlib.file_digest
-        monkeypatch.setattr(kept.hashlib, "file_digest", lambda *given: read.append(1) or original(*given))
+        original = hashes.hashlib.file_digest
+        monkeypatch.setattr(hashes.hashlib, "file_digest", lambda *given: read.append(1) or original(*given))
         return read
 
     def test_a_big_file_is_read_once(self, tmp_path, hashed):
         path = self.settled(tmp_path / "big", "x" * 100)
-        assert kept.sha256(path) == kept.sha256(path)
+        assert hashes.sha256(path) == hashes.sha256(path)
         assert len(hashed) == 1
 
     def test_one_that_changed_is_read_again(self, tmp_path, hashed):
         path = self.settled(tmp_path / "big", "x" * 100)
-        before = kept.sha256(path)
+        before = hashes.sha256(path)
         modified = path.stat()
         path.write_text("y" * 100)
         os.utime(path, ns=(modified.st_atime_ns, modified.st_mtime_ns))  # as a copy that keeps times would
-        assert kept.sha256(path) != before
+        assert hashes.sha256(path) != before
         assert len(hashed) == 2
 
     def test_one_that_was_changed_a_moment_ago_is_not_believed(self, tmp_path, hashed, monkeypatch):
         monkeypatch.undo()
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setattr(kept, "BIG_BYTES", 10)
+        monkeypatch.setattr(hashes, "BIG_BYTES", 10)
         path = tmp_path / "big"
         path.write_text("x" * 100)
-        kept.sha256(path)
+        hashes.sha256(path)
         assert not kept.folder().exists()
 
     def test_a_small_one_is_always_read(self, tmp_path, hashed):
         path = self.settled(tmp_path / "small", "x")
-        assert kept.sha256(path) == kept.sha256(path)
+        assert hashes.sha256(path) == hashes.sha256(path)
         assert len(hashed) == 2
 
     @pytest.mark.parametrize("text", ["", "zz", "ab", "0" * 63])
     def test_a_hash_that_is_none_is_not_believed(self, tmp_path, text):
         path = self.settled(tmp_path / "big", "x" * 100)
-        expected = kept.sha256(path)
+        expected = hashes.sha256(path)
         (memory,) = kept.folder().iterdir()
         memory.write_text(text)
-        assert kept.sha256(path) == expected
+        assert hashes.sha256(path) == expected
+
+    def test_one_file_has_one_hash_whatever_it_has_been(self, tmp_path):
+        for text in ("x" * 100, "y" * 100):
+            hashes.sha256(self.settled(tmp_path / "big", text))
+        assert len([*kept.folder().iterdir()]) == 1
+
+    def test_those_used_longest_ago_go_where_no_more_may_be_kept(self, tmp_path):
+        memories = []
+        for number in range(3):
+            hashes.sha256(self.settled(tmp_path / f"big {number}", "x" * 100))
+            (memory,) = {*kept.folder().iterdir()} - {*memories}
+            os.utime(memory, (1000 + number, 1000 + number))
+            memories.append(memory)
+        hashes.sha256(tmp_path / "big 0")  # used again
+        kept.make_room(2 * max(memory.stat().st_size for memory in memories))
+        assert {*kept.folder().iterdir()} == {memories[0], memories[2]}

@@ -208,9 +208,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"random_input_len": 0}, "--random-input-len: 0 leaves no token; give at least 1"),
-            ({"random_output_len": 0}, "--random-output-len: 0 leaves no token; give at least 1"),
-            ({"random_prefix_len": -1}, "--random-prefix-len: -1 is no length; give 0 tokens or more"),
+            ({"random_input_len": 0}, "--random-input-len: 0 is out of range; give 1 token or more"),
+            ({"random_output_len": 0}, "--random-output-len: 0 is out of range; give 1 token or more"),
+            ({"random_prefix_len": -1}, "--random-prefix-len: -1 is out of range; give 0 tokens or more"),
             (
                 {"random_input_len": 1, "random_range_ratio": "0.5"},
                 "--random-range-ratio: 0.5 of --random-input-len 1 leaves no token; lower it, or ask for more tokens",

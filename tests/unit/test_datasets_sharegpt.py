@@ -316,5 +316,5 @@ class TestBadInput:
             datasets.create(RunSettings(dataset_name="sharegpt", tokenizer=str(SIMULATOR)))
 
     def test_an_answer_of_no_length(self, write):
-        with pytest.raises(BadInput, match="--sharegpt-output-len: 0 is no length; give at least 1"):
+        with pytest.raises(BadInput, match="--sharegpt-output-len: 0 is out of range; give 1 token or more"):
             rows(write(many()), 1, sharegpt_output_len=0)

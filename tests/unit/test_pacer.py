@@ -1,68 +1,17 @@
 """The pacer in virtual time: never early, never skipped, the cap kept, every wait measured."""
 
-import asyncio
 import heapq
 import itertools
-from dataclasses import replace
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.pacer import TURN_NS, Pacer
+from loadgen.pacer import TURN_NS
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
-from loadgen.wire import NEVER, Bell
-from tests.unit.making import MS, S
-
-
-class World:
-    """A server that takes `serves` ns, and a client whose sends cost time and whose alarms ring late, both in ns."""
-
-    def __init__(self, serves=None, late=lambda: 0, costs=0):
-        self.start, self.sends, self.alarms = virtual.now_ns(), [], []
-        self._serves, self._late, self._costs = serves, late, costs
-        self.in_flight = self.most_in_flight = 0
-        self.bell = Bell()
-
-    def alarm(self, loop, callback):
-        def ring():
-            virtual.spend(self._late())
-            callback()
-
-        self.alarms.append(virtual.Alarm(loop, ring))
-        return self.alarms[-1]
-
-    def send(self, index, due_ns, ready_ns):
-        virtual.spend(self._costs)
-        self.sends.append((index, due_ns - self.start, ready_ns - self.start, virtual.now_ns() - self.start))
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        if self._serves is not None:
-            asyncio.get_running_loop().call_later(self._serves / S, self.end_one)
-
-    def end_one(self):
-        self.in_flight -= 1
-        self.pacer.release()
-
-    def pace(self, due_ms, index=None, until_ms=None, **options):
-        """A pacer of requests due so long after the start; it is started."""
-        due_ns = self.start + np.array([round(ms * MS) for ms in due_ms], dtype=np.int64)
-        index = np.arange(len(due_ns), dtype=np.int64) if index is None else np.array(index, dtype=np.int64)
-        until_ns = None if until_ms is None else self.start + until_ms * MS
-        clock = replace(virtual.clock(), alarm=self.alarm)
-        self.pacer = Pacer(due_ns, index, self.send, self.bell, until_ns=until_ns, clock=clock, **options)
-        self.pacer.start()
-        return self.pacer
-
-    async def run(self, until_ms=100_000):
-        """Let time pass up to a moment: by default one after which nothing more happens."""
-        await asyncio.sleep((self.start + round(until_ms * MS) - virtual.now_ns()) / S)
-
-    @property
-    def sent_ms(self):
-        return [at / MS for *_, at in self.sends]
-
+from loadgen.wire import NEVER
+from tests.unit.making import MS
+from tests.unit.pacing import World
 
 # -- when
 
@@ -314,101 +263,4 @@ async def test_a_bell_rung_too_early_sends_nothing():
     world.pace([5])
     world.bell.ring()
     assert world.sends == []
-    assert world.bell.at_ns == world.start + 5 * MS
-
-
-# -- requests that follow others
-
-
-@timed
-async def test_what_follows_is_sent_when_it_is_due_among_all_others():
-    world = World()
-    pacer = world.pace([0, 10, 20], following=2)
-    pacer.follow(7, world.start + 15 * MS)
-    pacer.follow(8, world.start + 5 * MS)
-    await world.run()
-    assert [(index, at / MS) for index, *_, at in world.sends] == [(0, 0), (8, 5), (1, 10), (7, 15), (2, 20)]
-    assert pacer.all_sent.is_set()
-
-
-@timed
-async def test_what_follows_and_is_due_already_is_sent_at_once():
-    world = World()
-    pacer = world.pace([0], following=1)
-    await world.run(3)
-    pacer.follow(7, world.start + 2 * MS)
-    assert world.sends[-1] == (7, 2 * MS, 2 * MS, 3 * MS)
-
-
-@timed
-async def test_not_all_is_sent_while_anything_may_follow():
-    world = World()
-    pacer = world.pace([0], following=3)
-    await world.run(1)
-    pacer.forgo(2)
-    assert not pacer.all_sent.is_set()
-    pacer.forgo(1)
-    assert pacer.all_sent.is_set()
-
-
-@timed
-async def test_a_stop_counts_what_would_have_followed_whether_or_not_it_was_known_when():
-    world = World()
-    pacer = world.pace([0, 50], following=3)
-    pacer.follow(7, world.start + 40 * MS)
-    await world.run(1)
-    assert pacer.stop() == 4
-    pacer.follow(8, world.start + 2 * MS)
-    pacer.forgo(1)
-    await world.run()
-    assert [index for index, *_ in world.sends] == [0]
-
-
-@timed
-async def test_without_a_slot_what_follows_waits_behind_what_was_due_before():
-    world = World()
-    pacer = world.pace([0, 1], cap=1, following=1)
-    await world.run(2)
-    pacer.follow(7, world.start + 2 * MS)
-    pacer.release()
-    await world.run(4)
-    pacer.release()
-    assert world.sends[1:] == [(1, 1 * MS, 2 * MS, 2 * MS), (7, 2 * MS, 4 * MS, 4 * MS)]
-
-
-@timed
-async def test_in_a_closed_loop_what_follows_has_a_due_time_and_goes_first():
-    world = World()
-    pacer = world.pace([0, 0, 0], cap=1, closed_loop=True, following=2)
-    pacer.follow(7, world.start + 3 * MS)
-    pacer.follow(8, world.start + 4 * MS)
-    for until_ms in (5, 6, 7, 8):
-        await world.run(until_ms)
-        pacer.release()
-    assert [(index, due / MS, at / MS) for index, due, _, at in world.sends] == [
-        (0, 0, 0),
-        (7, 3, 5),
-        (8, 4, 6),
-        (1, 7, 7),
-        (2, 8, 8),
-    ]
-
-
-@timed
-async def test_what_would_follow_after_the_end_is_never_due():
-    world = World()
-    pacer = world.pace([0, 0], cap=1, closed_loop=True, following=2, until_ms=10)
-    await world.run(12)
-    pacer.follow(7, world.start + 12 * MS)
-    pacer.release()
-    assert pacer.never_due == 3
-    assert pacer.all_sent.is_set()
-
-
-@timed
-async def test_the_bell_is_set_for_what_follows_and_for_nothing_when_nothing_is_known():
-    world = World()
-    pacer = world.pace([0], following=1)
-    assert world.bell.at_ns == NEVER
-    pacer.follow(7, world.start + 5 * MS)
     assert world.bell.at_ns == world.start + 5 * MS

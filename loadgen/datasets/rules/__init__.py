@@ -26,17 +26,6 @@ RULES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def plain(rule: str, flag: str, length: int | str) -> int:
-    """Return a length that is one number, in tokens: these tools know no ranges or distributions written out.
-
-    Raises:
-        BadInput: It is no whole number.
-    """
-    if not str(length).strip().isdecimal():
-        raise BadInput(flag, f"{length} is no plain number, and {rule} takes no other", "write a number of tokens")
-    return int(length)
-
-
 def find(kind: str, rule: str) -> "DatasetClass":
     """Return the data set that makes prompts of a kind (`--dataset-name`) by a rule.
 

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, Self
 
-from loadgen.datasets import kept
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.conversations import ANSWERS, ASKS, REMEDY, Conversation, ConversationsInOrder
-from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.mapped import path_of
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -42,10 +40,8 @@ class BenchmarkRunnerShareGPT:
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        if settings.dataset_path is None:
-            raise BadInput(FIELD, "is not given, and sharegpt has no texts of its own", REMEDY)
         return cls(
-            conversations=ConversationsInOrder(Path(settings.dataset_path).expanduser()),
+            conversations=ConversationsInOrder(path_of(settings, REMEDY)),
             tokenizer=tokenizers.of_settings(settings),
             output_tokens=settings.sharegpt_output_len,
         )
@@ -71,11 +67,8 @@ class BenchmarkRunnerShareGPT:
             "name": "sharegpt",
             "rule": RULE,
             "output_tokens": self.output_tokens,
-            "file": str(self.conversations.path),
-            "file_bytes": self.conversations.size,
-            "file_sha256": kept.sha256(self.conversations.path),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.conversations.provenance(),
+            **self.tokenizer.provenance(),
         }
 
     def _counted(self, batch: list[Conversation]) -> Iterator[Prompt]:

@@ -12,11 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.datasets import rules
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.lengths import RATIO, parse_ratios
+from loadgen.datasets.lengths import INPUT_LEN, Lengths, parse_ratios, plain
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -70,14 +68,12 @@ class ConsecutiveIds(ABC):
             BadInput: A length or ratio leaves no token, or the tokenizer cannot be had.
         """
         ratios = parse_ratios(settings.random_range_ratio)
-        inputs = rules.plain(cls.RULE, "--random-input-len", settings.random_input_len)
-        outputs = rules.plain(cls.RULE, "--random-output-len", settings.random_output_len)
+        inputs = plain(INPUT_LEN, settings.random_input_len, cls.RULE)
+        outputs = plain("--random-output-len", settings.random_output_len, cls.RULE)
         tokenizer = tokenizers.of_settings(settings)
         special = tokenizer.special_tokens
-        if inputs <= special:
-            problem = f"{inputs} leaves no token beside {special} special ones"
-            raise BadInput("--random-input-len", problem, f"give at least {special + 1}")
-        made = cls(
+        Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses what leaves no token by any of the rules
+        return cls(
             tokenizer=tokenizer,
             prefix_tokens=settings.random_prefix_len,
             input_mean=inputs - special,
@@ -85,9 +81,6 @@ class ConsecutiveIds(ABC):
             ratios=ratios,
             seed=seed_of(settings, "prompts"),
         )
-        if made.input_range()[0] < 1:
-            raise BadInput(RATIO, f"{ratios[0]} leaves no token of a prompt", "lower it, or ask for more tokens")
-        return made
 
     @abstractmethod
     def input_range(self) -> tuple[int, int]:
@@ -102,7 +95,7 @@ class ConsecutiveIds(ABC):
         """Draw everything of `count` prompts, in the rule's order."""
 
     @abstractmethod
-    def kept(self, own: int) -> int:
+    def cut_at(self, own: int) -> int:
         """Return to how many tokens the text is cut whose stretch has `own` ids."""
 
     @abstractmethod
@@ -121,7 +114,7 @@ class ConsecutiveIds(ABC):
                 for row, own in zip(rows, lengths, strict=True)
             ]
             encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(stretches))
-            cut = [ids[: self.kept(own)] for ids, own in zip(encoded, lengths, strict=True)]
+            cut = [ids[: self.cut_at(own)] for ids, own in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
             outputs = drawn.outputs[start : start + block].tolist()
             for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
@@ -137,6 +130,5 @@ class ConsecutiveIds(ABC):
             "special_tokens": self.tokenizer.special_tokens,
             "input_tokens": list(self.input_range()),
             "output_tokens": list(self.output_range()),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.tokenizer.provenance(),
         }

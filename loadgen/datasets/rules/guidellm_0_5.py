@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from loadgen.datasets import rules
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.lengths import RATIO, parse_ratios
+from loadgen.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -49,8 +49,8 @@ class Guidellm05Random:
         _faker(0)
         return cls(
             tokenizer=tokenizers.of_settings(settings),
-            input_tokens=rules.plain(RULE, "--random-input-len", settings.random_input_len),
-            output_tokens=rules.plain(RULE, "--random-output-len", settings.random_output_len),
+            input_tokens=plain(INPUT_LEN, settings.random_input_len, RULE),
+            output_tokens=plain("--random-output-len", settings.random_output_len, RULE),
             seed=seed_of(settings, "prompts"),
         )
 
@@ -73,8 +73,7 @@ class Guidellm05Random:
             "input_tokens": [self.input_tokens, self.input_tokens],
             "output_tokens": [self.output_tokens, self.output_tokens],
             "faker": version("faker"),
-            "tokenizer": self.tokenizer.name,
-            "tokenizer_sha256": self.tokenizer.sha256,
+            **self.tokenizer.provenance(),
         }
 
     def _text(self, faker: Any, row: int) -> str:

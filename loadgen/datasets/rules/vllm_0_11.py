@@ -32,7 +32,7 @@ class Vllm011Random(ConsecutiveIds):
         prefix = generator.integers(0, self.tokenizer.own_size, size=self.prefix_tokens).tolist()
         return Drawn(prefix, inputs, outputs, offsets)
 
-    def kept(self, own: int) -> int:
+    def cut_at(self, own: int) -> int:
         """Return prefix and length together."""
         return self.prefix_tokens + own
 

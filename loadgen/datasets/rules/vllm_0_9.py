@@ -49,7 +49,7 @@ class Vllm09Random(ConsecutiveIds):
         offsets = generator.randint(0, self.tokenizer.own_size, size=count)
         return Drawn(prefix, inputs, outputs, offsets)
 
-    def kept(self, own: int) -> int:
+    def cut_at(self, own: int) -> int:
         """Return the length without the prefix."""
         return own
 
