@@ -83,8 +83,7 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
         if error.problem != "unknown":
             raise
         if not error.field.startswith("-"):
-            problem = f"{error.field!r} is no part of it"
-            raise BadInput("loadgen dataset", problem, "say fetch or cache, or give a flag") from None
+            raise BadInput(error.field, "unknown", "say fetch or cache, or give a flag") from None
         if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
             raise BadInput(error.field, "is for `loadgen run`", "leave it out: nothing is sent here") from None
         raise
@@ -95,7 +94,7 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
     logs.to_stderr(settings.log_level)
     if sys.stdout is None:
-        raise BadInput("loadgen dataset", "standard output is closed", "leave it open: what is found goes there")
+        raise BadInput("standard output", "is closed", "leave it open: what is found goes there")
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = human.isatty() and "NO_COLOR" not in os.environ

@@ -47,7 +47,7 @@ def _about(overview: Overview) -> Iterator[str]:
     if overview.unplanned:
         yield f"{overview.unplanned:,} of them repeat the server's answers: their length is not known beforehand"
     if about.get("rows_left_out"):
-        yield f"{about['rows_left_out']:,} rows of the trace left out: they asked or answered no tokens"
+        yield f"left out of the trace, for want of tokens asked or answered: {about['rows_left_out']:,}"
     if about.get("file_cut_off"):
         yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
 

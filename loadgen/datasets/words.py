@@ -5,7 +5,7 @@ is one token too where it begins a text. So a text of n words joined by spaces i
 SentencePiece, WordPiece and WordLevel alike, and whether or not it is trimmed.
 
 That holds of whole texts. Right behind something else, such as the mark or the line end of a chat template, the first
-word may be another number of tokens: SentencePiece puts the space before a text itself and no other, so that there
+word may be another number of tokens: SentencePiece itself puts a space before a text and nowhere else, so that there
 1,172 of Mistral's 4,096 words are several tokens; of Qwen3's, 52 join with a `>` before them. What a template adds is
 therefore counted with words in it, never assumed (`loadgen.datasets.counting`).
 """

@@ -218,7 +218,7 @@ def _prompts(own: dict[str, Any]) -> Iterator[str]:
     made = own["provenance"]["prompts"]
     yield f"Prompts: {made['requests']}, SHA-256 {made['sha256']}"
     if made.get("rows_left_out"):
-        yield f"  {made['rows_left_out']} rows of the trace left out: they asked or answered no tokens"
+        yield f"  left out of the trace, for want of tokens asked or answered: {made['rows_left_out']}"
 
 
 def _tokens(own: dict[str, Any]) -> Iterator[str]:

@@ -110,7 +110,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--nonsense"], "--nonsense", "loadgen dataset --help"),
         (["--base-url", "http://x"], "--base-url", "leave it out: nothing is sent here"),
         (["--rate", "3"], "--rate", "leave it out: nothing is sent here"),
-        (["fech"], "loadgen dataset", "say fetch or cache"),
+        (["fech"], "fech: unknown", "say fetch or cache"),
         ([], "--tokenizer", "hub name"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
         (["--export", "-", "--json", *FLAGS], "--export", "name a file"),

@@ -150,7 +150,9 @@ def test_a_cut_off_file_is_told():
 
 
 def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
-    assert "  1,200 rows of the trace left out" in text(*prompts(1), rows_left_out=1200)
+    assert "  left out of the trace, for want of tokens asked or answered: 1,200\n" in text(
+        *prompts(1), rows_left_out=1200
+    )
     assert "left out" not in text(*prompts(1), rows_left_out=0)
 
 

@@ -292,8 +292,8 @@ def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
 
     assert said() == [f"Prompts: 24, SHA-256 {'ab' * 32}"]
     lines = below(prompts={"rows_left_out": 3})
-    assert "  3 rows of the trace left out: they asked or answered no tokens" in lines
-    assert not any("rows" in line for line in below(prompts={"rows_left_out": 0}))
+    assert "  left out of the trace, for want of tokens asked or answered: 3" in lines
+    assert not any("of the trace" in line for line in below(prompts={"rows_left_out": 0}))
 
 
 def test_both_clocks_are_shown_the_chosen_one_first():
