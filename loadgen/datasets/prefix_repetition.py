@@ -9,6 +9,7 @@ import numpy as np
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
 from loadgen.datasets.lengths import Lengths
+from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.words import Words
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -57,12 +58,17 @@ class PrefixRepetitionDataset:
             seed_order=seed_of(settings, "order"),
         )
 
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What counts the prompts' tokens."""
+        return self.drawing.tokenizer
+
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
         order = generator(self.seed_order, ORDER).permutation(count)
         prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         tokens = self.prefix_tokens + self.suffix_tokens
-        own = self.suffix_tokens - self.drawing.tokenizer.special_tokens
+        own = self.suffix_tokens - self.tokenizer.special_tokens
         block = max(1, BLOCK_WORDS // tokens)
         for start in range(0, count, block):
             rows = order[start : start + block]
@@ -74,7 +80,6 @@ class PrefixRepetitionDataset:
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds and lengths in tokens, and the tokenizer's name and hash."""
-        tokenizer = self.drawing.tokenizer
         return {
             "name": "prefix_repetition",
             "rule": "exact words",
@@ -83,8 +88,8 @@ class PrefixRepetitionDataset:
             "prefixes": self.prefixes,
             "prefix_tokens": self.prefix_tokens,
             "suffix_tokens": self.suffix_tokens,
-            "special_tokens": tokenizer.special_tokens,
+            "special_tokens": self.tokenizer.special_tokens,
             "output_tokens": self.output_tokens,
             "words": len(self.drawing.words.items),
-            **tokenizer.provenance(),
+            **self.tokenizer.provenance(),
         }
