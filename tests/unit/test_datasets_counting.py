@@ -223,6 +223,11 @@ class TestKnowing:
 
         assert [prompt.server_tokens for prompt in counted(Plain())] == [None] * 3
 
+    def test_repeated_prefixes_have_a_tokenizer_and_so_are_counted(self, simulated):
+        folder = str(simulated.tokenizer.folder)
+        made = datasets.create(RunSettings(dataset_name="prefix_repetition", tokenizer=folder))
+        assert [prompt.server_tokens for prompt in counted(made)] == [512 + 4] * 3
+
     def test_equal_prompts_are_counted_each(self, simulated):
         prompts = list(Counting.of(simulated, CHAT, target()).counted([Prompt("a", 1, 1, "x")] * 200))
         assert [prompt.server_tokens for prompt in prompts] == [5] * 200

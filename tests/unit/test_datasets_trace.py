@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen import datasets
+from loadgen.datasets import trace
 from loadgen.datasets.tokenizer import load
 from loadgen.errors import BadInput
 from loadgen.prompts import Timed
@@ -115,6 +116,19 @@ def test_prompts_begin_alike_as_far_as_their_blocks_are_the_same(made):
     assert a[1024:1030] != b[1024:1030]
     assert a[:4] != c[:4]
     assert a[512:] == c[512:]
+
+
+def test_a_prompt_that_ends_within_a_block_has_its_first_words(made):
+    a, b = (prompt.text.split() for prompt in made(mooncake((0, 1024, 1, [1, 2]), (1, 700, 1, [1, 2]))).prompts(2))
+    assert (a[:700], len(b)) == (b, 700)
+
+
+def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatch):
+    dataset = made(mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3])))
+    expected = [prompt.text for prompt in dataset.prompts(3)]
+    monkeypatch.setattr(trace, "BLOCKS_HELD", 1)
+    assert [prompt.text for prompt in dataset.prompts(3)] == expected
+    assert expected[0] == expected[2] != expected[1]
 
 
 def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
