@@ -88,7 +88,7 @@ def clear() -> None:
 
 
 def limit() -> int:
-    """Most bytes that all that is kept may have together, by LOADGEN_CACHE_BYTES; at 0 nothing is kept.
+    """Most bytes that all that is kept may have together, by LOADGEN_CACHE_BYTES; at 0 no prompts are kept.
 
     Raises:
         BadInput: It is no number of bytes.
@@ -115,7 +115,7 @@ def prepared(settings: RunSettings) -> Dataset:
         sums = [hashes.sha256(file) for file in files]
     except OSError:
         return kind.from_settings(settings)  # which says what is wrong with them
-    if settings.dataset_name not in datasets.BUILT_IN:  # these name no files where their data sets are more
+    if settings.dataset_name not in datasets.BUILT_IN:  # a built-in one names no files where it is more
         dataset = kind.from_settings(settings)
         if isinstance(dataset, MORE):
             return dataset
@@ -125,8 +125,8 @@ def prepared(settings: RunSettings) -> Dataset:
 class _Cached:
     """A data set that keeps what it has made."""
 
-    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], most: int) -> None:
-        self._kind, self._settings, self._hashes, self._most = kind, settings, hashes, most
+    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, sums: list[str], most: int) -> None:
+        self._kind, self._settings, self._sums, self._most = kind, settings, sums, most
         self._provenance: dict[str, Any] = {}
 
     @cached_property
@@ -184,7 +184,7 @@ class _Cached:
             "settings": fields | {"tokenizer": settings.tokenizer or settings.model},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
             "count": count,
-            "files": self._hashes,
+            "files": self._sums,
         }
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=repr)).hexdigest()
 

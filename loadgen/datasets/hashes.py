@@ -48,7 +48,8 @@ def _known(place: Path, stamp: str) -> str | None:
     with contextlib.suppress(OSError, ValueError):
         digest, _, of = place.read_text(encoding="ascii").partition(" ")
         if of == stamp and len(bytes.fromhex(digest)) == hashlib.sha256().digest_size:
-            os.utime(place)
+            with contextlib.suppress(OSError):
+                os.utime(place)  # it was used, and is not the next to go
             return digest
     return None
 
