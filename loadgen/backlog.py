@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.evidence import Evidence
-from loadgen.snapshot import Int64s
+from loadgen.schedule import Int64s
 
 FEWEST = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.

@@ -44,13 +44,13 @@ class DataSettings:
         "of SGLang's flag, which means [len*r, len]",
         metavar="R",
     )
+    random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
         "whose tokens the length of a prompt of random or prefix_repetition is: its text's alone, or all that the "
         "server counts, those of the chat template too",
     )
-    random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
     sharegpt_output_len: int | None = option(
         None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
     )

@@ -4,16 +4,15 @@ import asyncio
 from collections.abc import Callable
 from typing import ParamSpec, Protocol
 
-from loadgen.clock import KERNEL, Clock
+from loadgen.clock import KERNEL, NS_PER_S, Clock
 from loadgen.heartbeat import Heartbeat
 from loadgen.outcomes import Outcome
 from loadgen.pacer import Pacer
 from loadgen.recorder import Recorder
 from loadgen.requests import Requests
-from loadgen.schedule import FOLLOWS
+from loadgen.schedule import FOLLOWS, Int64s
 from loadgen.sessions import Sessions
 from loadgen.settings import RunSettings, is_closed_loop
-from loadgen.snapshot import Int64s
 from loadgen.wire import BY_EVENTS, Bell, Record
 
 P = ParamSpec("P")
@@ -52,6 +51,8 @@ class Load:
     Attributes:
         ended: Requests that have ended.
         tokenized: What `count_tokens` has counted: request number to tokens.
+        bounded_by_time: Whether nobody knows beforehand how many requests there will be: a closed loop of a duration.
+        draining: Whether all has been sent, and only answers are waited for.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Load:
         following = len(due) - int(begins.sum())
         closed_loop = is_closed_loop(settings) and not (due > 0).any()  # a trace has due times, whatever the rate
         self.bounded_by_time = closed_loop and settings.duration is not None
-        until_ns = recorder.start_ns + int((settings.duration or 0) * 1e9)
+        until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self._pacer = Pacer(
             recorder.start_ns + due[begins],
             index[begins],

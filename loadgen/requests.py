@@ -20,6 +20,7 @@ from loadgen.errors import BadInput
 from loadgen.prompts import HOLE, Prompt
 from loadgen.schedule import DRAWN, FOLLOWS, Int64s
 
+END, INPUT, OUTPUT, DUE, THINK, EXPECTED = range(6)  # columns of the index
 BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
 
@@ -61,19 +62,28 @@ def write(
             for prompt in block:
                 digest.add(prompt)
             progress(len(planned))
-    columns = np.array(planned, dtype=np.int64).reshape(-1, 5)
-    number = int((columns[:, 2] != FOLLOWS).sum()) if of_sessions else len(planned)
+    index = np.column_stack((ends[1:], np.array(planned, dtype=np.int64).reshape(-1, EXPECTED)))
+    number = int((index[:, DUE] != FOLLOWS).sum()) if of_sessions else len(planned)
     if number != count:
         given, what = number if number < count else "more", "sessions" if of_sessions else "prompts"
         problem = f"the data set gives {given} {what} where {count} were asked"
         raise BadInput("--num-prompts", problem, "ask for what it has, or mend the data set")
-    if columns[0, 2] == FOLLOWS:
+    if index[0, DUE] == FOLLOWS:
         raise BadInput("--dataset-name", "the first prompt follows another", "begin with the first turn of a session")
-    np.save(folder / "index.npy", np.column_stack((ends[1:], columns)))
+    np.save(folder / "index.npy", index)
     about = {"sha256": digest.sha256, "requests": len(planned), "distinct": digest.distinct}
     if repeats:
         about["repeats_answers"] = True
     (folder / "about.json").write_bytes(orjson.dumps(origin() | about))
+
+
+def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
+    """The first of them: so many prompts, or sessions."""
+    for prompt in prompts:
+        count -= not (of_sessions and prompt.follows)
+        if count < 0:
+            return
+        yield prompt
 
 
 def _block(waiting: Iterator[Prompt]) -> list[Prompt]:
@@ -93,6 +103,12 @@ def _planned(prompt: Prompt) -> tuple[int, ...]:
     return prompt.input_tokens, prompt.output_tokens, _due(prompt), prompt.think_ns, expected
 
 
+def _due(prompt: Prompt) -> int:
+    if prompt.follows:
+        return FOLLOWS
+    return DRAWN if prompt.due_ns is None else prompt.due_ns
+
+
 def about(folder: Path) -> dict[str, Any]:
     """What `write` was told of the prompts, with their sha256, how many they are, and how many of them differ."""
     found: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
@@ -101,23 +117,8 @@ def about(folder: Path) -> dict[str, Any]:
 
 def asked(folder: Path) -> Int64s | None:
     """What the prompts say of their due times: ns, DRAWN or FOLLOWS, shape (requests,); None where they say nothing."""
-    due_ns: Int64s = np.array(np.load(folder / "index.npy", mmap_mode="r")[:, 3])
+    due_ns: Int64s = np.array(np.load(folder / "index.npy", mmap_mode="r")[:, DUE])
     return None if (due_ns == DRAWN).all() else due_ns
-
-
-def _due(prompt: Prompt) -> int:
-    if prompt.follows:
-        return FOLLOWS
-    return DRAWN if prompt.due_ns is None else prompt.due_ns
-
-
-def _at_most(prompts: Iterable[Prompt], count: int, of_sessions: bool) -> Iterator[Prompt]:
-    """The first of them: so many prompts, or sessions."""
-    for prompt in prompts:
-        count -= not (of_sessions and prompt.follows)
-        if count < 0:
-            return
-        yield prompt
 
 
 class Requests:
@@ -132,15 +133,15 @@ class Requests:
     def __init__(self, folder: Path) -> None:
         self._sources = folder / "sources"
         index = np.load(folder / "index.npy")
-        starts = np.concatenate(([0], index[:-1, 0]))
+        starts = np.concatenate(([0], index[:-1, END]))
         # memoryviews give plain ints, several times faster than numpy scalars
         self._starts = starts.data
-        self._sizes = np.ascontiguousarray(index[:, 0] - starts).data
-        self._inputs = np.ascontiguousarray(index[:, 1]).data
-        self._outputs = np.ascontiguousarray(index[:, 2]).data
-        self._expected = np.ascontiguousarray(index[:, 5]).data
-        follows = index[:, 3] == FOLLOWS
-        self._thinks = np.where(follows, index[:, 4], -1).data if follows.any() else None
+        self._sizes = np.ascontiguousarray(index[:, END] - starts).data
+        self._inputs = np.ascontiguousarray(index[:, INPUT]).data
+        self._outputs = np.ascontiguousarray(index[:, OUTPUT]).data
+        self._expected = np.ascontiguousarray(index[:, EXPECTED]).data
+        follows = index[:, DUE] == FOLLOWS
+        self._thinks = np.where(follows, index[:, THINK], -1).data if follows.any() else None
         self._begins = np.flatnonzero(~follows).data if follows.any() else range(len(index))
         self.repeats_answers = bool(about(folder).get("repeats_answers"))
         self._file = os.open(folder / "bodies", os.O_RDONLY)

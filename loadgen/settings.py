@@ -55,7 +55,6 @@ class RunSettings(DataSettings):
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object merged into every request body", metavar="JSON"
     )
-
     continuous_usage: bool = option(
         False, TARGET, "ask for usage with every event, to know how many tokens each bears; dropped where refused"
     )

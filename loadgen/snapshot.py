@@ -4,11 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from loadgen.histogram import Histogram
+from loadgen.schedule import Int64s
 
-Int64s = npt.NDArray[np.int64]
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = (
     *("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent"),

@@ -7,8 +7,8 @@ import numpy as np
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
 from loadgen.outcomes import Outcome
-from loadgen.schedule import Schedule
-from loadgen.snapshot import Int64s, Snapshot
+from loadgen.schedule import Int64s, Schedule
+from loadgen.snapshot import Snapshot
 from loadgen.words import ms, percent
 
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05

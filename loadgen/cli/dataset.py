@@ -125,9 +125,9 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         prompts = _askable(asked.prompts, target)
         with _destination(path) as file:
             overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, gauge)
-    if overview.count < count:
-        problem = f"the data set gives {overview.count} prompts where {count} were asked"
-        raise BadInput("--num-prompts", problem, "ask for what it has")
+            if overview.count < count:
+                problem = f"the data set gives {overview.count} prompts where {count} were asked"
+                raise BadInput("--num-prompts", problem, "ask for what it has")
     return overview
 
 

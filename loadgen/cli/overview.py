@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate
 
-from loadgen.datasets.overview import Int64s, Overview, bins, summary
+from loadgen.datasets.overview import Overview, bins, summary
 from loadgen.prompts import UNPLANNED, Prompt
+from loadgen.schedule import Int64s
 from loadgen.terminal import printable
 
 WIDTH, BAR = 80, 40

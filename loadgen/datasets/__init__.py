@@ -7,7 +7,7 @@ here; other packages add theirs through the entry-point group `loadgen.datasets`
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-from loadgen.data_settings import DataSettings
+from loadgen.data_settings import MULTI_TURN, TRACE, DataSettings
 from loadgen.datasets import rules
 from loadgen.datasets.mapped import FIELD as PATH
 from loadgen.datasets.mapped import named
@@ -28,19 +28,18 @@ BUILT_IN = {
     "custom": "loadgen.datasets.ready:ReadyDataset",
     "hf": "loadgen.datasets.hf:HubDataset",
     "jsonl": "loadgen.datasets.ready:ReadyDataset",
+    MULTI_TURN: "loadgen.datasets.multi_turn:MultiTurnDataset",
     "prefix_repetition": "loadgen.datasets.prefix_repetition:PrefixRepetitionDataset",
     "prose": "loadgen.datasets.prose:ProseDataset",
     "random": "loadgen.datasets.random:RandomDataset",
     "sharegpt": "loadgen.datasets.sharegpt:ShareGPTDataset",
-    "multi_turn": "loadgen.datasets.multi_turn:MultiTurnDataset",
-    "trace": "loadgen.datasets.trace:TraceDataset",
     "sonnet": "loadgen.datasets.prose:ProseDataset",
+    TRACE: "loadgen.datasets.trace:TraceDataset",
 }
 
-
 # Fields of the settings that only some of the built-in ones use: of the others they are refused, not ignored.
-SESSIONS, TRACES = ("sharegpt", "multi_turn"), ("trace",)
-WITHOUT_FILE = ("random", "prefix_repetition", "multi_turn")
+SESSIONS, TRACES = ("sharegpt", MULTI_TURN), (TRACE,)
+WITHOUT_FILE = ("random", "prefix_repetition", MULTI_TURN)
 USED_BY = {
     "dataset_path": tuple(name for name in BUILT_IN if name not in WITHOUT_FILE),
     "turns": SESSIONS,

@@ -181,7 +181,7 @@ class _Cached:
         parts = {
             "version": [VERSION, __version__, importlib.metadata.version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
-            "settings": fields | {"tokenizer": settings.tokenizer or settings.model},
+            "settings": fields | {"tokenizer": tokenizers.name_of(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
             "count": count,
             "files": self._sums,

@@ -66,7 +66,13 @@ class Counting:
 
     @classmethod
     def of(
-        cls, dataset: Dataset, settings: RunSettings, target: Target, told: Overhead | None = None, *, asks: bool = True
+        cls,
+        dataset: Dataset,
+        settings: RunSettings,
+        target: Target,
+        overhead: Overhead | None = None,
+        *,
+        asks: bool = True,
     ) -> Self:
         """Find out, from the template beside the tokenizer, and where the settings need it from the server.
 
@@ -74,7 +80,7 @@ class Counting:
             dataset: What is to be counted; where it has no `tokenizer`, the server's template is not looked for.
             settings: Of the run.
             target: Who is asked, and with what in every request.
-            told: What is known beforehand.
+            overhead: What is known beforehand.
             asks: Whether the server may be asked.
 
         Raises:
@@ -83,8 +89,8 @@ class Counting:
         if not target.chat:
             return cls.told(Overhead(0, "a completions endpoint has no chat template"))
         _require_tailored(dataset, settings)
-        if told is not None:
-            return cls.told(told)
+        if overhead is not None:
+            return cls.told(overhead)
         needed = settings.input_len_counts == "server"
         tokenizer = getattr(dataset, "tokenizer", None)
         if not isinstance(tokenizer, Tokenizer):
@@ -105,7 +111,7 @@ class Counting:
 
     @classmethod
     def _by_template(cls, dataset: Dataset, tokenizer: Tokenizer, fields: dict[str, Any]) -> Self:
-        options = _told(fields)
+        options = _options(fields)
         try:
             template = Template.of(tokenizer, tools=bool(options.get("tools")))
             if template is None:
@@ -121,9 +127,9 @@ class Counting:
         Raises:
             BadInput: They say so, and its shortest prompts are too short.
         """
-        taken_off = settings.input_len_counts == "server"
         if not isinstance(dataset, Tailored) or not self.overheads:
             return dataset
+        taken_off = settings.input_len_counts == "server"
         return dataset.beside(self.overheads, taken_off=taken_off, measure=self.measure if self.template else None)
 
     def measure(self, texts: Sequence[str]) -> list[int]:
@@ -171,7 +177,7 @@ def _require_tailored(dataset: Dataset, settings: RunSettings) -> None:
     raise BadInput(FIELD, problem, remedy)
 
 
-def _told(fields: dict[str, Any]) -> dict[str, Any]:
+def _options(fields: dict[str, Any]) -> dict[str, Any]:
     """What a request's fields tell the template, by the names that it gives them."""
     options = template_options(fields)
     kwargs = options.pop(KWARGS, None)

@@ -67,7 +67,8 @@ class HubDataset:
         rows = islice(self._numbered(), count)
         while batch := list(islice(rows, BATCH)):
             asked = [self._row(number, found) for number, found in batch]
-            answers = iter(tokenizer().count([text for _, text in asked if text], special=True))
+            recorded = [text for _, text in asked if text]
+            answers = iter(tokenizer().count(recorded, special=True) if recorded else [])
             outputs = [next(answers) if text else row.output_tokens for row, text in asked]
             inputs = counted([row for row, _ in asked], tokenizer)
             for (row, _), tokens, wanted in zip(asked, inputs, outputs, strict=True):
@@ -87,7 +88,7 @@ class HubDataset:
             "columns": dict(self.columns),
             "output_tokens": self.output_tokens,
             "datasets": importlib.metadata.version("datasets"),
-            "tokenizer": self.settings.tokenizer or self.settings.model,
+            "tokenizer": tokenizers.name_of(self.settings),
         }
 
     def _numbered(self) -> Iterator[tuple[int, Mapping[str, Any]]]:

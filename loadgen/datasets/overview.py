@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadgen.digest import Digest
 from loadgen.prompts import UNPLANNED, Prompt
+from loadgen.schedule import Int64s
 from loadgen.words import percentile
 
 PERCENTILES = (1, 10, 50, 90, 99)
 SAMPLES = 3
 TELL_EVERY = 64  # prompts
-
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

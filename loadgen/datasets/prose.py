@@ -11,7 +11,7 @@ import numpy as np
 
 from loadgen.datasets import hashes
 from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.mapped import FIELD
+from loadgen.datasets.mapped import FIELD, named
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
@@ -191,7 +191,7 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 def _path(settings: RunSettings) -> Path:
     if settings.dataset_path is not None:
-        return Path(settings.dataset_path).expanduser()
+        return named(FIELD, settings.dataset_path)
     return Path(str(resources.files("loadgen.datasets") / "prose.txt"))
 
 

@@ -79,7 +79,7 @@ class ReadyDataset:
             "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
             "output_tokens": self.output_tokens,
             **self.rows.provenance(),
-            "tokenizer": self.settings.tokenizer or self.settings.model,
+            "tokenizer": tokenizers.name_of(self.settings),
         }
 
     @property

@@ -82,7 +82,7 @@ class ShareGPTDataset:
         tokenizer = tokenizers.file_of(settings)
         if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
             return None
-        return [Path(settings.dataset_path).expanduser(), tokenizer]
+        return [path_of(settings, REMEDY), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.

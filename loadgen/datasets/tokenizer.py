@@ -91,13 +91,18 @@ class Tokenizer:
         return len(self._core.pre_tokenizer.pre_tokenize_str(normal))
 
 
+def name_of(settings: "RunSettings") -> str | None:
+    """The name of a run's tokenizer, `--tokenizer` or else `--model`; None where neither is given."""
+    return settings.tokenizer or settings.model
+
+
 def of_settings(settings: "RunSettings") -> Tokenizer:
     """Load the tokenizer that a run's settings name: `--tokenizer`, else the one of `--model`.
 
     Raises:
         BadInput: Neither is given, or `load` refuses it.
     """
-    name = settings.tokenizer or settings.model
+    name = name_of(settings)
     if name is None:
         raise BadInput(FIELD, "is not given, and there is no --model to take it from", f"name a {FILE} or a hub name")
     return load(name)
@@ -105,7 +110,7 @@ def of_settings(settings: "RunSettings") -> Tokenizer:
 
 def file_of(settings: "RunSettings") -> Path | None:
     """The file that `of_settings` would read, None where there is none on this machine."""
-    name = settings.tokenizer or settings.model
+    name = name_of(settings)
     if name is None:
         return None
     path = Path(os.path.expanduser(name))

@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 
 from loadgen.clock import NS_PER_S
+from loadgen.datasets.lengths import MOST
 from loadgen.datasets.mapped import FIELD
 from loadgen.errors import BadInput
 
 REMEDY = "mend the line, or take it out"
 NS_PER_MS = 1_000_000
-MOST_TOKENS = 1 << 24  # a row that says more is mistaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _row(path: Path, line: int, told: dict[str, Any], form: Format) -> TraceRow 
     lengths = []
     for name in (form.input, form.output):
         try:
-            if not 0 <= (tokens := float(told[name])) <= MOST_TOKENS or tokens % 1:
+            if not 0 <= (tokens := float(told[name])) <= MOST or tokens % 1:
                 raise ValueError
         except (KeyError, TypeError, ValueError) as error:
             raise _refusal(path, line, name, told, "number of tokens") from error

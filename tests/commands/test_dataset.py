@@ -13,7 +13,9 @@ from loadgen import datasets
 from loadgen.cli import fetch
 from loadgen.cli.main import dispatch
 from loadgen.datasets import cache, download
+from loadgen.datasets.random import RandomDataset
 from loadgen.datasets.rows import line as to_line
+from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 from tests.commands.calling import LOADGEN, SHORT, TOKENIZER, environment, hear, loadgen, start
 from tests.unit.test_datasets_download import CONTENT, PUBLISHED, SHA256, server
@@ -169,6 +171,17 @@ def test_an_exported_file_holds_every_prompt_for_its_owner_alone(
     assert path.read_bytes() == b"".join(rows())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert f"--dataset-name jsonl --dataset-path {path}" in capsys.readouterr().out
+
+
+def test_fewer_prompts_than_asked_leave_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.jsonl").write_text("before")
+    monkeypatch.setattr(RandomDataset, "prompts", lambda self, count: iter([Prompt("one", 1, 1, "0")]))
+    assert "gives 1 prompts where 2 were asked" in refusal(
+        capsys, *FLAGS, "--num-prompts", "2", "--export", str(tmp_path / "rows.jsonl")
+    )
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
 
 def test_what_was_exported_is_sent_again_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

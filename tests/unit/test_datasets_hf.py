@@ -55,6 +55,10 @@ def options(**changes):
 
 
 class TestRows:
+    def test_that_say_their_lengths_need_no_tokenizer(self, hub):
+        row = {"prompt": "word", "input_tokens": 7, "output_tokens": 9}
+        assert hub([row], 1, tokenizer=None) == [("word", 7, 9)]
+
     def test_come_in_order_and_again_from_the_first(self, hub):
         rows = [{"prompt": f"word {letter}", "answer": "three four five"} for letter in "ab"]
         assert hub(rows, 3) == [("word a", 2, 3), ("word b", 2, 3), ("word a", 2, 3)]

@@ -148,6 +148,7 @@ def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
         ("", "is empty"),
         ("a,b\n1,2\n", "line 1"),
         (BURSTGPT.replace("1087", "many"), "line 3: 'Request tokens' is 'many', no number of tokens"),
+        (BURSTGPT.replace("1087", "10000001"), "line 3: 'Request tokens' is '10000001', no number of tokens"),
         (BURSTGPT.replace("1087", "-3"), "line 3: 'Request tokens' is '-3'"),
         (BURSTGPT.replace("45.25", "later"), "line 3: 'Timestamp' is 'later', no time"),
         (BURSTGPT.replace("45.25", "nan"), "line 3: 'Timestamp'"),
