@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 
 def opener(path: str, flags: int) -> int:
@@ -22,3 +23,9 @@ def opener(path: str, flags: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def state_folder() -> Path:
+    """Where what outlives a run is kept, by the XDG base directory specification."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"
