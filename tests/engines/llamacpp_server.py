@@ -1,4 +1,4 @@
-"""llama.cpp's own HTTP server with a small real model, both from PyPI: `python llamacpp_server.py PORT`."""
+"""llama.cpp's own HTTP server with a small real model, both from PyPI: `python llamacpp_server.py PORT [MODEL]`."""
 
 import importlib.util
 import signal
@@ -16,19 +16,18 @@ def model() -> Path:
     return next(Path(spec.origin).parent.rglob("*.gguf"))
 
 
-def serve(port: int) -> None:
+def serve(port: int, file: str) -> None:
     params = xllamacpp.CommonParams()
-    params.model.path = str(model())
+    params.model.path = file
     params.model_alias = {"smollm2"}
     params.n_parallel, params.n_ctx = 4, 8192
     params.hostnames, params.port = ["127.0.0.1"], port
     params.endpoint_metrics = True
     params.cpuparams.n_threads = 1  # two wait for each other in busy loops: minutes a token on a busy machine
     server = xllamacpp.Server(params)
-    print("listening", flush=True)
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     del server
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else str(model()))

