@@ -1,7 +1,8 @@
 """Engine: what it takes to start one kind of inference server and to talk to it, as data and pure functions.
 
-An engine touches no process, no file and no network: it turns a model, knobs and a place into a `Launch`, which the
-launcher carries out. So every command can be shown before it is run, and tested without the engine.
+An engine starts nothing, writes nothing and asks nobody: it turns a model, knobs and a place into a `Launch`, which the
+launcher carries out. It reads what is installed and the files that the user's flags name. So every command can be shown
+before it is run, and tested without the engine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,9 @@ class Launch:
         env: Variables beside the caller's own.
         files: What is written before it starts, for its owner alone: path to content.
         folder: Its working directory; None: the caller's.
-        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: the model's.
-        shorthand: How pages print the command, where that is not `argv`.
+        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: only the server knows.
+        shorthand: How pages print the command: without what every server is told, or where the real one is another; none:
+            as `argv`.
     """
 
     argv: tuple[str, ...]
@@ -95,5 +97,6 @@ class Engine(Protocol):
             place: Where.
 
         Raises:
-            BadInput: A knob is unknown to the engine, or contradicts another or a raw flag.
+            BadInput: A knob is unknown to the engine or its version, has no usable value, or contradicts another or a raw
+                flag; the place cannot be served from.
         """
