@@ -48,25 +48,31 @@ class Command:
         version = self.version()
         checked = self.table.check(knobs)
         served = self.served(check_model(model), checked)
-        placed = {"host": place.host, "port": place.port} | ({"served_name": served} if self._says_name(checked) else {})
+        placed = {"host": place.host, "port": place.port} | (
+            {"served_name": served} if self._says_name(checked) else {}
+        )
         self.table.refuse(raw, {*checked, *placed}, version)
         user = self.table.say(checked, version)
         fixed = self.table.say(placed, version)
         own, files = self.configure(user, checked, raw, place)
-        page = (*self.command(), model, *user.words, *own)
+        told = (*user.words, *own)
         return Launch(
-            argv=(*page, *self._always(raw), *fixed.words),
+            argv=(*self.command(model), *told, *self._always(raw), *fixed.words),
             base_url=f"http://{place.host}:{place.port}",
             model=served,
             env={**self.env, **self._where(model, place), **user.env},
             files=files,
             tokenizer=None if model.endswith(".gguf") else model,
-            shorthand=page,
+            shorthand=(*self.page(model), *told),
         )
 
-    def command(self) -> tuple[str, ...]:
-        """Words before the model."""
-        return self.head
+    def command(self, model: str) -> tuple[str, ...]:
+        """The program and its model."""
+        return *self.head, model
+
+    def page(self, model: str) -> tuple[str, ...]:
+        """The same, as pages print it."""
+        return self.command(model)
 
     def configure(
         self, user: Said, knobs: Mapping[str, Any], raw: Sequence[str], place: Place

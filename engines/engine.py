@@ -39,9 +39,9 @@ class Launch:
         env: Variables beside the caller's own.
         files: What is written before it starts, for its owner alone: path to content.
         folder: Its working directory; None: the caller's.
-        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: only the server knows.
-        shorthand: How pages print the command: without what every server is told, or where the real one is another; none:
-            as `argv`.
+        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: none is known.
+        shorthand: How pages print the command: without what every server is told, and as a command where that is none;
+            empty: as `argv`.
     """
 
     argv: tuple[str, ...]
@@ -97,6 +97,6 @@ class Engine(Protocol):
             place: Where.
 
         Raises:
-            BadInput: A knob is unknown to the engine or its version, has no usable value, or contradicts another or a raw
-                flag; the place cannot be served from.
+            BadInput: A knob is unknown to the engine or its version, has no usable value, or contradicts another or a
+                raw flag; or the engine cannot serve at the place.
         """

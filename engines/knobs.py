@@ -1,4 +1,4 @@
-"""Knobs: what a study may set of a server, in names that are no engine's own; how each engine says them stands with it."""
+"""Knobs: what a study may set of a server, in names that are no engine's own."""
 
 import math
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class Knob:
             value = float(value)
         if not (type(value) is self.kind or (self.kind is dict and isinstance(value, Mapping))):
             raise BadInput(self.name, f"{value!r} is not {KINDS[self.kind]}", f"give {KINDS[self.kind]}: {self.help}")
-        if self.kind in (int, float) and not (self.least <= value <= self.most):
+        if isinstance(value, int | float) and not (self.least <= value <= self.most):
             bounds = f"{self.least:g} or more" if self.most == math.inf else f"{self.least:g} to {self.most:g}"
             raise BadInput(self.name, f"{value} is out of range", f"give {bounds}")
         if self.choices and value not in self.choices:
@@ -54,7 +54,7 @@ KNOBS = {
         Knob("served_name", str, "model name that requests use"),
         Knob("tensor_parallel", int, "accelerators that share each layer", least=1),
         Knob("pipeline_parallel", int, "groups of layers, each on accelerators of its own", least=1),
-        Knob("data_parallel", int, "copies of the attention layers inside one server", least=1),
+        Knob("data_parallel", int, "copies of the model, or of its attention, inside one server", least=1),
         Knob("expert_parallel", bool, "experts spread over the accelerators instead of cut across them"),
         Knob("context_len", int, "most tokens of prompt and answer of one request", least=1),
         Knob("max_batched_tokens", int, "most tokens computed in one step", least=1),

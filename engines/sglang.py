@@ -47,7 +47,7 @@ TABLE = Table(
             Flag("--ep-size", ("--expert-parallel-size", "--ep"), of=_experts, note="the size of tensor_parallel"),
         ),
         "context_len": (Flag("--context-length"),),
-        "max_batched_tokens": (Words(("--chunked-prefill-size", "--max-prefill-tokens"), of=_batched),),
+        "max_batched_tokens": (Words({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, of=_batched),),
         "max_seqs": (Flag("--max-running-requests"),),
         "chunked_prefill": (Switch(off=("--chunked-prefill-size", "-1")),),
         "prefix_cache": (Switch(off=("--disable-radix-cache",)),),
@@ -56,13 +56,13 @@ TABLE = Table(
         "attention_backend": (Flag("--attention-backend"),),
         "speculative": (
             Words(
-                (
-                    "--speculative-algorithm",
-                    "--speculative-draft-model-path",
-                    "--speculative-num-steps",
-                    "--speculative-eagle-topk",
-                    "--speculative-num-draft-tokens",
-                ),
+                {
+                    "--speculative-algorithm": (),
+                    "--speculative-draft-model-path": ("--speculative-draft-model",),
+                    "--speculative-num-steps": (),
+                    "--speculative-eagle-topk": (),
+                    "--speculative-num-draft-tokens": (),
+                },
                 of=_speculative,
             ),
         ),

@@ -40,7 +40,7 @@ def read(value: Mapping[str, Any], methods: Mapping[str, str]) -> Speculation:
             remedy = f"use {', '.join(FIELDS)}, and the engine's own flags for more"
             raise BadInput(f"speculative.{name}", "there is no such field", remedy)
     method, tokens, model = (value.get(name) for name in FIELDS)
-    if method not in methods:
+    if not isinstance(method, str) or method not in methods:
         raise BadInput("speculative.method", f"{method!r} is not known here", f"use one of {', '.join(methods)}")
     if type(tokens) is not int or tokens < 1:
         raise BadInput("speculative.num_speculative_tokens", f"{tokens!r} is not a number of tokens", "give 1 or more")

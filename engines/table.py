@@ -40,9 +40,10 @@ class Table:
     @cached_property
     def spelling(self) -> Spelling:
         """How its command line is read."""
-        names = {name: others for ways in self.ways.values() for way in ways for name, others in way.flags().items()}
-        aliases = {other: name for name, others in names.items() for other in others}
-        return Spelling(aliases, self.underscores, self.dotted, self.abbreviates, frozenset(names))
+        flags = [item for ways in self.ways.values() for way in ways for item in way.flags().items()]
+        aliases = {other: name for name, others in flags for other in others}
+        known = frozenset(name for name, _ in flags)
+        return Spelling(aliases, self.underscores, self.dotted, self.abbreviates, known)
 
     def check(self, knobs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the knobs with their values checked, in the order of `KNOBS`.
@@ -122,7 +123,10 @@ class Table:
             way.text + (f" since {way.since}" if way.since else "") + (f" until {way.until}" if way.until else "")
             for way in ways
         )
-        return f"{self.engine} {version or 'today'} cannot be told it", f"leave it out, or use a version that has {reach}"
+        return (
+            f"{self.engine} {version or 'today'} cannot be told it",
+            f"leave it out, or use a version that has {reach}",
+        )
 
 
 def check_model(model: str) -> str:

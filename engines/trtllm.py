@@ -1,4 +1,4 @@
-"""TensorRT-LLM: flags for some knobs, entries of a YAML file for others; the file overrides the flags without a word."""
+"""TensorRT-LLM: flags for some knobs, a YAML file for others; the file overrides the flags without a word."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.engines import speculation
-from loadgen.engines.command import Command, is_path
+from loadgen.engines.command import Command
 from loadgen.engines.engine import Place, Probes
 from loadgen.engines.spelling import is_flag
 from loadgen.engines.table import Table
@@ -25,7 +25,9 @@ def _attention_dp(copies: int, knobs: Mapping[str, Any]) -> bool | None:
     """Attention is copied to every accelerator of the tensor-parallel group, or to none."""
     width = knobs.get("tensor_parallel", 1)
     if copies not in (1, width):
-        raise BadInput("data_parallel", f"{copies} copies in a group of {width}", f"give 1 or tensor_parallel's {width}")
+        raise BadInput(
+            "data_parallel", f"{copies} copies in a group of {width}", f"give 1 or tensor_parallel's {width}"
+        )
     return True if copies > 1 else None
 
 
@@ -99,12 +101,16 @@ class TensorRTLLM(Command):
             for way in self.table.ways[name]:
                 path = way.path if isinstance(way, Entry) else getattr(way, "key", ())
                 if path and _has(config, path):
-                    raise BadInput(CONFIG, f"the file says {'.'.join(path)}, and so does the knob {name}", "say it once")
+                    raise BadInput(
+                        CONFIG, f"the file says {'.'.join(path)}, and so does the knob {name}", "say it once"
+                    )
         if ("kv_cache_config" in config or any(path[0] == "kv_cache_config" for path in user.entries)) and (
             "--kv_cache_free_gpu_memory_fraction" in self.table.raw_flags(words)
         ):
             remedy = "give memory_fraction or the entry kv_cache_config.free_gpu_memory_fraction instead"
-            raise BadInput("--kv_cache_free_gpu_memory_fraction", "the file's kv_cache_config would override it", remedy)
+            raise BadInput(
+                "--kv_cache_free_gpu_memory_fraction", "the file's kv_cache_config would override it", remedy
+            )
         if not user.entries:
             return tuple(raw), {}
         for path, value in user.entries.items():

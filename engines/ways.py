@@ -174,14 +174,14 @@ class Words(Way):
     """Several words that `of` makes of the value.
 
     Attributes:
-        names: Of the flags among them.
+        names: Of the flags among them, to their other names.
     """
 
-    names: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]
 
     def flags(self) -> Mapping[str, tuple[str, ...]]:
         """All it may say."""
-        return dict.fromkeys(self.names, ())
+        return self.names
 
     @property
     def text(self) -> str:

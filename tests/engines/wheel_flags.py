@@ -11,7 +11,11 @@ from collections.abc import Callable, Iterator
 
 # Where each engine declares its flags; a folder stands for all that is in it. Releases differ: what is there is read.
 SOURCES = {
-    "vllm": ("vllm/engine/arg_utils.py", "vllm/entrypoints/openai/cli_args.py", "vllm/entrypoints/launchers/cli_args.py"),
+    "vllm": (
+        "vllm/engine/arg_utils.py",
+        "vllm/entrypoints/openai/cli_args.py",
+        "vllm/entrypoints/launchers/cli_args.py",
+    ),
     "sglang": ("sglang/srt/server_args.py", "sglang/srt/arg_groups/fields/"),
     "transformers": ("transformers/cli/serve.py",),
 }
