@@ -13,7 +13,7 @@ from loadgen.engines import mindie_config, mindie_settings, speculation
 from loadgen.engines.command import is_path
 from loadgen.engines.engine import Launch, Place, Probes
 from loadgen.engines.table import Table, check_model
-from loadgen.engines.ways import Flag, Switch, Words
+from loadgen.engines.ways import Entry, Flag, Switch, Words
 from loadgen.errors import BadInput
 
 ENV = {
@@ -41,7 +41,7 @@ def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str
 TABLE = Table(
     "mindie",
     {
-        "served_name": (Flag("--served-model-name"),),
+        "served_name": (Entry(("ModelConfig", "modelName"), {"--served-model-name": ()}),),
         "tensor_parallel": (Flag("--tensor-parallel-size", ("-tp",)),),
         "pipeline_parallel": (Flag("--pipeline-parallel-size", ("-pp",)),),
         "data_parallel": (Flag("--data-parallel-size", ("-dp",)),),

@@ -1,6 +1,7 @@
 """MindIE's configuration: flags and a place made into config.json and variables, with the rules between the flags."""
 
 import copy
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,7 +98,7 @@ def variables(flags: Mapping[str, Any]) -> dict[str, str]:
 def put(config: dict[str, Any], path: Path, value: Any) -> None:
     """Set the entry at `path`, making what is missing on the way."""
     at: Any = config
-    for key, following in zip(path, path[1:], strict=False):
+    for key, following in itertools.pairwise(path):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(key, int):
             at.extend([empty] * (key + 1 - len(at)))

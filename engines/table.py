@@ -119,10 +119,7 @@ class Table:
         raise BadInput(name, *self._too_old(self.ways[name], version))
 
     def _too_old(self, ways: Sequence[Way], version: str | None) -> tuple[str, str]:
-        reach = "; ".join(
-            way.text + (f" since {way.since}" if way.since else "") + (f" until {way.until}" if way.until else "")
-            for way in ways
-        )
+        reach = "; ".join(way.reach for way in ways)
         return (
             f"{self.engine} {version or 'today'} cannot be told it",
             f"leave it out, or use a version that has {reach}",

@@ -48,6 +48,12 @@ class Way(abc.ABC):
     def text(self) -> str:
         """In documentation and messages."""
 
+    @property
+    def reach(self) -> str:
+        """The same with the versions that know it."""
+        bounds = [f" since {self.since}"] if self.since else []
+        return self.text + "".join(bounds + ([f" until {self.until}"] if self.until else []))
+
     @abc.abstractmethod
     def add(self, value: Any, said: "Said") -> None:
         """Add `value`, made by `of` and not None, to what is said."""

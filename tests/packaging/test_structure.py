@@ -57,7 +57,7 @@ HOMES = {
     "tokenizers": {"datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
     "uvloop": {"engines.sim.server", "runner", "testing.listening", "worker"},
-    "yaml": {"cli.config", "profiles"},
+    "yaml": {"cli.config", "engines.trtllm", "profiles"},
 }
 MOST_LINES = 400
 LONGER = {"loadgen/wire.pyx": "one protocol in one file: framing, events and stamps share their state"}
