@@ -1,4 +1,4 @@
-"""The table of docs/engines.md: how each engine says each knob. `python -m tests.engines.knob_table` writes it there."""
+"""The table of docs/engines.md: how each engine says each knob; `python -m tests.engines.knob_table` writes it."""
 
 from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
 from loadgen.engines.knobs import KNOBS
