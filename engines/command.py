@@ -13,7 +13,7 @@ from loadgen.engines.ways import Said
 OFFLINE = {"HF_HUB_OFFLINE": "1"}  # nobody waits for a hub where the model is a folder
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Command:
     """An engine that is started by one command line.
 

@@ -15,6 +15,7 @@ class Spelling:
         dotted: Whether `--a.b 1` sets a part of the JSON that `--a` takes.
         abbreviates: Whether a beginning of a flag means that flag, as with argparse.
         known: Names of the flags that abbreviations are looked up among.
+        apart: Flags that begin like one of those, and are others.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -22,6 +23,7 @@ class Spelling:
     dotted: bool = False
     abbreviates: bool = False
     known: frozenset[str] = frozenset()
+    apart: tuple[str, ...] = ()
 
     def flag(self, name: str) -> str:
         """The name that loadgen uses for the flag that is spelled `name`; `name` itself where it knows no other."""
@@ -31,7 +33,7 @@ class Spelling:
             name = name.partition(".")[0]
         if name in self.aliases:
             return self.aliases[name]
-        if self.abbreviates and name not in self.known and name.startswith("--") and len(name) > 2:
+        if self.abbreviates and name not in (*self.known, *self.apart) and name.startswith("--") and len(name) > 2:
             meant = {self.aliases.get(full, full) for full in self.known | self.aliases.keys() if full.startswith(name)}
             if len(meant) == 1:
                 return meant.pop()

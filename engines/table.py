@@ -13,7 +13,7 @@ from loadgen.errors import BadInput
 PLACED = ("host", "port", "model")  # said in the same way, but set by whoever starts the server
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """How one engine says the knobs.
 
@@ -22,7 +22,7 @@ class Table:
         ways: Knob to the ways in which it is said; the first that a version knows is taken. `host`, `port` and `model`
             stand here too.
         nearest: Knobs that the engine cannot say, to what it has instead.
-        underscores, dotted, abbreviates: As in `Spelling`.
+        underscores, dotted, abbreviates, apart: As in `Spelling`.
     """
 
     engine: str
@@ -31,6 +31,7 @@ class Table:
     underscores: bool = False
     dotted: bool = False
     abbreviates: bool = False
+    apart: tuple[str, ...] = ()
 
     @property
     def knobs(self) -> list[str]:
@@ -43,7 +44,7 @@ class Table:
         flags = [item for ways in self.ways.values() for way in ways for item in way.flags().items()]
         aliases = {other: name for name, others in flags for other in others}
         known = frozenset(name for name, _ in flags)
-        return Spelling(aliases, self.underscores, self.dotted, self.abbreviates, known)
+        return Spelling(aliases, self.underscores, self.dotted, self.abbreviates, known, self.apart)
 
     def check(self, knobs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the knobs with their values checked, in the order of `KNOBS`.

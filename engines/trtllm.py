@@ -83,7 +83,7 @@ TABLE = Table(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TensorRTLLM(Command):
     """`trtllm-serve`, with a file of its own where knobs need one."""
 

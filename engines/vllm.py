@@ -38,6 +38,7 @@ TABLE = Table(
     underscores=True,
     dotted=True,
     abbreviates=True,
+    apart=("--device",),  # which releases before 0.10 have
 )
 
 engine = Command(
