@@ -24,7 +24,4 @@ def serve(argv: list[str]) -> int:
         print(f"error: serve: there is no engine named {name!r}; use one of: {names}", file=sys.stderr)
         return 2
     engine: Engine = engines[name].load()
-    if not hasattr(engine, "serve"):
-        print(f"error: serve: {name} has no server of loadgen's; start it with its own command", file=sys.stderr)
-        return 2
     return engine.serve(flags)

@@ -74,15 +74,15 @@ class Probes:
 
 
 class Engine(Protocol):
-    """One kind of inference server, found by its name in the entry-point group `loadgen.engines`.
+    """One kind of inference server, found by its name in the entry-point group `loadgen.engines`."""
 
-    Attributes:
-        name: In commands and results.
-        probes: How to ask a running server.
-    """
+    @property
+    def name(self) -> str:
+        """In commands and results."""
 
-    name: str
-    probes: Probes
+    @property
+    def probes(self) -> Probes:
+        """How to ask a running server."""
 
     def version(self) -> str | None:
         """The version that is installed here; None where that cannot be told. Runs nothing that takes long."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from loadgen.engines.engine import Launch, Place, Probes
+from loadgen.engines.engine import Engine, Launch, Place, Probes
 from loadgen.errors import BadInput
 
 
@@ -32,4 +32,4 @@ class External:
         raise BadInput("engine", "an external server runs already and is not started", "name its address, or an engine")
 
 
-engine = External()
+engine: Engine = External()

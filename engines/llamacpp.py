@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.engines import speculation
 from loadgen.engines.command import Command, is_path
-from loadgen.engines.engine import Launch, Place, Probes
+from loadgen.engines.engine import Engine, Launch, Place, Probes
 from loadgen.engines.table import Table
 from loadgen.engines.versions import reported
 from loadgen.engines.ways import Flag, Switch, Words
@@ -116,7 +116,7 @@ def _model(model: str) -> tuple[str, str]:
     return ("-m" if is_path(model) else "-hf", model)
 
 
-engine = LlamaCpp(
+engine: Engine = LlamaCpp(
     name="llamacpp",
     head=(BINARY,),
     table=TABLE,

@@ -11,7 +11,7 @@ from typing import Any
 
 from loadgen.engines import mindie_config, mindie_settings, speculation
 from loadgen.engines.command import is_path
-from loadgen.engines.engine import Launch, Place, Probes
+from loadgen.engines.engine import Engine, Launch, Place, Probes
 from loadgen.engines.table import Table, check_model
 from loadgen.engines.ways import Entry, Flag, Switch, Words
 from loadgen.errors import BadInput
@@ -143,4 +143,4 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-engine = MindIE()
+engine: Engine = MindIE()

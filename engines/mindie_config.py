@@ -73,8 +73,10 @@ def configure(
         split |= {"splitStartBatchSize": flags["--split-start-batch-size"]}
         for key, value in (split | {"templateType": "Mix", "splitType": False, "splitStartType": False}).items():
             put(config, (*SCHEDULE, key), value)
+    at = config["BackendConfig"]["ModelDeployConfig"]["ModelConfig"][0]
+    at.pop("plugin_params", None)  # the installation's own would turn on what the flags do not
     if plugins := _plugins(flags):
-        put(config, (*MODEL, "plugin_params"), compact(plugins))
+        at["plugin_params"] = compact(plugins)
     return config
 
 

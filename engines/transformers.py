@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.engines.command import Command
-from loadgen.engines.engine import Probes
+from loadgen.engines.engine import Engine, Probes
 from loadgen.engines.table import Table
 from loadgen.engines.ways import Flag
 
@@ -35,7 +35,7 @@ TABLE = Table(
     },
 )
 
-engine = Transformers(
+engine: Engine = Transformers(
     name="transformers",
     head=("transformers", "serve"),
     table=TABLE,

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.engines import speculation
 from loadgen.engines.command import Command
-from loadgen.engines.engine import Place, Probes
+from loadgen.engines.engine import Engine, Place, Probes
 from loadgen.engines.spelling import is_flag
 from loadgen.engines.table import Table
 from loadgen.engines.ways import Entry, Flag, Said, Switch
@@ -170,7 +170,7 @@ def _set(config: dict[str, Any], path: Sequence[str], value: Any) -> None:
     config[path[-1]] = value
 
 
-engine = TensorRTLLM(
+engine: Engine = TensorRTLLM(
     name="trtllm",
     head=("trtllm-serve",),
     table=TABLE,

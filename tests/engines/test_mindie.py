@@ -74,7 +74,7 @@ def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path)
         "ServerConfig": {"managementIpAddress": "127.0.0.2", "port": 1, "tlsCert": "security/certs/server.pem"},
         "BackendConfig": {
             "tokenizerProcessNumber": 8,
-            "ModelDeployConfig": {"ModelConfig": [{"modelName": "llama_65b", "npuMemSize": -1}]},
+            "ModelDeployConfig": {"ModelConfig": [{"modelName": "llama_65b", "npuMemSize": -1, "plugin_params": "{}"}]},
         },
     }
     (conf / "config.json").write_text(json.dumps(installed))
@@ -88,6 +88,7 @@ def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path)
     assert made["ServerConfig"]["port"] == made["ServerConfig"]["managementPort"] == 1025
     assert made["BackendConfig"]["tokenizerProcessNumber"] == 8
     (model,) = made["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]
+    assert "plugin_params" not in model
     assert (model["npuMemSize"], model["modelName"], model["modelWeightPath"]) == (-1, "Qwen3-30B-A3B", MODEL)
     assert json.loads((conf / "config.json").read_text()) == installed
     assert here.version() == "2.1.RC1"

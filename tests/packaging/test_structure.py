@@ -45,6 +45,19 @@ LAYERS = [
 ]
 # Outside its own package an engine sees only these.
 SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
+# Engines as data and functions; only finding a version may start a program, for a moment.
+PURE = {"engine", "knobs", "spelling", "ways", "table", "speculation", "command"}
+PURE |= {
+    "vllm",
+    "sglang",
+    "trtllm",
+    "mindie",
+    "mindie_settings",
+    "mindie_config",
+    "llamacpp",
+    "transformers",
+    "external",
+}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
@@ -122,6 +135,15 @@ def test_the_design_names_every_module_once_and_below_those_that_it_knows() -> N
 def test_an_engine_sees_only_the_little_it_needs_of_the_core(name: str) -> None:
     for other in ours(modules()[name]):
         assert other.startswith("engines") or other in SEEN_BY_ENGINES, f"{name} imports {other}"
+
+
+def test_an_engine_starts_nothing_and_asks_nobody() -> None:
+    for name in PURE:
+        path = modules()[f"engines.{name}"]
+        assert not {full.split(".")[0] for full in imported(path)} & {"subprocess", "socket", "asyncio"}, name
+        assert {other.removeprefix("engines.") for other in ours(path)} <= PURE | {"errors", "engines", "versions"}, (
+            name
+        )
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
