@@ -12,6 +12,8 @@ import pytest
 
 from loadgen.engines.engine import Launch, Place
 from loadgen.engines.mindie import engine
+from loadgen.engines.mindie_config import configure
+from loadgen.engines.mindie_settings import read
 from loadgen.errors import BadInput
 from tests.source import ROOT
 
@@ -92,6 +94,12 @@ def test_what_the_installation_has_and_nothing_here_sets_is_kept(tmp_path: Path)
     assert (model["npuMemSize"], model["modelName"], model["modelWeightPath"]) == (-1, "Qwen3-30B-A3B", MODEL)
     assert json.loads((conf / "config.json").read_text()) == installed
     assert here.version() == "2.1.RC1"
+
+
+def test_what_the_installation_has_is_copied_not_changed() -> None:
+    base: dict[str, Any] = {"ServerConfig": {"port": 1}}
+    configure(base, read([]), MODEL, "m", PLACE)
+    assert base == {"ServerConfig": {"port": 1}}
 
 
 def test_an_installation_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
