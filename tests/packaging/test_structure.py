@@ -45,19 +45,6 @@ LAYERS = [
 ]
 # Outside its own package an engine sees only these.
 SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
-# Engines as data and functions; only finding a version may start a program, for a moment.
-PURE = {"engine", "knobs", "spelling", "ways", "table", "speculation", "command"}
-PURE |= {
-    "vllm",
-    "sglang",
-    "trtllm",
-    "mindie",
-    "mindie_settings",
-    "mindie_config",
-    "llamacpp",
-    "transformers",
-    "external",
-}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
@@ -74,6 +61,19 @@ HOMES = {
 }
 MOST_LINES = 400
 LONGER = {"loadgen/wire.pyx": "one protocol in one file: framing, events and stamps share their state"}
+# Engines as data and functions; only finding a version may start a program, for a moment.
+PURE = {"engine", "knobs", "spelling", "ways", "table", "speculation", "command"}
+PURE |= {
+    "vllm",
+    "sglang",
+    "trtllm",
+    "mindie",
+    "mindie_settings",
+    "mindie_config",
+    "llamacpp",
+    "transformers",
+    "external",
+}
 
 
 def imported(path: Path) -> set[str]:
