@@ -1,7 +1,8 @@
 """Engine: what it takes to start one kind of inference server and to talk to it, as data and pure functions.
 
-An engine touches no process, no file and no network: it turns a model, knobs and a place into a `Launch`, which the
-launcher carries out. So every command can be shown before it is run, and tested without the engine.
+An engine starts nothing, writes nothing and asks nobody: it turns a model, knobs and a place into a `Launch`, which the
+launcher carries out. It reads what is installed and the files that the user's flags name. So every command can be shown
+before it is run, and tested without the engine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,9 +39,10 @@ class Launch:
         env: Variables beside the caller's own.
         files: What is written before it starts, for its owner alone: path to content.
         folder: Its working directory; None: the caller's.
-        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: the model's.
+        tokenizer: A tokenizer.json, its folder or a hub name that counts as the engine does; None: none is known.
         template_tokens: What its chat template adds to the tokens of a message; None: nobody knows beforehand.
-        shorthand: How pages print the command, where that is not `argv`.
+        shorthand: How pages print the command: without what every server is told, and as a command where that is none;
+            empty: as `argv`.
     """
 
     argv: tuple[str, ...]
@@ -74,15 +76,15 @@ class Probes:
 
 
 class Engine(Protocol):
-    """One kind of inference server, found by its name in the entry-point group `loadgen.engines`.
+    """One kind of inference server, found by its name in the entry-point group `loadgen.engines`."""
 
-    Attributes:
-        name: In commands and results.
-        probes: How to ask a running server.
-    """
+    @property
+    def name(self) -> str:
+        """In commands and results."""
 
-    name: str
-    probes: Probes
+    @property
+    def probes(self) -> Probes:
+        """How to ask a running server."""
 
     def version(self) -> str | None:
         """The version that is installed here; None where that cannot be told. Runs nothing that takes long."""
@@ -97,5 +99,6 @@ class Engine(Protocol):
             place: Where.
 
         Raises:
-            BadInput: A knob is unknown to the engine, or contradicts another or a raw flag.
+            BadInput: A knob is unknown to the engine or its version, has no usable value, or contradicts another or a
+                raw flag; or the engine cannot serve at the place.
         """

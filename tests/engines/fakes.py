@@ -1,13 +1,17 @@
 """An engine whose servers behave as their raw flags say; see fake_server.py."""
 
+import contextlib
 import os
 import re
 import select
+import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from loadgen.engines import Launch, Place, Probes, Server
+import pytest
+
+from loadgen.engines import Launch, Place, Probes, Server, ports
 
 SCRIPT = Path(__file__).with_name("fake_server.py")
 
@@ -64,3 +68,19 @@ def wait_until(what: Callable[[], bool], server: Server) -> None:
     """Wait for something that a server does on disk, as long as that lives; the test's timeout bounds it."""
     while not what():
         assert not server.wait_ended(0.01), server.log.text()
+
+
+@contextlib.contextmanager
+def a_stranger_who_is_faster() -> Iterator[None]:
+    """Somebody listens at the port of the next reservation, once it has been made."""
+    reserve = ports.reserve
+
+    def slow(host: str, port: int | None = None) -> ports.Reservation:
+        reserved = reserve(host, port)
+        stranger.bind((host, reserved.port))
+        stranger.listen()
+        return reserved
+
+    with socket.socket() as stranger, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ports, "reserve", slow)
+        yield

