@@ -17,7 +17,7 @@ KINDS = {
     "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory",
     "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
     "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
-    "model_missing": r"is not a local folder|Repository ?Not ?Found|GatedRepo|failed to open GGUF"
+    "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo|failed to open GGUF"
     r"|failed to load model.*No such file|No such file or directory.*\.(gguf|safetensors|json)|model .*does not exist"
     r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)",
     "bad_checkpoint": r"KeyError: '.*weight|size mismatch|(not|n't) divisible|weight_block_size|invalid magic"
