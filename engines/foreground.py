@@ -53,8 +53,8 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
         server.ready(flags.timeout, Progress())
         for difference in server.differences():
             _say(str(difference))
-        print(f"listening on {server.base_url}\nmodel {server.model}\ntokenizer {server.tokenizer or server.model}")
-        sys.stdout.flush()
+        tokenizer = [f"tokenizer {server.tokenizer}"] if server.tokenizer else []
+        print(f"listening on {server.base_url}", f"model {server.model}", *tokenizer, sep="\n", flush=True)
         while not server.wait_ended(3600.0):
             pass
         trouble = server.trouble()
