@@ -323,8 +323,7 @@ class TestBenchmarkRunner:
         path = write([conversation(number) for number in range(9)])
         assert self.rows(path, 5, seed=1) == self.rows(path, 5, seed=2)
 
-    def test_no_more_of_the_file_is_read_than_is_needed(self, write, monkeypatch):
-        monkeypatch.setattr("loadgen.datasets.structure.CHUNK", 64)
+    def test_no_more_of_the_file_is_read_than_is_needed(self, write):
         path = write(json.dumps([conversation(1), conversation(2)]).encode()[:-1] + b', {"id": \\x}, broken')
         assert len(self.rows(path, 2)) == 2
         with pytest.raises(BadInput, match="is not JSON in the object at byte"):
