@@ -1,31 +1,22 @@
 """Inference engines that loadgen can start; found by name through the entry-point group `loadgen.engines`."""
 
-from typing import Any, Protocol
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from loadgen.engines.launcher import Server
+if TYPE_CHECKING:
+    from loadgen.engines.crash import Crash, EngineFailed
+    from loadgen.engines.engine import Engine, Launch, Place, Probes
+    from loadgen.engines.launcher import Launcher
+    from loadgen.engines.server import Server
+    from loadgen.engines.stopping import Leaked
 
-__all__ = ["Engine", "Server"]
+__all__ = ["Crash", "Engine", "EngineFailed", "Launch", "Launcher", "Leaked", "Place", "Probes", "Server"]
+
+_HOMES = {"EngineFailed": "crash", "Launch": "engine", "Place": "engine", "Probes": "engine", "Leaked": "stopping"}
 
 
-class Engine(Protocol):
-    """A kind of inference server, found by its name in the entry-point group `loadgen.engines`."""
-
-    name: str
-
-    def begin(self, **knobs: Any) -> Server:
-        """Start a server and return at once; call its `ready()` before the first request.
-
-        Raises:
-            BadInput: A knob is unknown or has no usable value.
-        """
-
-    def start(self, **knobs: Any) -> Server:
-        """Start a server and return when it answers.
-
-        Raises:
-            BadInput: As `begin`.
-            EngineError: It did not come up.
-        """
-
-    def serve(self, argv: list[str]) -> int:
-        """Run a server in the foreground with the engine's own flags, until interrupted; return the exit code."""
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: the simulator's own process needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, name.lower())}"), name)

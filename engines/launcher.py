@@ -1,165 +1,173 @@
-"""Live engine processes: start, wait until they listen, stop, leave nothing behind."""
+"""Launcher: starts engines, each at a port of its own, and knows what earlier programs have left behind."""
 
 import contextlib
+import logging
 import os
-import select
-import signal
-import subprocess
-import tempfile
+import shutil
 import time
-from collections.abc import Sequence
-from types import TracebackType
-from typing import IO
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from loadgen import private
+from loadgen.engines import ports, processes
+from loadgen.engines.crash import Crash, EngineFailed
+from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.keeping import Kept
+from loadgen.engines.logs import Log
+from loadgen.engines.processes import Process
+from loadgen.engines.registry import Entry, Orphan, Registry
+from loadgen.engines.server import READY_S, OnProgress, Server
 from loadgen.errors import EngineError
 from loadgen.settings import KEY_VARIABLE
 
-LISTENING = b"listening on "
-TAIL_BYTES = 4096
+LOG = "engine.log"
+MOST_KEPT = 10  # logs of engines that failed
+
+logger = logging.getLogger("loadgen.engines")
 
 
-class Server:
-    """A running engine.
-
-    Made by `launch`; also a context manager, which waits for readiness and stops it at the end.
-
-    Attributes:
-        model: Name that requests must use.
-        tokenizer: Path of the tokenizer that counts as the engine does.
-        template_tokens: What its chat template adds to the tokens of a message.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        process: subprocess.Popen[bytes],
-        stderr: IO[bytes],
-        model: str,
-        tokenizer: str,
-        template_tokens: int,
-    ) -> None:
-        self.model, self.tokenizer, self.template_tokens = model, tokenizer, template_tokens
-        self._name, self._process, self._stderr = name, process, stderr
-        assert process.stdout is not None
-        self._output = process.stdout
-        self._base_url: str | None = None
-        self._stopped = False
-
-    def __repr__(self) -> str:
-        state = "starting" if self._base_url is None else self._base_url
-        return f"<Server {self._name} pid {self.pid} {state if self._process.returncode is None else 'stopped'}>"
-
-    def __enter__(self) -> "Server":
-        self.ready()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    @property
-    def pid(self) -> int:
-        """Id of the process, which leads its own session."""
-        return self._process.pid
-
-    @property
-    def base_url(self) -> str:
-        """Scheme, host and port; waits as `ready` does."""
-        return self.ready()
-
-    def alive(self) -> bool:
-        """Whether the process that was started still runs."""
-        return self._process.poll() is None
-
-    def ready(self, timeout_s: float = 30.0) -> str:
-        """Wait until the server listens and return its base URL. One that does not come up is stopped.
-
-        Raises:
-            EngineError: It ended, or took longer than `timeout_s`; the message has the end of its error output.
-        """
-        if self._base_url is None:
-            try:
-                self._base_url = self._announcement(time.monotonic() + timeout_s)
-            except EngineError:
-                self.stop()
-                raise
-        return self._base_url
-
-    def stop(self, grace_s: float = 5.0) -> None:
-        """End the process and everything it started: SIGTERM, after `grace_s` SIGKILL; no-op when it is gone.
-
-        Raises:
-            EngineError: It survived even that.
-        """
-        if self._stopped:
-            return
-        self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(grace_s)
-        # Usually nothing is left of the group.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        try:
-            self._process.wait(grace_s)
-        except subprocess.TimeoutExpired:
-            raise EngineError(f"{self._name}: process {self.pid} survived SIGKILL; look at it with ps") from None
-        self._output.close()
-        self._stderr.close()
-        self._stopped = True
-
-    def _announcement(self, deadline: float) -> str:
-        """Return the URL from the line that the process prints when it listens."""
-        poll = select.poll()
-        poll.register(self._output, select.POLLIN)
-        said = b""
-        while b"\n" not in said:
-            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise self._failure("did not listen in time; give it longer or look at its log")
-            data = os.read(self._output.fileno(), 65536)
-            if not data:
-                raise self._failure(f"ended at start with code {self._process.wait()}")
-            said += data
-        line = said.partition(b"\n")[0]
-        if not line.startswith(LISTENING):
-            raise self._failure(f"printed {line[:200]!r} instead of where it listens")
-        return line[len(LISTENING) :].decode().strip()
-
-    def _failure(self, problem: str) -> EngineError:
-        size = self._stderr.seek(0, os.SEEK_END)
-        self._stderr.seek(max(0, size - TAIL_BYTES))
-        tail = self._stderr.read().decode(errors="replace").strip()
-        return EngineError(f"{self._name}: {problem}" + (f"; its last words: {tail}" if tail else ""))
-
-
-def launch(name: str, argv: Sequence[str], *, model: str, tokenizer: str, template_tokens: int = 0) -> Server:
-    """Start a server process in its own session and return at once.
-
-    Its first line on stdout must be `listening on URL`; stderr goes to an unnamed file, so that it can never block.
+class Launcher:
+    """Starts servers on this machine.
 
     Args:
-        name: What error messages call it.
-        argv: The command.
-        model: Model name it will serve.
-        tokenizer: Path of its tokenizer.
-        template_tokens: What its chat template adds to the tokens of a message.
-
-    Raises:
-        EngineError: The command cannot be run.
+        folder: Where each launch gets a folder for its log and its files; they stay. Without one, they lie in the
+            user's state folder, and stay only where the engine failed.
     """
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - the Server closes it
-    environment = {variable: value for variable, value in os.environ.items() if variable != KEY_VARIABLE}
-    try:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            bufsize=0,
-            start_new_session=True,
-            env=environment,
-        )
-    except OSError as error:
-        stderr.close()
-        raise EngineError(f"{name}: cannot run {argv[0]}: {error.strerror}; is it installed?") from error
-    return Server(name, process, stderr, model, tokenizer, template_tokens)
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._registry = Registry()
+
+    def orphans(self) -> list[Orphan]:
+        """The servers that programs of this user have left behind, and that still run."""
+        return self._registry.orphans()
+
+    def begin(
+        self,
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object] | None = None,
+        raw: Sequence[str] = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        devices: Sequence[str] = (),
+    ) -> Server:
+        """Start a server and return at once; call its `ready()` before the first request.
+
+        Args:
+            engine: Which.
+            model: A folder, a file or a hub name.
+            knobs: Engine-neutral names to values.
+            raw: The engine's own flags.
+            host: To listen on.
+            port: To listen on; None: one that is free.
+            devices: Ids of the accelerators it may use.
+
+        Raises:
+            BadInput: A knob, or the port, cannot be used.
+            EngineError: The command is not installed, or its files cannot be written.
+        """
+        for orphan in self.orphans():
+            logger.warning("%s; end it, it may hold memory and ports", orphan)
+        run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{engine.name}-{os.urandom(4).hex()}"
+        with contextlib.ExitStack() as undo:
+            reservation = ports.reserve(host, port)
+            undo.callback(reservation.release)
+            folder = self._new_folder(run_id)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
+            kept = self._keep(engine, launch, run_id, folder)
+            undo.pop_all()
+
+        def forget(failed: bool) -> None:
+            reservation.release()
+            self._registry.remove(run_id)
+            if self._folder is None and not failed:
+                shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # others are in it
+                self._registry.folder.rmdir()
+
+        log = Log(folder / LOG)
+        return Server(engine, launch, kept, run_id=run_id, log=log, reservation=reservation, on_stopped=forget)
+
+    def start(
+        self,
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object] | None = None,
+        raw: Sequence[str] = (),
+        *,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        devices: Sequence[str] = (),
+        timeout_s: float = READY_S,
+        on_progress: OnProgress | None = None,
+    ) -> Server:
+        """Start a server and return when it answers.
+
+        Raises:
+            BadInput: As `begin`.
+            EngineFailed: As `Server.ready`.
+        """
+        server = self.begin(engine, model, knobs, raw, host=host, port=port, devices=devices)
+        try:
+            server.ready(timeout_s, on_progress)
+        except BaseException:
+            server.stop(0.0)
+            raise
+        return server
+
+    def _keep(self, engine: Engine, launch: Launch, run_id: str, folder: Path) -> Kept:
+        log, env = folder / LOG, environment(launch, run_id)
+        found = shutil.which(launch.argv[0], path=env.get("PATH"))
+        if found is None:
+            missing = f"there is no command {launch.argv[0]!r}; install the engine, or set PATH"
+            raise EngineFailed(engine.name, Crash("not_installed", missing))
+        _write(launch)
+
+        def enter(pid: int, keeper: int) -> None:
+            owner, *kept = (Process.at(number) for number in (os.getpid(), keeper, pid))
+            with contextlib.suppress(OSError):  # nothing but the report of the next start depends on it
+                self._registry.write(Entry(run_id, engine.name, launch.base_url, str(log), owner, *kept))
+
+        return Kept([found, *launch.argv[1:]], env, launch.folder, log, enter)
+
+    def _new_folder(self, run_id: str) -> Path:
+        root = self._folder or private.state_folder() / "engines"
+        try:
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = root / run_id
+            folder.mkdir(mode=0o700, parents=True)  # the last server of another program may have taken root away
+        except OSError as error:
+            if self._folder is not None:
+                raise EngineError(f"{root} cannot be written ({error.strerror}); name another folder") from error
+            import tempfile
+
+            return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
+        if self._folder is None:
+            _forget_old(root)
+        return folder
+
+
+def environment(launch: Launch, run_id: str) -> dict[str, str]:
+    """The whole environment of a server: the caller's without our key, the launch's, and the tag."""
+    own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
+    return own | dict(launch.env) | {processes.TAG: run_id}
+
+
+def _write(launch: Launch) -> None:
+    for path, text in launch.files.items():
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(path, "w", opener=private.opener) as file:
+                file.write(text)
+        except OSError as error:
+            raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error
+
+
+def _forget_old(root: Path) -> None:
+    """Remove the oldest folders of failed launches; those of servers that run have an entry."""
+    done = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.with_suffix(".json").exists()]
+    for path in done[: -MOST_KEPT - 1]:
+        shutil.rmtree(path, ignore_errors=True)

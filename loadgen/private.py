@@ -44,3 +44,9 @@ def create(field: str, path: str | Path) -> BinaryIO:
         return open(path, "wb", buffering=_BUFFER, opener=opener)
     except OSError as error:
         raise BadInput(field, f"{path}: {error.strerror}", "name a file that can be written") from error
+
+
+def state_folder() -> Path:
+    """Where what outlives a run is kept, by the XDG base directory specification."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"

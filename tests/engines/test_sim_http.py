@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 import loadgen
 from loadgen.engines import Server
-from loadgen.engines.sim import engine
 from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
+from tests.engines.sim_server import simulated
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 
@@ -196,23 +196,24 @@ def test_tokenize_gives_the_ids_of_the_shipped_tokenizer(client: Client, server:
 
 
 def test_metrics_count_what_was_done() -> None:
-    with engine.start(**FAST) as server:
+    with simulated(**FAST) as server:
         client = Client(server.base_url)
         ask(client, max_tokens=5)
         ask(client, max_tokens=5, stream=True)
-        assert gauge(client, "vllm:prompt_tokens_total") == 6
-        assert gauge(client, "vllm:generation_tokens_total") == 10
-        assert gauge(client, "vllm:time_to_first_token_seconds_count") == 2
+        # And the one token of one prompt that has shown that it is ready.
+        assert gauge(client, "vllm:prompt_tokens_total") == 6 + 1
+        assert gauge(client, "vllm:generation_tokens_total") == 10 + 1
+        assert gauge(client, "vllm:time_to_first_token_seconds_count") == 2 + 1
         assert gauge(client, "vllm:inter_token_latency_seconds_count") == 8
-        assert gauge(client, "vllm:e2e_request_latency_seconds_count") == 2
+        assert gauge(client, "vllm:e2e_request_latency_seconds_count") == 2 + 1
         assert gauge(client, "vllm:num_requests_running") == gauge(client, "vllm:kv_cache_usage_perc") == 0
-        assert 'finished_reason="length"} 2' in client.request("GET", "/metrics").body.decode()
+        assert 'finished_reason="length"} 3' in client.request("GET", "/metrics").body.decode()
         client.close()
 
 
 def test_reasoning_template_and_early_ends_are_what_the_flags_say() -> None:
-    knobs = {"reasoning_tokens": 3, "chat_template_tokens": 10, "mean_answer_tokens": 20.0, "served_model_name": "m"}
-    with engine.start(**FAST, **knobs) as server:
+    knobs = {"reasoning_tokens": 3, "chat_template_tokens": 10, "mean_answer_tokens": 20.0}
+    with simulated("m", **FAST, **knobs) as server:
         client = Client(server.base_url)
         body = {"model": "m", "messages": [{"content": "a"}], "max_tokens": 10, "ignore_eos": True, "seed": 1}
         streamed = client.post(CHAT, stream=True, stream_options={"include_usage": True}, **body)
@@ -277,7 +278,7 @@ def test_a_request_may_come_byte_by_byte(client: Client) -> None:
 
 
 def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
-    with engine.start(**{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1}) as server:
+    with simulated(**{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1}) as server:
         leaver, stayer = Client(server.base_url), Client(server.base_url)
         leaver.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
         assert leaver.socket.recv(1)
@@ -291,7 +292,7 @@ def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
 
 def test_a_client_that_does_not_read_is_cut_and_frees_its_slot() -> None:
     knobs = {"step_base_ms": 0.05, "max_model_len": 200_000, "max_num_seqs": 1, "frontend_ms": 0.0}
-    with engine.start(**knobs) as server:
+    with simulated(**knobs) as server:
         sleeper, stayer = Client(server.base_url, receive_buffer=4096), Client(server.base_url)
         sleeper.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
         assert ask(stayer, max_tokens=1).status == 200
@@ -302,7 +303,7 @@ def test_a_client_that_does_not_read_is_cut_and_frees_its_slot() -> None:
 
 
 def test_many_streams_at_once_are_whole_and_their_own() -> None:
-    with engine.start(**FAST) as server:
+    with simulated(**FAST) as server:
         replies: dict[int, Reply] = {}
 
         def one(seed: int) -> None:

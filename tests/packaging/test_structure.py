@@ -60,7 +60,7 @@ LAYERS = [
     {"cli", "__main__"},
 ]
 # Outside its own package an engine sees only these.
-SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "settings"}
+SEEN_BY_ENGINES = {"arguments", "clock", "emit", "errors", "http", "private", "settings", "terminal"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},
@@ -76,9 +76,13 @@ HOMES = {
     "tokenizers": {"datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
     "uvloop": {"engines.sim.server", "runner", "testing.listening", "worker"},
-    "yaml": {"cli.config", "profiles"},
+    "yaml": {"cli.config", "engines.trtllm", "profiles"},
 }
 MOST_LINES = 400
+# Engines as data and functions; only finding a version may start a program, for a moment.
+PURE = {"command", "crash", "engine", "knobs", "listing", "readback", "speculation", "spelling", "table", "ways"}
+PURE |= {"external", "llamacpp", "mindie", "mindie_config", "mindie_settings"}
+PURE |= {"sglang", "transformers", "trtllm", "vllm"}
 
 
 def imported(path: Path) -> set[str]:
@@ -140,6 +144,15 @@ def test_the_design_names_every_module_once_and_below_those_that_it_knows() -> N
 def test_an_engine_sees_only_the_little_it_needs_of_the_core(name: str) -> None:
     for other in ours(modules()[name]):
         assert other.startswith("engines") or other in SEEN_BY_ENGINES, f"{name} imports {other}"
+
+
+def test_an_engine_starts_nothing_and_asks_nobody() -> None:
+    for name in PURE:
+        path = modules()[f"engines.{name}"]
+        assert not {full.split(".")[0] for full in imported(path)} & {"subprocess", "socket", "asyncio"}, name
+        assert {other.removeprefix("engines.") for other in ours(path)} <= PURE | {"errors", "engines", "versions"}, (
+            name
+        )
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from loadgen.engines import Server
-from loadgen.engines.sim import engine
+from tests.engines.sim_server import simulated
 
 # Events of a streamed chat answer beside its tokens: the role, the finish reason, the usage and [DONE].
 EVENTS_BESIDE_TOKENS = 4
@@ -36,7 +36,7 @@ class Load:
 
 def serve(step_ms: float = STEP_MS) -> Server:
     """Start a simulator of which every step takes `step_ms`, whatever its batch, so that all it lacks is a core."""
-    return engine.start(
+    return simulated(
         step_base_ms=step_ms,
         prefill_us_per_token=0.0,
         decode_us_per_seq=0.0,

@@ -1,0 +1,165 @@
+"""Crash: why an engine failed, from its log and its exit code; nothing here touches a process or a file."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen.errors import EngineError
+
+# From the most to the least specific: the first that matches the cause names its kind.
+KINDS = {
+    "unsupported_hw": r"Unsupported SM version|unsupported on SM\s?\d|not supported in this architecture"
+    r"|no kernel image|compute capability",
+    "leaked_memory": r"Free memory on device .* is less than desired",
+    "oom_kv": r"No available memory for the cache blocks|KV cache is needed, which is larger"
+    r"|Not enough memory\. Please try to increase --mem-fraction-static|failed to (create|allocate).*(kv|KV) ?cache",
+    "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory",
+    "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
+    "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
+    "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo"
+    r"|failed to open GGUF|failed to load model.*No such file|model .*does not exist"
+    r"|No such file or directory.*\.(gguf|safetensors|json)"
+    r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)",
+    "bad_checkpoint": r"KeyError: '.*weight|size mismatch|(not|n't) divisible|weight_block_size|invalid magic"
+    r"|SafetensorError|tensor .*(not found|wrong shape)|corrupted or incomplete",
+    "bad_flag": r"unrecognized arguments|[Nn]o such option|invalid argument|unknown argument|invalid choice"
+    r"|is not a usable value|expected one argument|arguments are required",
+    "unsupported_combo": r"is not valid for this configuration|does not support|unexpected keyword argument"
+    r"|NotImplementedError|is not supported",
+    "not_installed": r"cannot run .*: |command not found|ModuleNotFoundError",
+}
+# The same again would end in the same way; everything else deserves one more try.
+DETERMINISTIC = {"unsupported_hw", "unsupported_combo", "bad_checkpoint", "bad_flag", "model_missing", "not_installed"}
+DETERMINISTIC |= {"oom_load", "oom_kv", "oom_run"}
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+PREFIX = re.compile(
+    r"""\s*(?:
+        \([A-Za-z_]\w*[^()]*\bpid=\d+[^()]*\)           # (EngineCore_0 pid=1)
+      | \[[^\[\]]{1,80}\]:?(?=\s|\[|[A-Za-z])           # [rank0]:  [2025-11-21 10:00:00 TP0]  [core.py:700]
+      | \d{2,4}[-/]\d\d(?:[-/]\d\d)?[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:\s?[+-]\d\d:?\d\d|Z)?   # with or without a year
+      | \d\d:\d\d:\d\d(?:[.,]\d+)?
+      | \d+\.\d\d\.\d{3}\.\d{3}\s[A-Z]                  # llama.cpp's time since its start
+      | (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b:?(?=\s)
+    )""",
+    re.VERBOSE,
+)
+HARMLESS = re.compile(r"\b(?:DEBUG|INFO|NOTICE|WARN|WARNING)\b|^\d+\.\d\d\.\d{3}\.\d{3} [DIW] ")
+SEVERE = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b|^\d+\.\d\d\.\d{3}\.\d{3} E ")
+EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Abort|Exit|Interrupt|NotFound|Died)(?:: .*|$)")
+COMPLAINT = re.compile(r"(?:[\w./-]+: )*(?:error|fatal)\b.*|.*: error: .*|terminate called .*|.*failed to .*", re.I)
+QUOTED = re.compile(r"Worker failed with error (['\"])(.*)\1")
+WRAPPERS = re.compile(
+    r"Engine core initialization failed|EngineCore (failed|encountered)|EngineDeadError|sigquit"
+    r"|Executor worker returned error|ConnectionReset|BrokenPipe|CancelledError|SystemExit|KeyboardInterrupt"
+    r"|See root cause above|See stack trace|ChildFailedError|MPI_ABORT|exiting due to"
+    r"|Failed to init server, please check"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """Why an engine failed.
+
+    Attributes:
+        kind: Of `KINDS` (oom as oom_load or oom_run), or killed, start_timeout, hang, unknown.
+        cause: The line of the log that says so, without prefixes, or what was seen from outside.
+        code: The exit code; negative: the signal; None while it runs.
+    """
+
+    kind: str
+    cause: str
+    code: int | None = None
+
+    @property
+    def transient(self) -> bool:
+        """Whether another try may end in another way."""
+        return self.kind not in DETERMINISTIC
+
+
+class EngineFailed(EngineError):
+    """An engine that has failed, with what it says of it.
+
+    Attributes:
+        crash: Why.
+        log: Where it stands; None: it was never started.
+    """
+
+    def __init__(self, engine: str, crash: Crash, log: Path | None = None, tail: Sequence[str] = ()) -> None:
+        said = f"; its log {log} ends:\n" + "\n".join(tail) if tail else f"; its log {log} is empty" if log else ""
+        super().__init__(f"{engine}: {crash.kind}: {crash.cause}{said}")
+        self.crash, self.log = crash, log
+        self._made_of = (engine, crash, log, tuple(tail))
+
+    def __reduce__(self) -> tuple[type["EngineFailed"], tuple[str, Crash, Path | None, tuple[str, ...]]]:
+        return type(self), self._made_of
+
+
+def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
+    """Why an engine ended.
+
+    The cause is the earliest exception that is no wrapper around another: that of the rank which failed first. Without
+    any, it is the earliest complaint.
+
+    Args:
+        text: Its log, from the beginning.
+        code: Its exit code; negative: the signal that ended it.
+        was_ready: Whether it had answered before.
+    """
+    causes = _causes(text)
+    ended = _ended(code)
+    if not causes:
+        return Crash(_kind_by(code), ended, code)
+    cause = causes[0]
+    kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, cause, re.I)), None)
+    if kind == "oom":
+        kind = "oom_run" if was_ready else "oom_load"
+    if kind is None:
+        kind = _kind_by(code)
+        cause = f"{cause} ({ended})"
+    return Crash(kind, cause, code)
+
+
+def stripped(line: str) -> str:
+    """A line of a log without colours, times, levels, places in the source, ranks and processes."""
+    line = ANSI.sub("", line).rstrip()
+    while (prefix := PREFIX.match(line)) and prefix.end():
+        line = line[prefix.end() :]
+    return line.strip()
+
+
+def _kind_by(code: int | None) -> str:
+    """What the exit code alone tells: 2 is argparse's for a bad flag."""
+    return "killed" if code is not None and code < 0 else "bad_flag" if code == 2 else "unknown"
+
+
+def _causes(text: str) -> list[str]:
+    """What may be the cause, the likeliest first."""
+    exceptions, complaints = [], []
+    for raw in text.splitlines():
+        line = stripped(raw)
+        quoted = QUOTED.search(line)
+        if quoted:
+            line = quoted[2]
+        prefix = raw[: raw.find(line)] if line else raw
+        if not line or (HARMLESS.search(prefix) and not quoted) or WRAPPERS.search(line):
+            continue
+        if quoted or EXCEPTION.fullmatch(line):
+            exceptions.append(line)
+        elif SEVERE.search(prefix) or COMPLAINT.fullmatch(line):
+            complaints.append(line)
+    known = [line for line in complaints if any(re.search(pattern, line, re.I) for pattern in KINDS.values())]
+    return exceptions or known or complaints
+
+
+def _ended(code: int | None) -> str:
+    import signal
+
+    if code is None:
+        return "it ended, and nobody knows how"
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name if -code in list(signal.Signals) else str(-code)
+    hint = "; the system kills so when memory runs out, see dmesg" if -code == signal.SIGKILL else ""
+    return f"killed by {name}{hint}"

@@ -1,0 +1,102 @@
+"""llama.cpp's HTTP server from the package xllamacpp, with the flags of `llama-server`.
+
+`python -m loadgen.engines.llamacpp_server --model FILE.gguf --port PORT [flags]` serves until SIGINT or SIGTERM.
+"""
+
+import argparse
+import importlib
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ENDS = {signal.SIGINT, signal.SIGTERM}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The flags that are had here; the names are `llama-server`'s."""
+    usage = "%(prog)s --model FILE.gguf --port PORT [flags]"  # short: it stands in the log of one that fails
+    prog = "loadgen.engines.llamacpp_server"
+    flags = argparse.ArgumentParser(prog, usage, description=__doc__, allow_abbrev=False)
+    flags.add_argument("--model", "-m", required=True, help="path of a .gguf file")
+    flags.add_argument("--alias", "-a", help="model name in requests")
+    flags.add_argument("--host", default="127.0.0.1")
+    flags.add_argument("--port", type=int, required=True)
+    flags.add_argument("--ctx-size", "-c", type=int, dest="n_ctx", help="tokens of context, shared over the slots")
+    flags.add_argument("--parallel", "-np", type=int, dest="n_parallel", help="slots")
+    flags.add_argument("--batch-size", "-b", type=int, dest="n_batch")
+    flags.add_argument("--ubatch-size", "-ub", type=int, dest="n_ubatch")
+    flags.add_argument("--n-gpu-layers", "--gpu-layers", "-ngl", type=int, dest="n_gpu_layers")
+    flags.add_argument("--threads-http", type=int, dest="n_threads_http")
+    flags.add_argument("--threads", "-t", type=int)
+    flags.add_argument("--cache-type-k", "-ctk", metavar="TYPE")
+    flags.add_argument("--cache-type-v", "-ctv", metavar="TYPE")
+    flags.add_argument("--flash-attn", "-fa", choices=["on", "off", "auto"])
+    flags.add_argument("--reasoning-format", choices=["none", "auto", "deepseek", "deepseek-legacy"])
+    flags.add_argument("--cache-prompt", action=argparse.BooleanOptionalAction)
+    flags.add_argument("--warmup", action=argparse.BooleanOptionalAction)
+    flags.add_argument("--metrics", action="store_const", const=True, dest="endpoint_metrics")
+    return flags
+
+
+def params(flags: argparse.Namespace, xllamacpp: ModuleType) -> Any:
+    """The flags as CommonParams; what was not given keeps llama.cpp's default.
+
+    Raises:
+        SystemExit: A type of cache does not exist.
+    """
+    made = xllamacpp.CommonParams()
+    made.model.path, made.hostnames, made.port = flags.model, [flags.host], flags.port
+    made.model_alias = {flags.alias or Path(flags.model).stem}
+    plain = ("n_ctx", "n_parallel", "n_batch", "n_ubatch", "n_gpu_layers", "n_threads_http")
+    for name in (*plain, "cache_prompt", "warmup", "endpoint_metrics"):
+        if (value := getattr(flags, name)) is not None:
+            setattr(made, name, value)
+    if flags.threads is not None:
+        made.cpuparams.n_threads = flags.threads
+    types = {name.removeprefix("GGML_TYPE_").lower(): kind for name, kind in xllamacpp.ggml_type.__members__.items()}
+    for name in ("cache_type_k", "cache_type_v"):
+        if (value := getattr(flags, name)) is not None:
+            if value not in types:
+                sys.exit(f"error: --{name.replace('_', '-')}: there is no type {value!r}; use f16, bf16, q8_0 or q4_0")
+            setattr(made, name, types[value])
+    attention = xllamacpp.llama_flash_attn_type
+    if flags.flash_attn is not None:
+        word = {"on": "ENABLED", "off": "DISABLED", "auto": "AUTO"}[flags.flash_attn]
+        made.flash_attn_type = attention[f"LLAMA_FLASH_ATTN_TYPE_{word}"]
+    if flags.reasoning_format is not None:
+        word = flags.reasoning_format.replace("-", "_").upper()
+        made.reasoning_format = xllamacpp.common_reasoning_format[f"COMMON_REASONING_FORMAT_{word}"]
+    return made
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve until told to stop; return the exit code."""
+    flags = parser().parse_args(argv)
+    try:
+        xllamacpp = importlib.import_module("xllamacpp")  # slow, and it has no types
+    except ImportError:
+        print(
+            "error: xllamacpp is not installed; pip install xllamacpp, or put llama-server into PATH", file=sys.stderr
+        )
+        return 2
+    if not Path(flags.model).is_file():
+        print(f"error: --model: {flags.model} is no file; give the path of a .gguf file", file=sys.stderr)
+        return 2
+    # Before the server's threads start, which inherit it: else one of them might get the signal.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    try:
+        server = xllamacpp.Server(params(flags, xllamacpp))
+    except RuntimeError as error:  # it has said why
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"listening on {server.listening_address}", flush=True)
+    signal.sigwait(ENDS)
+    del server
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+"""MindIE: a daemon that reads everything from config.json, of which each server gets a copy of its own."""
+
+import ipaddress
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loadgen.engines import mindie_config, mindie_settings, speculation
+from loadgen.engines.command import is_path
+from loadgen.engines.engine import Engine, Launch, Place, Probes
+from loadgen.engines.table import Table, check_model
+from loadgen.engines.ways import Entry, Flag, Switch, Words
+from loadgen.errors import BadInput
+
+ENV = {
+    "MINDIE_LLM_CONTINUOUS_BATCHING": "1",
+    "MINDIE_LLM_FRAMEWORK_BACKEND": "ATB",
+    "OMP_NUM_THREADS": "1",
+    "SAFETENSORS_FAST_GPU": "1",
+    "CPU_AFFINITY_CONF": "1",
+    "PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True",
+    "INF_NAN_MODE_ENABLE": "0",
+}
+
+
+def _experts(on: bool, knobs: Mapping[str, Any]) -> int | None:
+    """As many groups of experts as there are devices."""
+    sizes = [knobs.get(f"{kind}_parallel", 1) for kind in ("tensor", "pipeline", "data")]
+    return sizes[0] * sizes[1] * sizes[2] if on else None
+
+
+def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
+    draft = speculation.read(value, {"mtp": "mtp"})
+    return ["--enable-multi-token-prediction", "--multi-token-prediction-tokens", str(draft.tokens)]
+
+
+TABLE = Table(
+    "mindie",
+    {
+        "served_name": (Entry(("ModelConfig", "modelName"), {"--served-model-name": ()}),),
+        "tensor_parallel": (Flag("--tensor-parallel-size", ("-tp",)),),
+        "pipeline_parallel": (Flag("--pipeline-parallel-size", ("-pp",)),),
+        "data_parallel": (Flag("--data-parallel-size", ("-dp",)),),
+        "expert_parallel": (
+            Flag("--moe-expert-parallel-size", ("-moe-ep",), of=_experts, note="the product of the parallel sizes"),
+        ),
+        "context_len": (Flag("--max-seq-len", note="8192 unless given"),),
+        "max_batched_tokens": (Flag("--max-prefill-tokens"),),
+        "max_seqs": (Flag("--max-batch-size", note="200 unless given"),),
+        "chunked_prefill": (Switch(("--enable-split",), ("--no-enable-split",)),),
+        "prefix_cache": (Switch(("--enable-prefix-caching",), ("--no-enable-prefix-caching",)),),
+        "speculative": (
+            Words({"--enable-multi-token-prediction": (), "--multi-token-prediction-tokens": ()}, of=_speculative),
+        ),
+        "memory_fraction": (Flag("--npu-memory-fraction"),),
+    },
+    nearest={
+        "quantization": "a checkpoint that is quantized: name it as the model",
+        "kv_dtype": "a checkpoint with a quantized cache: name it as the model",
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MindIE:
+    """The daemon, and the flags that pages print for it.
+
+    Attributes:
+        name: In commands and results.
+        install: Where MindIE's service is; its set_env.sh must have been read by whoever starts loadgen.
+        probes: How to ask a running server.
+        release: The version; None: the one that is installed there.
+    """
+
+    name: str = "mindie"
+    install: Path = Path("/usr/local/Ascend/mindie/latest/mindie-service")
+    probes: Probes = Probes(health="/v2/health/ready", metrics="/metrics", resolved="/info")
+    release: str | None = None
+
+    def version(self) -> str | None:
+        """The version that the installation's version.info names."""
+        try:
+            text = (self.install / "version.info").read_text()
+        except OSError:
+            return self.release
+        found = re.search(r"(?i)version\s*[:=]\s*(\S+)", text)
+        return self.release or (found[1] if found else None)
+
+    def knobs(self) -> Mapping[str, str]:
+        """See `Engine.knobs`."""
+        return TABLE.names(self.version())
+
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+        """See `Engine.launch`; MindIE downloads nothing, so the model is a folder of this machine.
+
+        Raises:
+            BadInput: As there; the host is a loopback address, at which MindIE does not tell its health.
+        """
+        if _is_loopback(place.host):
+            raise BadInput(
+                "host", f"MindIE does not answer at {place.host}", "give an address of this machine's network"
+            )
+        version = self.version()
+        checked = TABLE.check(knobs)
+        served = str(checked.pop("served_name", None) or (Path(model).name if is_path(check_model(model)) else model))
+        TABLE.refuse(raw, {*checked, "served_name"}, version)
+        words = (*TABLE.say(checked, version).words, *raw)
+        flags = mindie_settings.read(words)
+        weights = os.path.abspath(model) if is_path(model) else model
+        config = mindie_config.configure(self._installed(), flags, weights, served, place)
+        target = place.folder / "config.json"
+        env = ENV | mindie_config.variables(flags)
+        env |= {"MIES_INSTALL_PATH": str(self.install), "MIES_CONFIG_JSON_PATH": str(target)}
+        if place.devices:
+            env["ASCEND_RT_VISIBLE_DEVICES"] = ",".join(place.devices)
+        return Launch(
+            argv=(str(self.install / "bin/mindieservice_daemon"),),
+            base_url=f"http://{place.host}:{place.port}",
+            model=served,
+            env=env,
+            files={target: json.dumps(config, indent=4, ensure_ascii=False) + "\n"},
+            folder=self.install / "bin",
+            tokenizer=model,
+            shorthand=("mindie", "serve", model, *words),
+        )
+
+    def _installed(self) -> dict[str, Any]:
+        """The installation's own configuration; empty where there is no installation, so that plans can be made."""
+        path = self.install / "conf/config.json"
+        try:
+            content = json.loads(path.read_text())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise BadInput(str(path), f"it cannot be read ({type(error).__name__})", "install MindIE again") from error
+        return dict(content)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+engine: Engine = MindIE()

@@ -1,0 +1,89 @@
+"""An engine whose servers behave as their raw flags say; see fake_server.py."""
+
+import contextlib
+import os
+import re
+import select
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen.engines import Launch, Place, Probes, Server, ports
+
+SCRIPT = Path(__file__).with_name("fake_server.py")
+
+
+class Fake:
+    name = "fake"
+
+    def __init__(
+        self, probes: Probes | None = None, command: Sequence[str] = (sys.executable, "-S", str(SCRIPT))
+    ) -> None:
+        self.probes = probes or Probes(health="/health", version="/told", resolved="/told", flush=("/flush",))
+        self.command = tuple(command)
+
+    def version(self) -> str | None:
+        return None
+
+    def knobs(self) -> Mapping[str, str]:
+        return {"max_seqs": "variable max_seqs"}
+
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+        argv = (*self.command, "--port", str(place.port), "--model", model, *raw)
+        return Launch(
+            argv,
+            f"http://{place.host}:{place.port}",
+            model,
+            env={name: str(value) for name, value in knobs.items()},
+            files={place.folder / "private" / "config.json": "{}"},
+        )
+
+
+def wait_for_end(pid: int, timeout_s: float = 20.0) -> bool:
+    """Whether the process has ended in time; it need not be a child."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def daemon_of(server: Server) -> int:
+    """The id of the daemon that the server has left, by its log."""
+    found = re.search(r"daemon (\d+)", server.log.text())
+    assert found, server.log.text()
+    return int(found[1])
+
+
+def wait_until(what: Callable[[], bool], server: Server) -> None:
+    """Wait for something that a server does on disk, as long as that lives; the test's timeout bounds it."""
+    while not what():
+        assert not server.wait_ended(0.01), server.log.text()
+
+
+@contextlib.contextmanager
+def a_stranger_who_is_faster() -> Iterator[None]:
+    """Somebody listens at the port of the next reservation, once it has been made."""
+    reserve = ports.reserve
+
+    def slow(host: str, port: int | None = None) -> ports.Reservation:
+        reserved = reserve(host, port)
+        stranger.bind((host, reserved.port))
+        stranger.listen()
+        return reserved
+
+    with socket.socket() as stranger, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ports, "reserve", slow)
+        yield

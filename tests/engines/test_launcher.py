@@ -1,0 +1,355 @@
+"""Starting: a server is ready when it has given a token; every way not to become ready has a message of its own."""
+
+import os
+import resource
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadgen import private
+from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
+from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
+from loadgen.engines.launcher import MOST_KEPT
+from loadgen.errors import BadInput, EngineError
+from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone, wait_until
+
+MODEL = "some/model"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The state folder, of each test alone."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return private.state_folder() / "engines"
+
+
+def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
+    """How a fake with these switches fails to start, once it listens if it does; nothing of it is left but its log."""
+    server = Launcher().begin(Fake(), MODEL, raw=raw)
+    port = int(server.base_url.rpartition(":")[2])
+    pid = server.pid
+    if listens:
+        wait_until(lambda: is_answered(port), server)
+    with pytest.raises(EngineFailed) as failed:
+        server.ready(timeout_s)
+    assert gone(pid)
+    assert ports.is_free("127.0.0.1", port)
+    assert not list((private.state_folder() / "engines").glob("*.json"))
+    assert failed.value.log.exists()
+    assert str(failed.value.log) in str(failed.value)
+    return failed.value
+
+
+def is_answered(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_server_that_answers_is_ready_and_leaves_nothing(state: Path) -> None:
+    server = Launcher().begin(Fake(), MODEL)
+    assert "starting" in repr(server)
+    assert server.ready() == server.base_url
+    assert "ready" in repr(server)
+    assert server.trouble() is None
+    assert list(state.glob("*.json"))
+    server.stop()
+    server.stop()
+    assert "stopped" in repr(server)
+    assert not server.alive()
+    assert gone(server.pid)
+    assert not state.exists()
+
+
+def test_a_server_is_a_context_manager() -> None:
+    with Launcher().begin(Fake(), MODEL) as server:
+        assert server.trouble() is None
+    assert gone(server.pid)
+
+
+def test_a_server_with_chats_alone_is_ready_too() -> None:
+    Launcher().start(Fake(), MODEL, raw=["--chat-only"]).stop()
+
+
+def test_logs_stay_in_the_folder_that_was_named(tmp_path: Path) -> None:
+    server = Launcher(tmp_path / "study").start(Fake(), MODEL)
+    server.stop()
+    assert server.log.last_line() == "loading weights"
+    assert server.log.path.is_relative_to(tmp_path / "study")
+
+
+def test_where_the_state_folder_cannot_be_written_servers_start_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    with Launcher().begin(Fake(), MODEL) as server:
+        folder = server.log.path.parent
+    assert not folder.exists()
+
+
+def test_a_folder_that_was_named_and_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EngineError, match=r"file/logs cannot be written \(Not a directory\); name another folder"):
+        Launcher(tmp_path / "file/logs").begin(Fake(), MODEL)
+
+
+def test_only_the_last_failures_keep_their_logs(state: Path) -> None:
+    for number in range(MOST_KEPT + 5):
+        (state / f"20200101-0000{number:02}-fake-0").mkdir(parents=True)
+    Launcher().start(Fake(), MODEL).stop()
+    assert len(list(state.iterdir())) == MOST_KEPT
+    assert not (state / "20200101-000004-fake-0").exists()
+
+
+def test_the_files_of_a_launch_and_its_log_are_for_their_owner_alone(tmp_path: Path) -> None:
+    with Launcher(tmp_path).begin(Fake(), MODEL) as server:
+        folder = server.log.path.parent
+        for path in (folder / "private/config.json", server.log.path):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_its_environment_has_the_launch_s_variables_the_tag_and_not_our_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    with Launcher().begin(Fake(), MODEL, {"SOME_KNOB": 3}) as server:
+        variables = Path(f"/proc/{server.pid}/environ").read_text().split("\0")
+    assert {"SOME_KNOB=3", f"LOADGEN_RUN_ID={server.run_id}", f"PATH={os.environ['PATH']}"} <= set(variables)
+    assert not any("secret" in variable for variable in variables)
+
+
+@pytest.fixture
+def _low_limits() -> Iterator[None]:
+    """Of this process: a core of some size, few files."""
+    before = {name: resource.getrlimit(name) for name in (resource.RLIMIT_CORE, resource.RLIMIT_NOFILE)}
+    for name, (_, most) in before.items():
+        resource.setrlimit(name, (1024, most))
+    yield
+    for name, limits in before.items():
+        resource.setrlimit(name, limits)
+
+
+@pytest.mark.usefixtures("_low_limits")
+def test_it_leads_a_session_of_its_own_and_leaves_no_core() -> None:
+    with Launcher().begin(Fake(), MODEL) as server:
+        assert os.getsid(server.pid) == server.pid
+        limits = Path(f"/proc/{server.pid}/limits").read_text().splitlines()
+    (core,) = (line.split() for line in limits if line.startswith("Max core file size"))
+    (files,) = (line.split() for line in limits if line.startswith("Max open files"))
+    assert core[4] == "0"
+    assert files[3] == files[4]
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"), [(["--never-listen", "--say", "loading 3 of 9"], "loading 3 of 9"), (["--hang"], "asked")]
+)
+def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[str], said: str) -> None:
+    told = []
+    server = Launcher().begin(Fake(), MODEL, raw=raw)
+    enough = threading.Event()
+
+    def hear(elapsed_s: float, last_line: str) -> None:
+        told.append((elapsed_s, last_line))
+        if last_line == said:
+            enough.set()
+
+    def wait() -> None:
+        with pytest.raises(EngineError, match="stopped while it was waited for"):
+            server.ready(on_progress=hear)
+        ended.set()
+
+    ended = threading.Event()
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert enough.wait(30)
+    server.stop(0.0)  # in one thread while another waits
+    waiting.join(30)
+    assert ended.is_set()
+    assert [elapsed_s for elapsed_s, _ in told] == sorted(elapsed_s for elapsed_s, _ in told)
+
+
+# -- not ready
+
+
+def test_a_command_that_does_not_exist_is_named(state: Path) -> None:
+    with pytest.raises(EngineFailed, match=r"no command '/nowhere/engine'; install .* or set PATH$") as failed:
+        Launcher().begin(Fake(command=["/nowhere/engine"]), MODEL)
+    assert failed.value.crash.kind == "not_installed"
+    assert not failed.value.crash.transient
+    assert not list(state.glob("*"))
+
+
+def test_a_knob_that_cannot_be_used_leaves_no_folder_and_no_reservation(state: Path) -> None:
+    reserved = ports.reserve("127.0.0.1")
+    reserved.release()
+    with pytest.raises(BadInput, match="max_seqs"):
+        Launcher().begin(vllm.engine, MODEL, {"max_seqs": 0}, port=reserved.port)
+    assert not list(state.glob("*"))
+    ports.reserve("127.0.0.1", reserved.port).release()
+
+
+def test_a_command_that_is_no_program_says_so(tmp_path: Path) -> None:
+    (tmp_path / "engine").write_text("no program")
+    (tmp_path / "engine").chmod(0o755)
+    server = Launcher().begin(Fake(command=[str(tmp_path / "engine")]), MODEL)
+    with pytest.raises(EngineFailed, match=r"not_installed: error: cannot run .*engine: Exec format error"):
+        server.ready()
+
+
+def test_one_that_ends_at_start_says_why() -> None:
+    failed = failure("--exit", "1", "--say", "ValueError: No available memory for the cache blocks.")
+    assert failed.crash.kind == "oom_kv"
+    assert failed.crash.cause == "ValueError: No available memory for the cache blocks."
+    assert failed.crash.code == 1
+
+
+def test_one_that_ends_at_start_without_a_word_has_its_exit_code() -> None:
+    failed = failure("--exit", "3", "--silent")
+    assert (failed.crash.kind, failed.crash.cause) == ("unknown", "exit code 3")
+    assert str(failed).endswith("is empty")
+
+
+def test_an_unknown_flag_is_a_bad_flag() -> None:
+    failed = failure("--unheard-of")
+    assert failed.crash.kind == "bad_flag"
+    assert "unrecognized arguments: --unheard-of" in failed.crash.cause
+
+
+@pytest.mark.parametrize(
+    ("switch", "said"),
+    [
+        (["--never-listen"], "refused"),
+        (["--health", "503"], "/health answers 503"),
+        (["--no-token"], "a completion has no token"),
+        (["--hang"], "no answer in"),
+    ],
+)
+def test_one_that_gives_no_token_in_time_is_stopped(switch: list[str], said: str) -> None:
+    failed = failure(*switch, timeout_s=0.5, listens=switch != ["--never-listen"])
+    assert failed.crash.kind == "start_timeout"
+    assert "no token after 0.5 s" in failed.crash.cause
+    assert said in failed.crash.cause
+    assert failed.crash.transient
+
+
+def test_one_that_serves_another_model_is_not_waited_for() -> None:
+    failed = failure("--serves", "other", timeout_s=600)
+    assert failed.crash.kind == "wrong_model"
+    assert "it serves 'other' and not 'some/model'" in failed.crash.cause
+
+
+def test_one_that_refuses_prompts_is_not_waited_for() -> None:
+    failed = failure("--refuse", timeout_s=600)
+    assert failed.crash.kind == "wrong_model"
+    assert "400" in failed.crash.cause
+    assert "no prompts today" in failed.crash.cause
+
+
+def test_a_flood_of_words_is_cut_and_its_beginning_kept() -> None:
+    with Launcher().begin(Fake(), MODEL, raw=["--flood"]) as server:  # listens once its log was cut
+        beginning = server.log.path.with_name("engine.log.first")
+        assert beginning.stat().st_size == FIRST_LOG_BYTES
+        assert server.log.path.stat().st_size < MOST_LOG_BYTES
+        assert "the first line" in server.log.text()[:1000]
+
+
+# -- ports
+
+
+def test_a_port_with_a_stranger_is_refused_by_name_and_the_stranger_left_alone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        with pytest.raises(BadInput, match=rf"--port: {port} is taken by process {os.getpid()} \(.*python"):
+            Launcher().begin(Fake(), MODEL, port=port)
+
+
+def test_a_stranger_who_comes_after_the_reservation_is_the_engine_s_failure() -> None:
+    with a_stranger_who_is_faster():
+        server = Launcher().begin(Fake(), MODEL)
+        # Its health is answered by nobody: the stranger only listens.
+        with pytest.raises(EngineFailed, match=r"port_in_use: OSError: .* Address already in use") as failed:
+            server.ready()
+        assert failed.value.crash.transient
+
+
+def test_no_two_reservations_have_the_same_port() -> None:
+    first, second = ports.reserve("127.0.0.1"), ports.reserve("127.0.0.1")
+    assert first.port != second.port
+    with pytest.raises(BadInput, match="a server that is about to start"):
+        ports.reserve("127.0.0.1", first.port)
+    first.release()
+    ports.reserve("127.0.0.1", first.port).release()
+    second.release()
+
+
+def test_a_reserved_port_is_none_that_an_outgoing_connection_gets() -> None:
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    reserved = ports.reserve("127.0.0.1")
+    reserved.release()
+    assert not low <= reserved.port <= high
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"--host: 192\.0\.2\.1 cannot be listened on"):
+        Launcher().begin(Fake(), MODEL, host="192.0.2.1")
+
+
+# -- running
+
+
+def test_one_that_ends_after_it_was_ready_has_crashed() -> None:
+    with Launcher().begin(Fake(), MODEL, raw=["--exit-when-flushed", "1"]) as server:
+        with pytest.raises(EngineError, match="caches cannot be emptied"):
+            server.flush()
+        assert server.wait_ended(30)
+        trouble = server.trouble()
+    assert trouble is not None
+    assert trouble.crash.kind == "oom_run"
+    assert trouble.crash.code == 1
+
+
+def test_one_that_answers_503_for_ever_hangs_though_its_process_lives() -> None:
+    with Launcher().begin(Fake(), MODEL, raw=["--sick-when-flushed"]) as server:
+        server.flush()
+        trouble = server.trouble()
+        assert server.alive()
+    assert trouble is not None
+    assert trouble.crash.kind == "hang"
+    assert "503" in trouble.crash.cause
+
+
+def test_a_flush_is_tried_again_while_requests_run() -> None:
+    with Launcher().begin(Fake(), MODEL, raw=["--busy", "1"]) as server:
+        server.flush()
+
+
+def test_a_flush_that_is_always_refused_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadgen.engines.server.FLUSH_TRIES", 2)
+    monkeypatch.setattr("loadgen.engines.server.FLUSH_AGAIN_S", 0.0)
+    with (
+        Launcher().begin(Fake(), MODEL, raw=["--busy", "9"]) as server,
+        pytest.raises(EngineError, match="POST /flush answers 400"),
+    ):
+        server.flush()
+
+
+def test_what_it_tells_is_compared_with_what_was_asked() -> None:
+    class Installed(Fake):
+        def version(self) -> str:
+            return "1.0"
+
+    with Launcher().begin(Installed(), MODEL, raw=["--busy", "0"]) as server:
+        told = [str(difference) for difference in server.differences()]
+    assert told == [
+        "version: 1.0 was asked for, the server has 9.9",
+        "busy: 0 was asked for, the server has 7",
+    ]
+
+
+def test_an_engine_without_probes_tells_nothing() -> None:
+    with Launcher().begin(Fake(Probes()), MODEL) as server:
+        assert (server.version(), server.resolved(), server.differences()) == (None, None, [])
+        assert server.trouble() is None
