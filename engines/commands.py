@@ -14,7 +14,9 @@ usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
 
 
 def serve(argv: list[str]) -> int:
-    """Run the engine that `argv` names, with its flags; without a name, list the engines.
+    """Run an inference server in the foreground, with any engine.
+
+    Without a name, list the engines.
 
     Returns:
         The exit code.

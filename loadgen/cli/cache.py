@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB"
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
 
 
 def _ago(seconds: float) -> str:

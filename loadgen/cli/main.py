@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loadgen import __version__
 from loadgen.cli import exits
 from loadgen.errors import BadInput, LoadgenError, Unreachable
-from loadgen.terminal import printable_lines
+from loadgen.terminal import printable, printable_lines
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -87,8 +87,18 @@ def _added() -> "dict[str, EntryPoint]":
     return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
 
 
+def _summary(entry: "EntryPoint") -> str:
+    """What a command that another package adds says of itself: its docstring up to the first full stop."""
+    try:
+        said = (entry.load().__doc__ or "").strip()
+    except Exception:  # noqa: BLE001 - a broken package must not hide the other commands
+        return "(cannot be loaded)"
+    return printable(said[:1].lower() + said[1:].partition(".")[0])
+
+
 def _help() -> str:
-    rows = [(name, text) for name, (text, _) in OWN.items()] + [(name, "") for name in sorted(_added())]
+    rows = [(name, text) for name, (text, _) in OWN.items()]
+    rows += [(name, _summary(entry)) for name, entry in sorted(_added().items())]
     lines = [f"  {name:<10} {text}".rstrip() for name, text in rows]
     return "\n".join(
         [

@@ -47,6 +47,7 @@ def _about(overview: Overview) -> Iterator[str]:
     yield f"{overview.count:,} prompts, {distinct}"
     if overview.unplanned:
         yield f"{overview.unplanned:,} of them repeat the server's answers: their length is not known beforehand"
+        yield "and not among those below"
     if about.get("rows_left_out"):
         yield f"left out of the trace, for want of tokens asked or answered: {about['rows_left_out']:,}"
     if about.get("file_cut_off"):
@@ -68,7 +69,7 @@ def _tokens(overview: Overview) -> Iterator[str]:
 def _server(overview: Overview) -> str:
     if overview.server_tokens is None or overview.overhead is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
-        why = why or ("it repeats answers" if overview.unplanned else "the data set does not say")
+        why = "answers are repeated" if overview.unplanned else why or "the data set does not say"
         return f"input as the server will count it: not known ({why})"
     least, most = overview.overhead
     beside = f" and {least}" if least == most else f" and {least} to {most}"  # the chat template's, for the most part

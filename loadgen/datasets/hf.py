@@ -3,7 +3,6 @@
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +10,7 @@ from typing import Any, Self
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.rows import FIELDS, Row, counted, texts
-from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.datasets.tokenizer import OnDemand
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
@@ -32,13 +31,15 @@ class HubDataset:
         rows: The split, to be gone through any number of times.
         columns: What the data set calls each of MAPPED, where it has it.
         output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
-        settings: Name the data set and the tokenizer.
+        settings: Name the data set.
+        tokenizer: Called for where something is to be counted.
     """
 
     rows: Iterable[Mapping[str, Any]]
     columns: Mapping[str, str]
     output_tokens: int | None
     settings: RunSettings
+    tokenizer: OnDemand
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -51,7 +52,7 @@ class HubDataset:
         first = next(iter(rows), None)
         if first is None:
             raise BadInput(FIELD, f"{settings.dataset_path} has no row", "name another split")
-        return cls(rows, _columns(settings, list(first)), settings.hf_output_len, settings)
+        return cls(rows, _columns(settings, list(first)), settings.hf_output_len, settings, OnDemand(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
@@ -59,18 +60,13 @@ class HubDataset:
         Raises:
             BadInput: A row cannot be used, or nothing says how long its answer is to be.
         """
-
-        @cache
-        def tokenizer() -> Tokenizer:
-            return tokenizers.of_settings(self.settings)
-
         rows = islice(self._numbered(), count)
         while batch := list(islice(rows, BATCH)):
             asked = [self._row(number, found) for number, found in batch]
             recorded = [text for _, text in asked if text]
-            answers = iter(tokenizer().count(recorded, special=True) if recorded else [])
+            answers = iter(self.tokenizer().count(recorded, special=True) if recorded else [])
             outputs = [next(answers) if text else row.output_tokens for row, text in asked]
-            inputs = counted([row for row, _ in asked], tokenizer)
+            inputs = counted([row for row, _ in asked], self.tokenizer)
             for (row, _), tokens, wanted in zip(asked, inputs, outputs, strict=True):
                 if not (self.output_tokens or wanted):
                     problem = f"is not given, and {row.source} has no answer of which to take the length"
@@ -88,7 +84,7 @@ class HubDataset:
             "columns": dict(self.columns),
             "output_tokens": self.output_tokens,
             "datasets": importlib.metadata.version("datasets"),
-            "tokenizer": tokenizers.name_of(self.settings),
+            **self.tokenizer.provenance(),
         }
 
     def _numbered(self) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +11,7 @@ from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.mapped import path_of
 from loadgen.datasets.rowfile import REMEDY, RowFile
 from loadgen.datasets.rows import counted
-from loadgen.datasets.tokenizer import Tokenizer
+from loadgen.datasets.tokenizer import OnDemand
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -29,13 +28,15 @@ class ReadyDataset:
         name: What it was called: jsonl, csv or custom.
         rows: The file.
         output_tokens: Tokens wanted of an answer whose row does not say.
-        settings: Name the tokenizer, which is loaded when the first row is met that says no `input_tokens`.
+        settings: Say how rows are ordered.
+        tokenizer: Called for when the first row is met that says no `input_tokens`.
     """
 
     name: str
     rows: RowFile
     output_tokens: int
     settings: RunSettings
+    tokenizer: OnDemand
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
@@ -46,7 +47,7 @@ class ReadyDataset:
         """
         name = settings.dataset_name
         rows = RowFile(path_of(settings, REMEDY), "csv" if name == "csv" else "jsonl", strict=name != "custom")
-        return cls(name, rows, settings.custom_output_len, settings)
+        return cls(name, rows, settings.custom_output_len, settings, OnDemand(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
@@ -61,14 +62,9 @@ class ReadyDataset:
         Raises:
             BadInput: A row cannot be used, or says no length and there is no tokenizer.
         """
-
-        @cache
-        def tokenizer() -> Tokenizer:
-            return tokenizers.of_settings(self.settings)
-
         numbers = islice(cycle(self._order()), count)
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
-            for row, tokens in zip(batch, counted(batch, tokenizer), strict=True):
+            for row, tokens in zip(batch, counted(batch, self.tokenizer), strict=True):
                 yield row.prompt(tokens, row.output_tokens or self.output_tokens)
 
     def provenance(self) -> dict[str, Any]:
@@ -79,7 +75,7 @@ class ReadyDataset:
             "seed_order": seed_of(self.settings, "order") if self._is_shuffled else None,
             "output_tokens": self.output_tokens,
             **self.rows.provenance(),
-            "tokenizer": tokenizers.name_of(self.settings),
+            **self.tokenizer.provenance(),
         }
 
     @property

@@ -53,6 +53,9 @@ class RowFile:
         if kind == "csv":
             self.columns = self._cells("its header", 0)
             self._refuse_unknown("its header", self.columns)
+            twice = next((name for name in self.columns if self.columns.count(name) > 1), None)
+            if twice is not None:
+                raise self._bad("its header", f"names {twice!r} twice")
             self._starts, self._ends = self._starts[1:], self._ends[1:]
         if not len(self):
             raise BadInput(FIELD, f"{path} holds no row", REMEDY)

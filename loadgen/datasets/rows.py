@@ -113,7 +113,9 @@ def _chat(messages: object) -> tuple[dict[str, Any], ...]:
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise ValueError("has a message that is no object with a role")
-        if not isinstance(message.get("content"), str | list | None):
+        content = message.get("content")
+        calls = message["role"] == "assistant" and message.get("tool_calls")  # then there may be no content
+        if not isinstance(content, str | list) and not (content is None and calls):
             raise ValueError("has a message whose content is neither a text nor a list of parts")
     return tuple(messages)
 

@@ -108,6 +108,27 @@ def of_settings(settings: "RunSettings") -> Tokenizer:
     return load(name)
 
 
+class OnDemand:
+    """The tokenizer that a run's settings name, loaded when it is first called for."""
+
+    def __init__(self, settings: "RunSettings") -> None:
+        self._settings = settings
+        self._loaded: Tokenizer | None = None
+
+    def __call__(self) -> Tokenizer:
+        """Load it, or return what was loaded.
+
+        Raises:
+            BadInput: As `of_settings`.
+        """
+        self._loaded = self._loaded or of_settings(self._settings)
+        return self._loaded
+
+    def provenance(self) -> dict[str, Any]:
+        """Return its name and hash, as `Tokenizer.provenance`; both None where it was not called for."""
+        return self._loaded.provenance() if self._loaded else {"tokenizer": None, "tokenizer_sha256": None}
+
+
 def file_of(settings: "RunSettings") -> Path | None:
     """The file that `of_settings` would read, None where there is none on this machine."""
     name = name_of(settings)

@@ -119,7 +119,8 @@ class TraceFile:
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
         self.left_out = len(rows) - len(self.rows)
         if not self.rows:
-            raise BadInput(FIELD, f"{path} holds no request", "name the file of a trace")
+            why = f": none of its {len(rows):,} rows has tokens asked and answered" if rows else ""
+            raise BadInput(FIELD, f"{path} holds no request{why}", "name the file of a trace")
 
 
 def _recognised(path: Path, first: str) -> str:

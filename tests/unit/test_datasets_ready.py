@@ -141,6 +141,14 @@ class TestFiles:
         said = datasets.create(RunSettings(dataset_name="jsonl", dataset_path=str(path))).provenance()
         assert (said["rows"], said["file_bytes"], len(said["file_sha256"])) == (3, path.stat().st_size, 64)
 
+    @pytest.mark.parametrize(("own", "counted"), [({}, True), ({"input_tokens": 5}, False)])
+    def test_provenance_names_the_tokenizer_where_it_has_counted(self, write, own, counted):
+        path = write([{"prompt": "a b"} | own])
+        made = datasets.create(RunSettings(dataset_name="jsonl", dataset_path=str(path), tokenizer=str(SIMULATOR)))
+        list(made.prompts(1))
+        expected = load(str(SIMULATOR)).provenance() if counted else {"tokenizer": None, "tokenizer_sha256": None}
+        assert {name: made.provenance()[name] for name in expected} == expected
+
 
 class TestBadInput:
     @pytest.mark.parametrize(
@@ -165,6 +173,10 @@ class TestBadInput:
                 b'{"messages": [{"role": "user", "content": 1}]}\n',
                 ": row 1 has a message whose content is neither a text nor a list of parts",
             ),
+            (
+                b'{"messages": [{"role": "user"}]}\n',
+                ": row 1 has a message whose content is neither a text nor a list of parts",
+            ),
             *(
                 (
                     f'{{"prompt": "a", "{name}": {value}}}'.encode(),
@@ -186,6 +198,7 @@ class TestBadInput:
         [
             ("prompt\n", " holds no row"),
             ("prompt,answer\na,b\n", ": its header has an unknown field 'answer'"),
+            ("prompt,id,prompt\na,b,c\n", ": its header names 'prompt' twice"),
             ("prompt,id\na\n", ": row 1 has 1 columns where the header has 2"),
             ('prompt\na\n"b\n', ": row 2 is not CSV: a quote stands alone, or is not closed"),
             ('prompt,id\n5" disk,"a"\n', ": row 1 is not CSV: a quote stands alone, or is not closed"),

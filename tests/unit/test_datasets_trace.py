@@ -157,7 +157,8 @@ def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
         (mooncake((0, 5, 1, [])) + "{\n", "line 2: no JSON"),
         (mooncake((0, 5, 1, [])) + "7\n", "line 2: no JSON object"),
         (mooncake((0, 5, 1, "x")), "line 1: 'hash_ids' is 'x', no list of numbers"),
-        (mooncake((0, 5, 0, [])), "holds no request"),
+        (mooncake((0, 5, 0, []), (0, 0, 5, [])), "holds no request: none of its 2 rows has tokens asked and answered"),
+        (BURSTGPT.splitlines()[0] + "\n", "holds no request; name"),
     ],
 )
 def test_a_row_that_does_not_say_what_it_should_is_refused_by_its_line(made, content, said):

@@ -1,0 +1,35 @@
+"""The help of the whole command: what each part is for, also of those that other packages add."""
+
+import sys
+from importlib import metadata
+from types import ModuleType
+
+import pytest
+
+from loadgen.cli.main import main
+
+
+def command(argv):
+    """Serve tea. More about tea."""
+
+
+@pytest.fixture
+def added(monkeypatch):
+    """Install commands by name, of which one is missing."""
+    module = ModuleType("tea_shop")
+    module.command = command
+    monkeypatch.setitem(sys.modules, "tea_shop", module)
+    points = metadata.EntryPoints(
+        metadata.EntryPoint(name, f"tea_shop:{attribute}", "loadgen.commands")
+        for name, attribute in (("tea", "command"), ("broken", "nothing"))
+    )
+    monkeypatch.setattr(metadata, "entry_points", lambda **selection: points.select(**selection))
+
+
+def test_each_command_says_what_it_is_for(added, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "tea serve tea" in lines
+    assert "broken (cannot be loaded)" in lines
+    assert not ended.value.code
