@@ -1,45 +1,48 @@
-"""Heartbeat: how late the event loop comes to appointments, which is what any stream may have to wait."""
+"""Heartbeat: how long a token may wait in the event loop before it is stamped."""
 
 import asyncio
 
-from loadgen.clock import NS_PER_S, Clock
+from loadgen.clock import Clock
 from loadgen.histogram import Histogram
 from loadgen.wire import Bell
 
-EVERY_NS = 5_000_000
+EVERY_NS = 2_000_000
 
 
 class Heartbeat:
-    """Appointments at regular times, in `with` as long as they are kept; each adds its lateness, ns, to `stalls`.
+    """Appointments at regular times, in `with` as long as they are kept; their lateness, ns, is added to `stalls`.
 
-    While the loop was away, every appointment it missed counts with what was left of the absence: so the share of late
-    ones is the share of the time. To read what has come together from many streams is no absence: an appointment is as
-    late as the loop was when it began to read.
+    The kernel rings for one as it does for a stream with something to read, and the loop comes to both in the order in
+    which they became ready: so an appointment waits for as long as a token that came when it was due. Each counts once,
+    also every one missed while the loop was away, and once more for every read since the one before: so a hundredth of
+    `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
+    appointments count with the lateness of the later one, whichever of the two that is.
 
     Args:
-        clock: Which the appointments are by; the event loop's timers wait for them.
-        bell: Of the connections; knows since when they are being read.
+        clock: Which the appointments are by.
+        bell: Of the connections; counts their reads.
         stalls: What is added to.
     """
 
     def __init__(self, clock: Clock, bell: Bell, stalls: Histogram) -> None:
-        self._now_ns, self._bell, self._stalls = clock.now_ns, bell, stalls
+        self._clock, self._now_ns, self._bell, self._stalls = clock, clock.now_ns, bell, stalls
 
     def __enter__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._beat)
         self._due_ns = self._now_ns() + EVERY_NS
-        self._wait()
+        self._late_ns, self._reads = 0, self._bell.reads
+        self._alarm.set(self._due_ns)
 
     def __exit__(self, *error: object) -> None:
-        self._handle.cancel()
-
-    def _wait(self) -> None:
-        self._handle = self._loop.call_later(max(0, self._due_ns - self._now_ns()) / NS_PER_S, self._beat)
+        self._alarm.close()
 
     def _beat(self) -> None:
-        at_ns = self._now_ns()
-        came_ns = self._bell.reading_since(at_ns)
+        at_ns, reads = self._now_ns(), self._bell.reads
+        late_ns, stalls = at_ns - self._due_ns, self._stalls
+        if reads > self._reads:
+            stalls.record(max(late_ns, self._late_ns), reads - self._reads)
         while self._due_ns <= at_ns:
-            self._stalls.record(max(0, came_ns - self._due_ns))
+            stalls.record(at_ns - self._due_ns)
             self._due_ns += EVERY_NS
-        self._wait()
+        self._late_ns, self._reads = late_ns, reads
+        self._alarm.set(self._due_ns)

@@ -19,6 +19,7 @@ from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.load import Load
 from loadgen.outcomes import Outcome
+from loadgen.placement import apart
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.rehearsal import Rehearsal
@@ -214,7 +215,8 @@ class Measurement:
             if self._stopped is not None:
                 load.stop(self._stopped)
             cost = Cost(self.job.engine_pid)
-            with garbage.pauses(recorder.histograms["gc_pause"].record):
+            simulator_pid = self.job.engine_pid if self.job.heading.simulated else None
+            with apart(simulator_pid), garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
             client = replace(cost.so_far(), connections_reused=self._transport.reuses)

@@ -66,8 +66,7 @@ cdef class Response(Events):
 cdef class Bell:
     cdef public int64_t at_ns
     cdef public object ring
-    cdef int64_t first_ns, last_ns
-    cdef void read(self, int64_t at_ns) noexcept
+    cdef readonly int64_t reads
 
 
 cdef class Connection(Response):

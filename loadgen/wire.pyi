@@ -96,8 +96,9 @@ class Tap(Protocol):
 class Bell:
     at_ns: int
     ring: Callable[[], object] | None
+    @property
+    def reads(self) -> int: ...
     def __init__(self) -> None: ...
-    def reading_since(self, at_ns: int) -> int: ...
 
 class Connection(Response):
     transport: Any

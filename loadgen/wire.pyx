@@ -33,9 +33,6 @@ NEVER = (1 << 63) - 1
 cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
 cdef int64_t max_chunk = 1 << 40, max_response = MAX_RESPONSE
 
-cdef enum:
-    BREAK_NS = 200_000  # between reads, beyond which something else went on
-
 cdef enum Phase:
     IDLE          # no request under way
     HEAD          # status line and headers

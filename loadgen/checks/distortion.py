@@ -10,10 +10,10 @@ from loadgen.words import ms, percent
 
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
-# is held against their median. The event loop's timers keep to the millisecond, so that an idle machine shows a p99 of
-# 1 ms; and stalls of 5 ms are not good whatever the gaps are.
-STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 2e6, 4e6
-FEWEST_BEATS = 400  # 2 s of them
+# is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
+# the gaps are.
+STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
+FEWEST_BEATS = 1000
 # What takes a hundredth of the time can move a p99.
 MOST_TIME_LOST = 0.01
 # Steal is time of all cores, of which the loop uses one: others may have borne it.
@@ -22,7 +22,7 @@ MOST_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
 UNKNOWN = "what the measuring process met is not known"
-_BLOCKED = "something kept the event loop from running: free a core, and let nothing else block in this process"
+_WAITED = "tokens waited for the client: free a core, lower the load, and let nothing else block in this process"
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
 
@@ -57,11 +57,11 @@ def _stalls(evidence: Evidence) -> Check:
     name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
     p99 = stalls.percentile(99)
     if p99 is None or stalls.count < FEWEST_BEATS:
-        return inapplicable(name, "the run is shorter than 2 s")
+        return inapplicable(name, "the run is too short to tell")
     gap = evidence.snapshot.histograms["icl"].percentile(50)
     limit = STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
-    return Check(name, p99 <= limit, value, ms(limit), because(_BLOCKED, evidence))
+    return Check(name, p99 <= limit, value, ms(limit), because(_WAITED, evidence))
 
 
 def _busy(evidence: Evidence) -> Check:

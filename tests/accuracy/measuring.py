@@ -16,6 +16,7 @@ import loadgen
 from loadgen import machine
 from loadgen.measurer import Worker
 from loadgen.outcomes import Outcome
+from loadgen.placement import apart
 from loadgen.prompts import Prompt
 from loadgen.records import RecordFile
 from loadgen.results import Result
@@ -161,13 +162,34 @@ async def compared(
             records=str(path),
             **settings,
         )
-        async with Worker() if worker else contextlib.nullcontext() as measurer:
-            result = await loadgen.run(
-                asked, dataset=Short(tokens), measurer=measurer, on_progress=lambda progress: on_phase(progress.phase)
-            )
+        result = await measured(
+            server, asked, tokens, worker=worker, on_progress=lambda progress: on_phase(progress.phase)
+        )
         ended_well = [record for record in RecordFile(path) if record.outcome is Outcome.OK]
     ended_well.sort(key=lambda record: record.index)
     return Run(result, ended_well, Truth.fetch(server.url), watch.end())
+
+
+async def measured(
+    server: Process,
+    settings: loadgen.RunSettings,
+    tokens: int,
+    *,
+    worker: bool = True,
+    on_progress: Callable[[loadgen.Progress], None] = lambda progress: None,
+) -> Result:
+    """Run loadgen against a server as if that were on another machine: apart from it.
+
+    Args:
+        server: The server.
+        settings: Of the run.
+        tokens: Of each answer.
+        worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
+        on_progress: Told a few times a second.
+    """
+    with apart(server.pid):
+        async with Worker() if worker else contextlib.nullcontext() as measurer:
+            return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 
 
 class Watch:

@@ -6,10 +6,9 @@ import pytest
 
 import loadgen
 from loadgen.checks import Verdict
-from loadgen.measurer import Worker
 from loadgen.testing.process import Process
-from tests.accuracy.judging import judge, red
-from tests.accuracy.measuring import Short, Watch, compared
+from tests.accuracy.judging import PLAN, judge, red
+from tests.accuracy.measuring import Watch, compared, measured
 
 SECONDS = 4.0
 ATTEMPTS = 3
@@ -22,8 +21,7 @@ pytestmark = pytest.mark.accuracy
 @pytest.mark.parametrize("events", [25_000, 50_000, 75_000, 100_000, 150_000])
 async def test_no_run_is_valid_whose_stamps_are_not(metronome: Process, row: Callable[..., None], events: int) -> None:
     tokens = 50
-    plan = {"first_ms": 20.0, "gap_ms": 20.0}
-    run = await compared(metronome, tokens=tokens, plan=plan, request_rate=events / tokens, duration=SECONDS)
+    run = await compared(metronome, tokens=tokens, plan=PLAN, request_rate=events / tokens, duration=SECONDS)
     judge(row, f"{events:,} tokens/s", run)
 
 
@@ -46,7 +44,6 @@ async def valid_if_possible(server: Process, rate: int) -> loadgen.Result:
     left = ATTEMPTS
     while True:
         left -= 1
-        async with Worker() as worker:
-            result = await loadgen.run(settings, dataset=Short(1), measurer=worker)
+        result = await measured(server, settings, 1)
         if result.verdict is Verdict.VALID or not left:
             return result

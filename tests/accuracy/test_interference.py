@@ -13,7 +13,7 @@ import pytest
 
 from loadgen.beside import beside
 from loadgen.testing.process import Process
-from tests.accuracy.judging import judge
+from tests.accuracy.judging import PLAN, judge
 from tests.accuracy.measuring import Run, compared
 
 QUOTA = 0.1  # of a processor, where measuring needs more
@@ -85,8 +85,7 @@ async def throttle(limit: Callable[[int], None]) -> None:
 
 async def ask(metronome: Process, worker: bool = True) -> Run:
     """A run that an idle machine measures well."""
-    plan = {"first_ms": 20.0, "gap_ms": 20.0}
-    return await compared(metronome, tokens=50, plan=plan, request_rate=200, duration=6.0, worker=worker)
+    return await compared(metronome, tokens=50, plan=PLAN, request_rate=200, duration=6.0, worker=worker)
 
 
 async def test_a_processor_hog_on_every_core(metronome: Process, row: Callable[..., None]) -> None:

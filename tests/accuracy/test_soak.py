@@ -8,9 +8,8 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen.measurer import Worker
 from loadgen.testing.process import Process
-from tests.accuracy.measuring import Short
+from tests.accuracy.measuring import measured
 
 REQUESTS = int(os.environ.get("LOADGEN_SOAK_REQUESTS", "1000000"))
 RATE = 4_000
@@ -44,8 +43,7 @@ async def test_nothing_grows(roofline: Process, row: Callable[..., None]) -> Non
     settings = loadgen.RunSettings(
         base_url=roofline.url, backend="openai-chat", request_rate=RATE, num_prompts=REQUESTS
     )
-    async with Worker() as worker:
-        result = await loadgen.run(settings, dataset=Short(4), measurer=worker, on_progress=size.on_progress)
+    result = await measured(roofline, settings, 4, on_progress=size.on_progress)
     assert result.snapshot.ok == REQUESTS
     per_request = np.polyfit(size.ended, size.resident, 1)[0]
     fewest, most = min(size.files), max(size.files)

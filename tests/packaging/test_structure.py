@@ -29,6 +29,7 @@ LAYERS = [
         "messages",
         "options",
         "outcomes",
+        "placement",
         "private",
         "prompts",
         "redaction",

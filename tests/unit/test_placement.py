@@ -1,0 +1,54 @@
+"""Who runs on which processor: the measuring thread on one of its own, a process beside it on the others."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from loadgen.placement import apart
+
+several = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+GONE = 2**22 + 1  # above the largest number that the kernel gives to a process
+
+
+@pytest.fixture
+def beside():
+    """A process with a second thread, which lives until the test ends."""
+    program = "import sys, threading; threading.Thread(target=sys.stdin.read).start(); print(flush=True)"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield process.pid
+        process.stdin.close()
+
+
+@several
+def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside):
+    before = os.sched_getaffinity(0)
+    threads = [int(name) for name in os.listdir(f"/proc/{beside}/task")]
+    assert len(threads) > 1
+    with apart(beside):
+        ours = os.sched_getaffinity(0)
+        assert len(ours) == 1
+        assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(threads)
+    assert [os.sched_getaffinity(thread) for thread in (0, *threads)] == [before] * (1 + len(threads))
+
+
+@several
+def test_with_one_processor_nothing_is_moved(beside):
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        with apart(beside):
+            assert os.sched_getaffinity(0) == {min(before)}
+            assert os.sched_getaffinity(beside) == before
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@pytest.mark.parametrize("pid", [None, GONE])
+def test_without_a_process_nothing_is_moved(pid):
+    before = os.sched_getaffinity(0)
+    with apart(pid):
+        assert os.sched_getaffinity(0) == before
+    assert os.sched_getaffinity(0) == before
