@@ -158,7 +158,9 @@ class Server:
     def differences(self) -> list[Difference]:
         """What it has otherwise than was asked: settings, and a version that is not the installed one."""
         installed, told = self.engine.version(), self.version()
-        other = [Difference("version", installed, told)] if installed and told and installed not in told else []
+        # What stands behind a plus names a build; not every server tells that.
+        differs = installed and told and installed.partition("+")[0] not in told
+        other = [Difference("version", installed, told)] if installed and told and differs else []
         return other + differences(self.launch.argv, self.resolved())
 
     def stop(self, grace_s: float = GRACE_S) -> None:
