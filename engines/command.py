@@ -43,6 +43,10 @@ class Command:
         """The version in the environment of the program in PATH, without starting it."""
         return self.release or installed(self.head[0], self.packages)
 
+    def knobs(self) -> Mapping[str, str]:
+        """See `Engine.knobs`."""
+        return self.table.names(self.version())
+
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """See `Engine.launch`."""
         version = self.version()

@@ -1,12 +1,16 @@
-"""The command `loadgen serve`: run an engine in the foreground."""
+"""The commands `loadgen serve`, which runs an engine in the foreground, and `loadgen engines`, which lists them."""
 
-from importlib.metadata import entry_points
+import json
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from loadgen.arguments import OneLineParser
 from loadgen.errors import BadInput
 
 GROUP = "loadgen.engines"
-USAGE = "usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]; loadgen serve sim --help lists its own"
+USAGE = """\
+usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
+`loadgen serve ENGINE --help` lists the flags; `loadgen serve sim` is the simulator, which needs no model."""
 
 
 def serve(argv: list[str]) -> int:
@@ -19,18 +23,41 @@ def serve(argv: list[str]) -> int:
         BadInput: There is no such engine, or a flag is of no use.
         EngineError: It did not start, or did not stop.
     """
-    engines = {entry.name: entry for entry in entry_points(group=GROUP)}
-    names = ", ".join(sorted(engines)) or "none"
+    entries = _entries()
+    names = ", ".join(sorted(entries)) or "none"
     if not argv or argv[0] in ("-h", "--help"):
         print(f"{USAGE}\nengines: {names}")
         return 0
     name, *rest = argv
-    if name not in engines:
+    if name not in entries:
         raise BadInput("ENGINE", f"there is no engine named {name!r}", f"use one of: {names}")
-    engine: Any = engines[name].load()
+    engine: Any = entries[name].load()
     # What is a part of loadgen needs no second process.
     if hasattr(engine, "serve"):
         return int(engine.serve(rest))
     from loadgen.engines.foreground import foreground
 
     return foreground(engine, rest)
+
+
+def engines(argv: list[str]) -> int:
+    """List the engines: what is installed of them, and what each calls the engine-neutral knobs.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        BadInput: A flag is of no use.
+    """
+    parser = OneLineParser("loadgen engines", description="List the engines that can be served.", allow_abbrev=False)
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    flags = parser.parse_args(argv)
+    from loadgen.engines.listing import Row, as_json, as_text
+
+    rows = [Row.of(entry.load()) for _, entry in sorted(_entries().items())]
+    print(json.dumps(as_json(rows), indent=2) if flags.json else as_text(rows))
+    return 0
+
+
+def _entries() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -17,8 +17,9 @@ KINDS = {
     "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory",
     "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
     "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
-    "model_missing": r"is not a local folder|Repository ?Not ?Found|GatedRepo|failed to open GGUF"
-    r"|failed to load model.*No such file|No such file or directory.*\.(gguf|safetensors|json)|model .*does not exist"
+    "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo"
+    r"|failed to open GGUF|failed to load model.*No such file|model .*does not exist"
+    r"|No such file or directory.*\.(gguf|safetensors|json)"
     r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)",
     "bad_checkpoint": r"KeyError: '.*weight|size mismatch|(not|n't) divisible|weight_block_size|invalid magic"
     r"|SafetensorError|tensor .*(not found|wrong shape)|corrupted or incomplete",
@@ -82,16 +83,16 @@ class EngineFailed(EngineError):
 
     Attributes:
         crash: Why.
-        log: Where it stands.
+        log: Where it stands; None: it was never started.
     """
 
-    def __init__(self, engine: str, crash: Crash, log: Path, tail: Sequence[str]) -> None:
-        said = f"; its log {log} ends:\n" + "\n".join(tail) if tail else f"; its log {log} is empty"
+    def __init__(self, engine: str, crash: Crash, log: Path | None = None, tail: Sequence[str] = ()) -> None:
+        said = f"; its log {log} ends:\n" + "\n".join(tail) if tail else f"; its log {log} is empty" if log else ""
         super().__init__(f"{engine}: {crash.kind}: {crash.cause}{said}")
         self.crash, self.log = crash, log
         self._made_of = (engine, crash, log, tuple(tail))
 
-    def __reduce__(self) -> tuple[type["EngineFailed"], tuple[str, Crash, Path, tuple[str, ...]]]:
+    def __reduce__(self) -> tuple[type["EngineFailed"], tuple[str, Crash, Path | None, tuple[str, ...]]]:
         return type(self), self._made_of
 
 

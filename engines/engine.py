@@ -89,6 +89,9 @@ class Engine(Protocol):
     def version(self) -> str | None:
         """The version that is installed here; None where that cannot be told. Runs nothing that takes long."""
 
+    def knobs(self) -> Mapping[str, str]:
+        """The engine-neutral knobs that it has, each with its own name for it, as its version says it."""
+
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """How to serve `model` at `place`.
 

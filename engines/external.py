@@ -23,6 +23,10 @@ class External:
         """Nobody knows."""
         return None
 
+    def knobs(self) -> Mapping[str, str]:
+        """None: it is as it is."""
+        return {}
+
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """Refuse.
 

@@ -1,17 +1,21 @@
 """Foreground: one server for as long as its user wants it."""
 
 import argparse
+import contextlib
 import json
 import shlex
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+from loadgen.arguments import OneLineParser, integer, integer_within, number
 from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.knobs import KNOBS
 from loadgen.engines.launcher import Launcher
 from loadgen.engines.server import GRACE_S, READY_S
 from loadgen.errors import BadInput
@@ -33,15 +37,15 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
     """
     own, raw = _split(argv)
     flags = _parser(engine).parse_args(own)
-    knobs = dict(_knob(text) for text in flags.knob)
+    knobs = {name: value for name in KNOBS if (value := getattr(flags, name)) is not None}
     devices = tuple(flags.devices.split(",")) if flags.devices else ()
-    if flags.dry_run:
-        place = Place(flags.port or SHOWN_PORT, Path(tempfile.gettempdir()) / "loadgen-engine", flags.host, devices)
-        print(shown(engine.launch(flags.model, knobs, raw, place)))
-        return 0
-    launcher = Launcher()
-    where = {"host": flags.host, "port": flags.port, "devices": devices}
-    server = launcher.begin(engine, flags.model, knobs, raw, **where)
+    with _named_as_flags(flags):
+        if flags.dry_run:
+            place = Place(flags.port or SHOWN_PORT, Path(tempfile.gettempdir()) / "loadgen-engine", flags.host, devices)
+            print(shown(engine.launch(flags.model, knobs, raw, place)))
+            return 0
+        where = {"host": flags.host, "port": flags.port, "devices": devices}
+        server = Launcher().begin(engine, flags.model, knobs, raw, **where)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         _say(f"starting {engine.name}: {shlex.join(server.launch.argv)}")
@@ -49,8 +53,8 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
         server.ready(flags.timeout, Progress())
         for difference in server.differences():
             _say(str(difference))
-        print(f"listening on {server.base_url}\nmodel {server.model}\ntokenizer {server.tokenizer or server.model}")
-        sys.stdout.flush()
+        tokenizer = [f"tokenizer {server.tokenizer}"] if server.tokenizer else []
+        print(f"listening on {server.base_url}", f"model {server.model}", *tokenizer, sep="\n", flush=True)
         while not server.wait_ended(3600.0):
             pass
         trouble = server.trouble()
@@ -90,31 +94,66 @@ class Progress:
 
 
 def _parser(engine: Engine) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(f"loadgen serve {engine.name}", allow_abbrev=False)
+    parser = OneLineParser(
+        f"loadgen serve {engine.name}",
+        usage="%(prog)s MODEL [flags] [-- the engine's own flags]",
+        description="Start a server, say where it listens once it answers, and put it away at Ctrl-C.",
+        allow_abbrev=False,
+    )
     parser.add_argument("model", metavar="MODEL", help="a folder, a file or a hub name")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting; may be repeated")
     parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, help="to listen on (one that is free)")
+    parser.add_argument("--port", type=integer_within(1, 65535), help="to listen on (one that is free)")
     parser.add_argument("--devices", metavar="ID,ID", help="accelerators that it may use (those it finds)")
-    parser.add_argument("--timeout", type=float, default=READY_S, metavar="S", help="until it answers (%(default)g)")
+    parser.add_argument("--timeout", type=number, default=READY_S, metavar="S", help="until it answers (%(default)g)")
     parser.add_argument("--dry-run", action="store_true", help="print what would be started, and end")
+    named = engine.knobs()
+    knobs = parser.add_argument_group("knobs", "in the names that all engines share; [what this one calls them]")
+    for knob in KNOBS.values():
+        own = named.get(knob.name, f"{engine.name} has no such knob")
+        knobs.add_argument(_flag(knob.name), help=f"{knob.help} [{own}]", **_ARGUMENTS[knob.kind])
     return parser
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """A JSON object, as `type=` of an argument."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+    return told
+
+
+_ARGUMENTS: dict[type, dict[str, Any]] = {
+    int: {"type": integer, "metavar": "N"},
+    float: {"type": number, "metavar": "X"},
+    str: {"metavar": "WORD"},
+    bool: {"action": argparse.BooleanOptionalAction},
+    dict: {"type": _mapping, "metavar": "JSON"},
+}
+
+
+@contextlib.contextmanager
+def _named_as_flags(flags: argparse.Namespace) -> Iterator[None]:
+    """What an engine finds unusable is named as its user wrote it."""
+    try:
+        yield
+    except BadInput as error:
+        name, *part = error.field.split(".")
+        if name not in vars(flags):
+            raise
+        raise BadInput(".".join([_flag(name), *part]), error.problem, error.remedy) from error
 
 
 def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Our flags, and those behind `--`, which are the engine's."""
     end = list(argv).index("--") if "--" in argv else len(argv)
     return argv[:end], argv[end + 1 :]
-
-
-def _knob(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise BadInput("--knob", f"{text!r} names no value", "write --knob NAME=VALUE")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

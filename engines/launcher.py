@@ -70,17 +70,15 @@ class Launcher:
         """
         for orphan in self.orphans():
             logger.warning("%s; end it, it may hold memory and ports", orphan)
-        reservation = ports.reserve(host, port)
         run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{engine.name}-{os.urandom(4).hex()}"
-        try:
+        with contextlib.ExitStack() as undo:
+            reservation = ports.reserve(host, port)
+            undo.callback(reservation.release)
             folder = self._new_folder(run_id)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
             launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
-            _write(launch)
-            env = environment(launch, run_id)
-            kept = self._keep(engine, launch, env, run_id, folder)
-        except BaseException:
-            reservation.release()
-            raise
+            kept = self._keep(engine, launch, run_id, folder)
+            undo.pop_all()
 
         def forget(failed: bool) -> None:
             reservation.release()
@@ -120,12 +118,13 @@ class Launcher:
             raise
         return server
 
-    def _keep(self, engine: Engine, launch: Launch, env: Mapping[str, str], run_id: str, folder: Path) -> Kept:
-        log = folder / LOG
+    def _keep(self, engine: Engine, launch: Launch, run_id: str, folder: Path) -> Kept:
+        log, env = folder / LOG, environment(launch, run_id)
         found = shutil.which(launch.argv[0], path=env.get("PATH"))
         if found is None:
             missing = f"there is no command {launch.argv[0]!r}; install the engine, or set PATH"
-            raise EngineFailed(engine.name, Crash("not_installed", missing), log, ())
+            raise EngineFailed(engine.name, Crash("not_installed", missing))
+        _write(launch)
 
         def enter(pid: int, keeper: int) -> None:
             owner, *kept = (Process.at(number) for number in (os.getpid(), keeper, pid))

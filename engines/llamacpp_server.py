@@ -17,7 +17,9 @@ ENDS = {signal.SIGINT, signal.SIGTERM}
 
 def parser() -> argparse.ArgumentParser:
     """The flags that are had here; the names are `llama-server`'s."""
-    flags = argparse.ArgumentParser(prog="loadgen.engines.llamacpp_server", description=__doc__, allow_abbrev=False)
+    usage = "%(prog)s --model FILE.gguf --port PORT [flags]"  # short: it stands in the log of one that fails
+    prog = "loadgen.engines.llamacpp_server"
+    flags = argparse.ArgumentParser(prog, usage, description=__doc__, allow_abbrev=False)
     flags.add_argument("--model", "-m", required=True, help="path of a .gguf file")
     flags.add_argument("--alias", "-a", help="model name in requests")
     flags.add_argument("--host", default="127.0.0.1")
@@ -85,7 +87,11 @@ def main(argv: Sequence[str]) -> int:
         return 2
     # Before the server's threads start, which inherit it: else one of them might get the signal.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
-    server = xllamacpp.Server(params(flags, xllamacpp))
+    try:
+        server = xllamacpp.Server(params(flags, xllamacpp))
+    except RuntimeError as error:  # it has said why
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     print(f"listening on {server.listening_address}", flush=True)
     signal.sigwait(ENDS)
     del server

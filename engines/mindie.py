@@ -90,6 +90,10 @@ class MindIE:
         found = re.search(r"(?i)version\s*[:=]\s*(\S+)", text)
         return self.release or (found[1] if found else None)
 
+    def knobs(self) -> Mapping[str, str]:
+        """See `Engine.knobs`."""
+        return TABLE.names(self.version())
+
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """See `Engine.launch`; MindIE downloads nothing, so the model is a folder of this machine.
 

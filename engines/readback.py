@@ -44,10 +44,10 @@ def differences(argv: Sequence[str], told: Any) -> list[Difference]:
 
 
 def version_told(told: Any) -> str | None:
-    """The version in the JSON of an engine's `version` probe; None if there is none."""
+    """The version in the JSON of an engine's `version` probe; None if there is none, or the build does not know it."""
     for wanted in ("version", "build_info", "server_version"):
         for name, value in _leaves(told):
-            if name == wanted and isinstance(value, str):
+            if name == wanted and isinstance(value, str) and "unknown" not in value:
                 return value
     return None
 

@@ -37,7 +37,7 @@ class Server:
         launch: What was started.
         base_url: Scheme, host and port.
         model: Name that requests must use.
-        tokenizer: A tokenizer that counts as the engine does; None: the model's.
+        tokenizer: A tokenizer that counts as the engine does; None: none is known.
         template_tokens: What its chat template adds to the tokens of a message; None: nobody knows beforehand.
         log: What it says.
         run_id: In the environment of all its processes, as LOADGEN_RUN_ID.

@@ -38,6 +38,11 @@ class Table:
         """Names of the knobs that the engine has."""
         return [name for name in KNOBS if name in self.ways]
 
+    def names(self, version: str | None) -> dict[str, str]:
+        """The knobs that a version can be told, each with the engine's own name; None: taken for the newest."""
+        known = {name: [way for way in self.ways[name] if way.known(version)] for name in self.knobs}
+        return {name: ways[0].text.replace("`", "") for name, ways in known.items() if ways}
+
     @cached_property
     def spelling(self) -> Spelling:
         """How its command line is read."""

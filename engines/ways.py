@@ -46,7 +46,7 @@ class Way(abc.ABC):
     @property
     @abc.abstractmethod
     def text(self) -> str:
-        """In documentation and messages."""
+        """In documentation and messages, as Markdown."""
 
     @property
     def reach(self) -> str:

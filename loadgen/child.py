@@ -1,7 +1,9 @@
 """Child: a process of ours that speaks in messages, one a line."""
 
 import asyncio
+import contextlib
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
@@ -41,7 +43,10 @@ class Child:
 
     async def __aexit__(self, *error: object) -> None:
         if self._process.returncode is None:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                # Not the process's own kill(), which would first look whether it has ended, and take the exit code
+                # away from the loop that waits for it.
+                os.kill(self._process.pid, signal.SIGKILL)
         await self._process.wait()
         transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
         transport.close()

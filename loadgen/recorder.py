@@ -86,7 +86,7 @@ class Recorder:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
             self.counters["lost_token_events"] += record.events
-            self._add_example(name, record)
+            self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
                 self.histograms[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
@@ -103,8 +103,7 @@ class Recorder:
             self.ended += count
             self.never_sent += count
             self._outcomes[str(outcome)] += count
-            example = {"index": self.scheduled - count, "phase": "scheduled", "detail": detail}
-            self._examples.setdefault(str(outcome), [example])
+            self._add_example(str(outcome), self.scheduled - count, "scheduled", detail)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """What has been counted so far, as it stands."""
@@ -246,11 +245,12 @@ class Recorder:
         measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
 
-    def _add_example(self, name: str, record: Record) -> None:
-        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept.
+    def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
+        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,
+        # and records make the report of the run, in which those never sent were the first to end.
         examples = self._examples.setdefault(name, [])
-        if len(examples) < Snapshot.EXAMPLES or record.index < examples[-1]["index"]:
-            examples.append({"index": record.index, "phase": phase(record), "detail": record.detail or ""})
+        if len(examples) < Snapshot.EXAMPLES or index < examples[-1]["index"]:
+            examples.append({"index": index, "phase": reached, "detail": detail})
             examples.sort(key=lambda example: int(example["index"]))
             del examples[Snapshot.EXAMPLES :]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadgen.engines.engine import Launch, Place, Probes
-from loadgen.engines.sim.settings import SimSettings
+from loadgen.engines.sim.settings import SimSettings, flag
 from loadgen.engines.sim.vocabulary import TOKENIZER
 from loadgen.errors import BadInput
 
@@ -29,6 +29,10 @@ class SimEngine:
         from loadgen import __version__
 
         return __version__
+
+    def knobs(self) -> Mapping[str, str]:
+        """See `Engine.knobs`."""
+        return {name: flag(own) for name, own in NEUTRAL.items()}
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """How to simulate a server of `model`, whatever its name.

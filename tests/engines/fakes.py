@@ -28,6 +28,9 @@ class Fake:
     def version(self) -> str | None:
         return None
 
+    def knobs(self) -> Mapping[str, str]:
+        return {"max_seqs": "variable max_seqs"}
+
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         argv = (*self.command, "--port", str(place.port), "--model", model, *raw)
         return Launch(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loadgen import private
-from loadgen.engines import EngineFailed, Launcher, Probes, ports
+from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
 from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
 from loadgen.engines.launcher import MOST_KEPT
 from loadgen.errors import BadInput, EngineError
@@ -168,11 +168,20 @@ def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[s
 
 
 def test_a_command_that_does_not_exist_is_named(state: Path) -> None:
-    with pytest.raises(EngineFailed, match="no command '/nowhere/engine'; install") as failed:
+    with pytest.raises(EngineFailed, match=r"no command '/nowhere/engine'; install .* or set PATH$") as failed:
         Launcher().begin(Fake(command=["/nowhere/engine"]), MODEL)
     assert failed.value.crash.kind == "not_installed"
     assert not failed.value.crash.transient
-    assert not list(state.glob("*.json"))
+    assert not list(state.glob("*"))
+
+
+def test_a_knob_that_cannot_be_used_leaves_no_folder_and_no_reservation(state: Path) -> None:
+    reserved = ports.reserve("127.0.0.1")
+    reserved.release()
+    with pytest.raises(BadInput, match="max_seqs"):
+        Launcher().begin(vllm.engine, MODEL, {"max_seqs": 0}, port=reserved.port)
+    assert not list(state.glob("*"))
+    ports.reserve("127.0.0.1", reserved.port).release()
 
 
 def test_a_command_that_is_no_program_says_so(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ def test_flags_that_the_server_has_otherwise_are_told(argv: list[str], told: obj
     [
         ({"version": "0.11.0"}, "0.11.0"),
         ({"build_info": "b6000-abc"}, "b6000-abc"),
+        ({"build_info": "b0-unknown"}, None),
         ({"server_args": {}, "version": "0.5.5.post1"}, "0.5.5.post1"),
         ({"version": None}, None),
         ([], None),

@@ -40,7 +40,7 @@ def stream_of(server: Server) -> socket.socket:
 def test_it_answers_a_load_and_says_what_it_is(request: pytest.FixtureRequest) -> None:
     tokenizer = str(smollm2(kept_folder(request.config)))
     with started() as server:
-        assert server.version()
+        assert server.resolved()["total_slots"] == 4
         assert server.differences() == []
         flags = ["--base-url", server.base_url, "--backend", "openai", "--tokenizer", tokenizer, "--num-prompts", "4"]
         flags += ["--random-input-len", "8", "--random-output-len", "4", "--ignore-eos", "--max-concurrency", "2"]

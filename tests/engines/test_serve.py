@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.engines import Launch, commands
+from loadgen.engines import Launch, commands, vllm
 from loadgen.engines.foreground import foreground, shown
-from loadgen.errors import BadInput, EngineError
+from loadgen.engines.knobs import KNOBS
+from loadgen.errors import EngineError
 from tests.engines.fakes import Fake, wait_for_end
 from tests.source import ROOT
 
@@ -55,8 +57,9 @@ def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, numbe
         (keeper,) = children(process.pid)
         (engine,) = children(keeper)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        more, said = process.communicate(timeout=60)
     assert process.returncode == 0
+    assert more == ""  # no tokenizer is known
     assert wait_for_end(engine, 0)
     assert "loadgen: stopping" in said
     assert "Traceback" not in said
@@ -86,10 +89,10 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["some/model", "--knob", "SOME_KNOB=a b", "--port", "8123", "--dry-run", "--", "--say", "a b"]
+    flags = ["some/model", "--served-name", "a b", "--port", "8123", "--dry-run", "--", "--say", "a b"]
     assert foreground(Fake(), flags) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith(f"SOME_KNOB='a b' {sys.executable}")
+    assert told[0].startswith(f"served_name='a b' {sys.executable}")
     assert told[0].endswith("--port 8123 --model some/model --say 'a b'")
     assert told[1].endswith("private/config.json:")
     assert told[2] == "#   {}"
@@ -100,23 +103,77 @@ def test_a_shorthand_and_a_folder_stand_before_the_command() -> None:
     assert shown(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
 
 
-def test_knobs_are_json_or_words() -> None:
-    seen: dict[str, object] = {}
-
-    class Noting(Fake):
-        def launch(self, model, knobs, raw, place):  # type: ignore[no-untyped-def]
-            seen.update(knobs)
-            return super().launch(model, knobs, raw, place)
-
-    foreground(
-        Noting(), ["m", "--dry-run", "--knob", "a=3", "--knob", "b=true", "--knob", "c=fp8", "--knob", 'd={"e":1}']
-    )
-    assert seen == {"a": 3, "b": True, "c": "fp8", "d": {"e": 1}}
+def test_a_dry_run_starts_nothing_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert foreground(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_knob_without_a_value_is_refused() -> None:
-    with pytest.raises(BadInput, match="--knob: 'max_seqs' names no value; write --knob NAME=VALUE"):
-        foreground(Fake(), ["m", "--knob", "max_seqs"])
+def planned(capsys: pytest.CaptureFixture[str], *flags: str) -> list[str]:
+    """The words of the command that vLLM would be started with."""
+    assert commands.serve(["vllm", "some/model", "--dry-run", *flags]) == 0
+    return shlex.split(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(capsys: pytest.CaptureFixture[str]) -> None:
+    values = {int: "2", float: "0.5", str: "balanced", dict: '{"method":"ngram","num_speculative_tokens":2}'}
+    for knob in KNOBS.values():
+        flag = "--" + knob.name.replace("_", "-")
+        words = planned(capsys, flag, *([values[knob.kind]] if knob.kind in values else []))
+        own = vllm.engine.knobs()[knob.name].partition(" /")[0]
+        assert own in words, knob.name
+
+
+def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--enable-prefix-caching" in planned(capsys, "--prefix-cache")
+    assert "--no-enable-prefix-caching" in planned(capsys, "--no-prefix-cache")
+    assert not any("prefix-caching" in word for word in planned(capsys))
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["vllm", "m", "--max-seq", "4"], "--max-seq: unknown; did you mean --max-seqs?"),
+        (["vllm", "m", "--max-seqs", "four"], "--max-seqs: 'four' is no whole number; see `loadgen serve vllm --help`"),
+        (["vllm", "m", "--max-seqs", "0"], "--max-seqs: 0 is out of range; give 1 or more"),
+        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is no JSON object; see"),
+        (["sglang", "m", "--speculative", "{}"], "--speculative.method: None is not known here; use one of mtp,"),
+        (["sglang", "m", "--performance-mode", "balanced"], "--performance-mode: sglang has no such knob; use one of"),
+        (
+            ["llamacpp", "m.gguf", "--memory-fraction", "0.5"],
+            "--memory-fraction: llamacpp has no such setting; the nearest is --n-gpu-layers or --fit",
+        ),
+        (
+            ["vllm", "m", "--max-seqs", "4", "--", "--max-num-seqs=8"],
+            "--max-num-seqs: it says what the knob max_seqs says; say it once, best with max_seqs",
+        ),
+        (
+            ["vllm", "m", "--", "--port", "1"],
+            "--port: the port is set by whoever starts the server; leave the flag out",
+        ),
+        (["vllm", "m", "--port", "70000"], "--port: 70000 is not within 1 to 65535; see"),
+        (["vllm"], "the following arguments are required: MODEL; see"),
+        (["mindie", "m"], "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"),
+        (["external", "m"], "engine: an external server runs already and is not started; name its address"),
+    ],
+)
+def test_what_cannot_be_used_is_one_clear_line_before_anything_is_started(
+    argv: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["serve", *argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"loadgen serve: {line}")
+    assert err.count("\n") == 1
+
+
+def test_help_says_what_the_engine_calls_each_knob(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        commands.serve(["llamacpp", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "--max-seqs N most requests running at once [--parallel]" in told
+    assert "[llamacpp has no such knob]" in told
 
 
 def test_an_engine_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,7 @@ def test_its_launch_says_where_and_as_what_it_will_answer() -> None:
     assert launched.argv[-2:] == ("--seed", "7")
     assert launched.tokenizer is not None
     assert Path(launched.tokenizer).is_file()
+    assert launched.template_tokens == int(flag(launched, "--chat-template-tokens"))
 
 
 def test_common_names_of_knobs_mean_its_own() -> None:

@@ -59,7 +59,7 @@ LAYERS = [
     {"cli", "__main__"},
 ]
 # Outside its own package an engine sees only these.
-SEEN_BY_ENGINES = {"clock", "emit", "errors", "http", "private", "settings", "terminal"}
+SEEN_BY_ENGINES = {"arguments", "clock", "emit", "errors", "http", "private", "settings", "terminal"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "transport", "worker"},

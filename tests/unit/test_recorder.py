@@ -381,6 +381,20 @@ def test_requests_that_were_never_sent_because_the_run_stopped_are_accounted_for
     assert snapshot.examples["cancelled"] == [{"index": 1, "phase": "scheduled", "detail": "interrupted"}]
 
 
+@pytest.mark.parametrize("in_flight", [1, 2, 3, 4])
+def test_what_was_never_sent_and_what_was_cut_off_make_the_same_examples_whichever_is_counted_first(in_flight):
+    cut_off = [failed(index, Outcome.CANCELLED, detail="interrupted") for index in range(in_flight)]
+    live, from_records = Recorder(START, 10), Recorder(START, 10)
+    live.add_never_sent(10 - in_flight, Outcome.CANCELLED, "interrupted")
+    for record in cut_off:
+        live.add(record)
+        from_records.add(record)
+    from_records.add_never_sent(10 - in_flight, Outcome.CANCELLED, "interrupted")
+    examples = live.snapshot().examples["cancelled"]
+    assert from_records.snapshot().examples["cancelled"] == examples
+    assert [example["index"] for example in examples] == [*range(min(in_flight + 1, 3))]
+
+
 def test_stopping_after_all_was_sent_adds_no_class():
     recorder = Recorder(START, 1)
     recorder.add(answered())

@@ -1,0 +1,54 @@
+"""`loadgen serve llamacpp FILE.gguf` as a user calls it, the wrong way too."""
+
+import signal
+import socket
+
+import pytest
+
+from loadgen.engines import ports
+from loadgen.engines.ask import ask
+from tests.commands.calling import loadgen, start
+from tests.engines.real_llamacpp import gguf, real
+
+pytestmark = real()
+
+
+def test_it_answers_until_ctrl_c_and_is_gone_then() -> None:
+    server = start("serve", "llamacpp", gguf(), "--max-seqs", "2", "--context-len", "512", "--", "--threads", "1")
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().removeprefix("listening on ").strip()
+        told = ask(f"{url}/props").json()
+        assert (told["total_slots"], told["default_generation_settings"]["n_ctx"]) == (2, 512)
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=60)
+    finally:
+        server.kill()
+        server.communicate()
+    assert server.returncode == 0, said
+    assert ports.is_free("127.0.0.1", int(url.rpartition(":")[2]))
+
+
+@pytest.mark.parametrize(
+    ("model", "raw", "line"),
+    [
+        ("/nowhere/m.gguf", [], "model_missing: error: --model: /nowhere/m.gguf is no file; give the path of a .gguf"),
+        (__file__, [], "bad_checkpoint: gguf_init_from_reader: invalid magic characters"),
+        (None, ["--odd"], "bad_flag: loadgen.engines.llamacpp_server: error: unrecognized arguments: --odd"),
+    ],
+)
+def test_what_it_cannot_do_is_named_before_the_end_of_its_log(model: str | None, raw: list[str], line: str) -> None:
+    done = loadgen("serve", "llamacpp", model or gguf(), "--", *raw, timeout_s=120)
+    assert done.returncode == 1
+    (told,) = (said for said in done.stderr.splitlines() if said.startswith("loadgen serve: "))
+    assert told.startswith(f"loadgen serve: llamacpp: {line}")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_started() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        done = loadgen("serve", "llamacpp", gguf(), "--port", str(port))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"loadgen serve: --port: {port} is taken by process ")
+    assert done.stderr.count("\n") == 1
