@@ -21,6 +21,15 @@ class CannotBeMade(Exception):
     """An environment that the package index does not have the packages for."""
 
 
+def _cache_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "engines"
+
+
+# By the XDG base directory specification. The user's own, read before the tests turn to one that they throw away.
+CACHE = _cache_folder()
+
+
 @dataclass(frozen=True)
 class Recipe:
     """What to install, step by step.
@@ -43,13 +52,7 @@ class Recipe:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 
-def cache_folder() -> Path:
-    """Where what can be had again is kept, by the XDG base directory specification."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "engines"
-
-
-def made(recipe: Recipe, run: Callable[[Sequence[str]], None] | None = None) -> Path:
+def made(recipe: Recipe, cache: Path = CACHE, run: Callable[[Sequence[str]], None] | None = None) -> Path:
     """The folder of programs of a recipe's environment, which is made if it is not there.
 
     Made whole or not at all: what a maker that was killed has left is thrown away, and two makers wait for each other.
@@ -58,8 +61,8 @@ def made(recipe: Recipe, run: Callable[[Sequence[str]], None] | None = None) -> 
         CannotBeMade: A step failed.
     """
     run = run or install
-    folder = cache_folder() / f"{recipe.name}-{recipe.key}"
-    with _alone(folder.with_suffix(".lock")):
+    folder = cache / f"{recipe.name}-{recipe.key}"
+    with alone(folder.with_suffix(".lock")):
         if not (folder / MADE).exists():
             shutil.rmtree(folder, ignore_errors=True)
             run([sys.executable, "-m", "venv", str(folder)])
@@ -90,7 +93,8 @@ def install(command: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
+    """Wait until no other process is in the same block; the lock is a file."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # ends with the process
