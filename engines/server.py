@@ -188,7 +188,8 @@ class Server:
                 on_progress(time.monotonic() - self._began_s, self.log.last_line())
 
         meanwhile()
-        left_s = min(FIRST_TOKEN_S, max(FIRST_LOOK_S, end_s - time.monotonic()))
+        # The last look too is one that can be answered: else it would hide what the one before has seen.
+        left_s = min(FIRST_TOKEN_S, max(LAST_LOOK_S, end_s - time.monotonic()))
         try:
             return silence(self.base_url, self.model, self.engine.probes, left_s, meanwhile)
         except EngineFailed:

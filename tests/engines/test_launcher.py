@@ -15,7 +15,7 @@ from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
 from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
 from loadgen.engines.launcher import MOST_KEPT
 from loadgen.errors import BadInput, EngineError
-from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone
+from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone, wait_until
 
 MODEL = "some/model"
 
@@ -27,11 +27,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return private.state_folder() / "engines"
 
 
-def failure(*raw: str, timeout_s: float = 30.0) -> EngineFailed:
-    """How a fake with these switches fails to start; nothing of it is left but its log."""
+def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
+    """How a fake with these switches fails to start, once it listens if it does; nothing of it is left but its log."""
     server = Launcher().begin(Fake(), MODEL, raw=raw)
     port = int(server.base_url.rpartition(":")[2])
     pid = server.pid
+    if listens:
+        wait_until(lambda: is_answered(port), server)
     with pytest.raises(EngineFailed) as failed:
         server.ready(timeout_s)
     assert gone(pid)
@@ -40,6 +42,11 @@ def failure(*raw: str, timeout_s: float = 30.0) -> EngineFailed:
     assert failed.value.log.exists()
     assert str(failed.value.log) in str(failed.value)
     return failed.value
+
+
+def is_answered(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_server_that_answers_is_ready_and_leaves_nothing(state: Path) -> None:
@@ -221,9 +228,9 @@ def test_an_unknown_flag_is_a_bad_flag() -> None:
     ],
 )
 def test_one_that_gives_no_token_in_time_is_stopped(switch: list[str], said: str) -> None:
-    failed = failure(*switch, timeout_s=1.5)
+    failed = failure(*switch, timeout_s=0.5, listens=switch != ["--never-listen"])
     assert failed.crash.kind == "start_timeout"
-    assert "no token after 1.5 s" in failed.crash.cause
+    assert "no token after 0.5 s" in failed.crash.cause
     assert said in failed.crash.cause
     assert failed.crash.transient
 

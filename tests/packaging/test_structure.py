@@ -81,7 +81,7 @@ HOMES = {
 }
 MOST_LINES = 400
 # Engines as data and functions; only finding a version may start a program, for a moment.
-PURE = {"command", "engine", "knobs", "speculation", "spelling", "table", "ways"}
+PURE = {"command", "crash", "engine", "knobs", "listing", "readback", "speculation", "spelling", "table", "ways"}
 PURE |= {"external", "llamacpp", "mindie", "mindie_config", "mindie_settings"}
 PURE |= {"sglang", "transformers", "trtllm", "vllm"}
 
