@@ -4,10 +4,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from loadgen.engines import stopping
+from loadgen.engines import processes, shared_memory, stopping
 from loadgen.engines.ask import ask
 from loadgen.engines.crash import Crash, EngineFailed, diagnose
 from loadgen.engines.engine import Engine, Launch
@@ -61,6 +62,7 @@ class Server:
         self._began_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
         self._stop_once = threading.Lock()
+        self._since, self._shared = time.time(), set[Path]()
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "ready" if self._ready else "starting"
@@ -101,6 +103,7 @@ class Server:
                 why = self._silence(end_s, on_progress)
                 if why is None:
                     self._ready = True
+                    self._look_at_shared_memory()
                 elif time.monotonic() >= end_s:
                     raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}"))
                 else:
@@ -174,9 +177,15 @@ class Server:
             if self._stopped:
                 return
             at = self._reservation if self._ready else None
+            self._look_at_shared_memory()
             stopping.put_away(self.engine.name, self._kept, self.run_id, at, grace_s)
+            shared_memory.remove(self._shared, self._since)
             self._stopped = True
             self._on_stopped(self._failed)
+
+    def _look_at_shared_memory(self) -> None:
+        """Note what its processes share: once they have ended nobody can tell whose it was."""
+        self._shared |= shared_memory.segments(processes.descendants(self._kept.keeper_pid))
 
     def _silence(self, end_s: float, on_progress: OnProgress | None) -> str | None:
         """Why it does not answer yet."""
