@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadgen/*.pxi)
+SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadgen/*.pxi loadgen/*/*.pyx)
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := tests/unit tests/wire tests/faults
-SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/engines/test_sim_emit.py
+SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
 .PHONY: demo test check bench accuracy mutants fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
@@ -44,7 +44,7 @@ fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference,
 define built_apart
 rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
 cp -r setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
-rm -f $(VENV)/$@/source/loadgen/*.so $(VENV)/$@/source/loadgen/*.c
+rm -f $(foreach built,so c,$(VENV)/$@/source/loadgen/*.$(built) $(VENV)/$@/source/loadgen/*/*.$(built))
 $(1) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
 cp -r pyproject.toml tests engines docs $(VENV)/$@/
 endef

@@ -27,12 +27,12 @@ if sanitize:
 extensions = [
     Extension(
         f"loadgen.{name}",
-        [f"loadgen/{name}.pyx"],
+        [f"loadgen/{name.replace('.', '/')}.pyx"],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
         define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
-    for name in ("histogram", "wire", "emit")
+    for name in ("histogram", "wire", "emit", "datasets.structure")
 ]
 
 setup(

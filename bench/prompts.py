@@ -15,7 +15,6 @@ from pathlib import Path
 from loadgen.bench import sharegpt_file
 from loadgen.bench.table import spread, table
 from loadgen.bench.ways import Asked, Taken, measure
-from loadgen.datasets import index
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Plan:
     rounds: int = 3
 
 
-QUICK = Plan(file_bytes=index.WORTH_KEEPING + 1, shared=20, random=20, prepared=20, tokens=50, rounds=1)
+QUICK = Plan(file_bytes=1_000_000, shared=20, random=20, prepared=20, tokens=50, rounds=1)
 
 
 @dataclass
@@ -78,25 +77,17 @@ def _take_turns(found: Findings, plan: Plan, tokenizer: Path, file: Path, number
         "exact_words": Asked(tokenizer, file, plan.random, plan.tokens),
         "encoded_again": Asked(tokenizer, file, plan.random // 10, plan.tokens),
         "cold": shared,
-        "unindexed": shared,
-        "indexed": shared,
+        "sampled": shared,
         "loaded": shared,
         "in_order": shared,
         "prepared": Asked(tokenizer, file, plan.prepared, plan.tokens),
     }
     for name, asked in turns.items():
         print(f"round {number + 1}: {name}", file=sys.stderr, flush=True)
-        if name in ("cold", "unindexed"):
-            _forget_index()
         if name == "cold":
             _forget_pages(file)
-        way = "indexed" if name in ("cold", "unindexed") else name
+        way = "sampled" if name == "cold" else name
         found.took.setdefault(name, []).append(measure(way, asked))
-
-
-def _forget_index() -> None:
-    for kept in Path(os.environ["XDG_CACHE_HOME"]).rglob("*.npz"):
-        kept.unlink()
 
 
 def _forget_pages(file: Path) -> None:
@@ -127,14 +118,13 @@ def report(found: Findings) -> str:
         (f"random, {plan.tokens:,} tokens: exact words, M tokens/s", found.of("exact_words", rate), ""),
         ("decoded, encoded, cut, decoded, M tokens/s", found.of("encoded_again", rate), ""),
         ("how many times as fast", found.ratios("exact_words", "encoded_again", rate), ">= 10"),
-        (f"ShareGPT, {plan.shared:,} prompts of {file}: index kept, s", found.of("indexed", seconds), "<= 1"),
-        ("no index kept, s", found.of("unindexed", seconds), ""),
-        ("neither index nor file in memory, s", found.of("cold", seconds), "<= 2"),
-        ("memory beside the mapping, tokenizer included, MB", found.of("unindexed", own_mb), "<= 200"),
+        (f"ShareGPT, {plan.shared:,} prompts of {file}, s", found.of("sampled", seconds), "<= 1"),
+        ("file not in memory, s", found.of("cold", seconds), "<= 2"),
+        ("memory beside the mapping, tokenizer included, MB", found.of("sampled", own_mb), "<= 200"),
         ("all loaded, encoded one by one, s", found.of("loaded", seconds), ""),
         ("its memory, MB", found.of("loaded", own_mb), ""),
-        ("how many times as fast, index kept", found.ratios("loaded", "indexed", seconds), ">= 2.5"),
-        ("how many times as fast, no index kept", found.ratios("loaded", "unindexed", seconds), ">= 2.5"),
+        ("how many times as fast", found.ratios("loaded", "sampled", seconds), ">= 2.5"),
+        ("how many times as fast, file not in memory", found.ratios("loaded", "cold", seconds), ">= 2.5"),
         (f"the first {plan.shared:,} in the file's order, not encoded, s", found.of("in_order", seconds), "<= 0.1"),
         (
             f"{plan.prepared:,} random prompts of {plan.tokens:,} tokens prepared, s",

@@ -92,7 +92,7 @@ def encoded_again(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[P
     return prompts
 
 
-def indexed(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
+def sampled(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]:
     """ShareGPT prompts as loadgen makes them."""
 
     def prompts() -> Iterator[Prompt]:
@@ -149,7 +149,7 @@ def prepared(asked: Asked, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt
     return prompts
 
 
-WAYS: dict[str, Way] = {way.__name__: way for way in (exact_words, encoded_again, indexed, in_order, loaded, prepared)}
+WAYS: dict[str, Way] = {way.__name__: way for way in (exact_words, encoded_again, sampled, in_order, loaded, prepared)}
 
 
 def _random(asked: Asked) -> RunSettings:

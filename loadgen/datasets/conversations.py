@@ -1,7 +1,6 @@
 """Conversations: a ShareGPT file, of which only what is asked for is read."""
 
 import contextlib
-import itertools
 import json
 import logging
 import mmap
@@ -14,10 +13,8 @@ from typing import Any, TypeGuard
 import numpy as np
 import orjson
 
-from loadgen.datasets import structure
-from loadgen.datasets.index import Identity, Index
 from loadgen.datasets.mapped import FIELD, mapped
-from loadgen.datasets.structure import Structure
+from loadgen.datasets.structure import UNKNOWN, Structure
 from loadgen.errors import BadInput
 
 ENCODING_REMEDY = "save it as UTF-8"
@@ -25,8 +22,7 @@ REMEDY = "give the ShareGPT file, a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks, UTF-32's first bytes as well
-KEY = re.compile(rb'"conversations"[ \t\r\n]*:[ \t\r\n]*\[\Z')
-KEY_BYTES = 64  # the key with any usual white space after it
+KEY = "conversations"
 ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # who speaks, by the names that files have
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -65,15 +61,13 @@ class Conversations:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data, identity = _mapped(path)
+        self._data = _mapped(path)
         self.size = len(self._data)
-        index = identity.kept()
-        if index is None:
-            index = self._made()
-            identity.keep(index)
-        self._index = index
-        self.whole, self.cut_off = len(self._index.ends), self._index.cut_off
-        self._numbers = self._index.numbers.tolist()
+        structure = Structure(self._data, KEY.encode())
+        self._places = np.concatenate([np.empty((0, 3), dtype=np.int64), *structure])
+        _require_nothing_after(path, self._data, structure.end)
+        self.whole, self.cut_off = len(self._places), structure.end is None
+        self._numbers = self._of_two_turns()
         if not self._numbers:
             raise BadInput(FIELD, f"{path} holds no whole conversation of two turns", REMEDY)
         if self.cut_off:
@@ -112,41 +106,16 @@ class Conversations:
         return (str(entry.get("id", number)), pairs) if pairs else None
 
     def _entry(self, number: int) -> dict[str, Any]:
-        start, end = int(self._index.starts[number]), int(self._index.ends[number])
+        start, end, _ = self._places[number].tolist()
         return _parsed(self.path, self._data, start, end)
 
-    def _made(self) -> Index:
-        found = Structure.of(self._data)
-        _require_nothing_after(self.path, self._data, found.end)
-        numbers = np.array(self._of_two_turns(found), dtype=np.int64)
-        return Index(found.starts, found.ends, numbers, cut_off=found.end is None)
-
-    def _of_two_turns(self, structure: Structure) -> list[int]:
-        """Return the numbers of the conversations with two turns or more.
-
-        Where all that an object holds is one list of objects under the key `conversations`, its turns have been counted
-        already; any other is parsed.
-        """
-        starts, ends = structure.starts, structure.ends
-        first = np.searchsorted(structure.children, starts)
-        alone = np.searchsorted(structure.children, ends) - first == 1
-        brackets = np.append(structure.children, 0)[first]
-        inner = structure.grandchildren
-
-        def parsed(number: int) -> dict[str, Any]:
-            return _parsed(self.path, self._data, int(starts[number]), int(ends[number]))
-
-        turns = np.searchsorted(inner, ends) - np.searchsorted(inner, starts)
-        return [
-            number
-            for number, (only, bracket, count) in enumerate(
-                zip(alone.tolist(), brackets.tolist(), turns.tolist(), strict=True)
-            )
-            if (count if only and self._is_list_of_turns(bracket) else len(_turns(parsed(number)))) >= 2
-        ]
-
-    def _is_list_of_turns(self, bracket: int) -> bool:
-        return KEY.search(self._data, max(0, bracket - KEY_BYTES), bracket + 1) is not None
+    def _of_two_turns(self) -> list[int]:
+        """Return the numbers of the conversations with two turns or more, parsing those whose turns are not known."""
+        turns = self._places[:, 2]
+        for number in np.flatnonzero(turns == UNKNOWN).tolist():
+            turns[number] = len(_turns(self._entry(number)))
+        found: list[int] = np.flatnonzero(turns >= 2).tolist()
+        return found
 
 
 class ConversationsInOrder:
@@ -159,7 +128,7 @@ class ConversationsInOrder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._data, _ = _mapped(path)
+        self._data = _mapped(path)
         self.size = len(self._data)
 
     def __iter__(self) -> Iterator[Conversation]:
@@ -168,28 +137,26 @@ class ConversationsInOrder:
         Raises:
             BadInput: The file is not JSON as far as it has been read.
         """
-        walk = structure.objects(self._data)
-        for number in itertools.count():
-            try:
-                start, end = next(walk)
-            except StopIteration as stop:
-                _require_nothing_after(self.path, self._data, stop.value)
-                if stop.value is None:
-                    _warn_of_cut(self.path, number)
-                return
-            found = _first_turns(_parsed(self.path, self._data, start, end), number)
-            if found is not None:
-                yield found
+        structure, number = Structure(self._data, KEY.encode()), 0
+        for places in structure:
+            for start, end, _ in places.tolist():
+                found = _first_turns(_parsed(self.path, self._data, start, end), number)
+                if found is not None:
+                    yield found
+                number += 1
+        _require_nothing_after(self.path, self._data, structure.end)
+        if structure.end is None:
+            _warn_of_cut(self.path, number)
 
 
-def _mapped(path: Path) -> tuple[mmap.mmap, Identity]:
+def _mapped(path: Path) -> mmap.mmap:
     """Map a file into memory for reading; refuse what does not begin as a JSON list."""
-    data, about = mapped(path, REMEDY)
+    data = mapped(path, REMEDY)
     if data[:2] in UTF_16:
         raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):
         raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
-    return data, Identity.of(path, about)
+    return data
 
 
 def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
@@ -227,7 +194,7 @@ def _warn_of_cut(path: Path, whole: int) -> None:
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:
-    turns = entry.get("conversations")
+    turns = entry.get(KEY)
     return turns if isinstance(turns, list) else []
 
 

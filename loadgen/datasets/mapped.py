@@ -9,18 +9,17 @@ from loadgen.errors import BadInput
 FIELD = "--dataset-path"
 
 
-def mapped(path: Path, remedy: str) -> tuple[mmap.mmap, os.stat_result]:
-    """Map a file for reading; returns what it holds and what it was then.
+def mapped(path: Path, remedy: str) -> mmap.mmap:
+    """Map a file for reading.
 
     Raises:
         BadInput: It cannot be read, or is empty; `remedy` says what to give instead.
     """
     try:
         with path.open("rb") as file:
-            about = os.fstat(file.fileno())
-            if not about.st_size:
+            if not os.fstat(file.fileno()).st_size:
                 raise BadInput(FIELD, f"{path} is empty", remedy)
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), about
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except PermissionError as error:
         raise BadInput(FIELD, f"{path} cannot be read ({error.strerror})", "make it readable") from error
     except OSError as error:

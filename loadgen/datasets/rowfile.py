@@ -46,7 +46,7 @@ class RowFile:
             BadInput: It cannot be read, or holds no row.
         """
         self.path, self._kind, self._strict = path, kind, strict
-        self._data, _ = mapped(path, REMEDY)
+        self._data = mapped(path, REMEDY)
         self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []

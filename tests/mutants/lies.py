@@ -49,12 +49,12 @@ LIES = (
     Mutant(
         "5 ms loop stalls",
         (
-            Edit(LOAD, "async with beside(self._beat()):", "async with beside(self._beat(), self._stall()):"),
+            Edit(LOAD, "self._pacer.start()\n", "self._pacer.start()\n                self._stall()\n"),
             Edit(
                 LOAD,
-                "    async def _beat(self)",
-                "    async def _stall(self) -> None:\n        import time\n\n        while True:\n"
-                "            await asyncio.sleep(0.02)\n            time.sleep(0.005)\n\n    async def _beat(self)",
+                "    async def count(self)",
+                "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
+                "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
             ),
         ),
         Check("loop stall p99", "--rate 50 --num-prompts 200 --random-input-len 16 --random-output-len 8"),

@@ -36,11 +36,12 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
     for needed in (
         "loadgen/py.typed",
         "loadgen/wire.pyi",
+        "loadgen/datasets/structure.pyi",
         "loadgen/engines/sim/tokenizer.json",
         "loadgen/bench/__init__.py",
     ):
         assert needed in names
-    assert sum(name.endswith(".so") for name in names) == 3
+    assert sum(name.endswith(".so") for name in names) == 4
 
 
 @pytest.mark.timeout(400)

@@ -3,69 +3,71 @@
 import json
 import mmap
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.datasets import structure
-from loadgen.datasets.structure import Structure
+from loadgen.datasets.structure import UNKNOWN, Structure
 
 TEXTS = st.text(st.sampled_from('{}[]",:\\ \n\tüx'), max_size=20)
 TURNS = st.lists(st.fixed_dictionaries({"value": TEXTS}), max_size=4)
 ENTRIES = st.lists(st.fixed_dictionaries({'a"{\\': TEXTS, "conversations": TURNS}), max_size=6)
+BLOCK = 1024  # objects in one go
 
 
-def mapped(data):
-    memory = mmap.mmap(-1, len(data))
-    memory.write(data)
-    return memory
-
-
-def structure_of(data):
-    return Structure.of(mapped(data))
+def walk(data, key=b"conversations"):
+    """The places of all objects, and the end."""
+    structure = Structure(data, key)
+    places = [place for block in structure for place in block.tolist()]
+    return places, structure.end
 
 
 def objects(data):
-    found = structure_of(data)
-    return [json.loads(data[start:end]) for start, end in zip(found.starts, found.ends, strict=True)]
+    return [json.loads(data[start:end]) for start, end, _ in walk(data)[0]]
+
+
+def turns(data):
+    return [count for _, _, count in walk(data)[0]]
 
 
 @settings(deadline=None)
-@given(ENTRIES, st.sampled_from([None, 2]), st.booleans(), st.integers(1, 40))
-def test_every_object_is_found_in_any_layout_and_with_any_chunks(entries, indent, plain, chunk):
+@given(ENTRIES, st.sampled_from([None, 2]), st.booleans())
+def test_every_object_and_the_turns_of_each_are_found_in_any_layout(entries, indent, plain):
     data = json.dumps(entries, indent=indent, ensure_ascii=plain).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "CHUNK", chunk)
-        assert objects(data) == entries
-        assert structure_of(data).end == len(data)
+    assert objects(data) == entries
+    assert turns(data) == [len(entry["conversations"]) for entry in entries]
+    assert walk(data)[1] == len(data)
 
 
 @settings(deadline=None)
 @given(ENTRIES.filter(bool), st.data())
 def test_of_a_file_that_is_cut_off_the_whole_objects_are_found(entries, draw):
     data = json.dumps(entries).encode()
+    places, _ = walk(data)
     cut = draw.draw(st.integers(1, len(data) - 1))
-    found = structure_of(data[:cut])
-    assert found.end is None
-    assert objects(data[:cut]) == entries[: len(found.ends)]
-    assert len(found.ends) == sum(end <= cut for end in structure_of(data).ends)
+    assert walk(data[:cut]) == ([place for place in places if place[1] <= cut], None)
 
 
-@settings(deadline=None)
-@given(ENTRIES, st.booleans(), st.integers(1, 40))
-def test_a_walk_meets_the_same_objects_and_says_where_the_list_ends(entries, whole, chunk):
-    data = json.dumps(entries).encode() if whole else json.dumps([*entries, {}]).encode()[:-2]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "CHUNK", chunk)
-        walk, met, end = structure.objects(mapped(data)), [], None
-        try:
-            while True:
-                met.append(next(walk))
-        except StopIteration as stop:
-            end = stop.value
-    found = structure_of(data)
-    assert met == list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
-    assert end == found.end == (len(data) if whole else None)
+@pytest.mark.parametrize("count", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
+def test_objects_come_in_blocks_of_which_none_is_missing(count):
+    data = json.dumps([{"id": number} for number in range(count)]).encode()
+    blocks = list(Structure(data, b"conversations"))
+    assert all(len(block) == BLOCK and block.dtype == np.int64 for block in blocks[:-1])
+    assert [json.loads(data[start:end])["id"] for block in blocks for start, end, _ in block] == list(range(count))
+
+
+def test_no_more_is_looked_at_than_the_next_block_needs():
+    structure = Structure(b"[" + b"{}," * BLOCK + b"{}]", b"conversations")
+    assert (len(next(structure)), structure.end) == (BLOCK, None)
+    assert (len(next(structure)), structure.end) == (1, 3 * BLOCK + 4)
+    assert next(structure, None) is None
+
+
+def test_memory_that_is_mapped_is_walked_as_it_is():
+    with mmap.mmap(-1, 9) as memory:
+        memory.write(b"[{}, {}] ")
+        assert walk(memory) == ([[1, 3, 0], [5, 7, 0]], 8)
 
 
 @pytest.mark.parametrize("backslashes", range(6))
@@ -75,12 +77,33 @@ def test_a_quote_after_an_even_number_of_backslashes_ends_a_string(backslashes):
     assert objects(data.encode()) == json.loads(data)
 
 
-def test_children_and_grandchildren_are_the_brackets_one_and_two_levels_down():
-    data = b'[{"a": [{"b": {}}, [], {}], "c": {"d": {}}, "e": []}]'
-    found = structure_of(data)
-    assert found.children.tolist() == [data.index(b"[{", 1), data.index(b'{"d"'), data.index(b"[]}]")]
-    assert found.grandchildren.tolist() == [data.index(b'{"b"'), data.index(b"{}]"), data.index(b"{}}, ", 30)]
+@pytest.mark.parametrize(
+    ("entry", "count"),
+    [
+        ("{}", 0),
+        ('{"id": "conversations"}', 0),
+        ('{"conversations": []}', 0),
+        ('{"conversations": [{}, {"a": [{}]}]}', 2),
+        ('{ "id": 1,\n"conversations"\t: \n[{}, {}, {}]}', 3),
+        ('{"id": "conversations", "turns": [{}, {}]}', UNKNOWN),
+        ('{"conversations": {"a": {}}}', UNKNOWN),
+        ('{"conversation": [{}, {}]}', UNKNOWN),
+        ('{"conversationss": [{}, {}]}', UNKNOWN),
+        ('{"conversations": [{}, {}], "more": []}', UNKNOWN),
+        ('{"more": {}, "conversations": [{}, {}]}', UNKNOWN),
+    ],
+)
+def test_turns_are_known_of_a_list_at_the_key_that_is_alone_in_its_object(entry, count):
+    assert turns(f"[{entry}, {entry}]".encode()) == [count, count]
+
+
+def test_what_is_no_object_is_passed_over():
+    assert walk(b'[1, "{", [{"a": [{}]}], null, {"b": 2}]')[0] == [[30, 38, 0]]
 
 
 def test_a_list_that_is_closed_too_often_has_its_first_end():
-    assert structure_of(b"[{}] ]").end == 4
+    assert walk(b"[{}] ], {}]") == ([[1, 3, 0]], 4)
+
+
+def test_a_bracket_of_the_wrong_kind_ends_an_object_so_that_parsing_it_tells():
+    assert walk(b'[{"a": 1], {}]')[0] == [[1, 9, 0], [11, 13, 0]]
