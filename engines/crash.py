@@ -14,7 +14,8 @@ KINDS = {
     "leaked_memory": r"Free memory on device .* is less than desired",
     "oom_kv": r"No available memory for the cache blocks|KV cache is needed, which is larger"
     r"|Not enough memory\. Please try to increase --mem-fraction-static|failed to (create|allocate).*(kv|KV) ?cache",
-    "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory",
+    "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory"
+    r"|insufficient memory|std::bad_alloc",
     "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
     "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
     "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo"
@@ -55,6 +56,8 @@ COMPLAINT = re.compile(r"(?:[\w./-]+: )*(?:error|fatal)\b.*|.*: error: .*|termin
 DEATH = re.compile(r"Worker proc .* died unexpectedly.*")
 # pydantic's exceptions say in the next line what is wrong, or which field, and in the one after that what with it.
 UNSAID = re.compile(r".*\bvalidation errors? for \w+")
+# An error of one request, which the server survives.
+OF_REQUEST = re.compile(r"Exception in ASGI application")
 CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 QUOTED = re.compile(r"Worker failed with error (['\"])(.*)\1")
 WRAPPERS = re.compile(
@@ -114,11 +117,10 @@ def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
         code: Its exit code; negative: the signal that ended it.
         was_ready: Whether it had answered before.
     """
-    causes = _causes(text)
+    cause = complaint(text)
     ended = _ended(code)
-    if not causes:
+    if cause is None:
         return Crash(_kind_by(code), ended, code)
-    cause = next(filter(_kind, causes), causes[0])
     kind = _kind(cause)
     if kind == "oom":
         kind = "oom_run" if was_ready else "oom_load"
@@ -126,6 +128,12 @@ def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
         kind = _kind_by(code)
         cause = f"{cause} ({ended})"
     return Crash(kind, cause, code)
+
+
+def complaint(text: str) -> str | None:
+    """The line of a log that says what is wrong, without prefixes; None if none does."""
+    causes = _causes(text)
+    return next(filter(_kind, causes), causes[0]) if causes else None
 
 
 def stripped(line: str) -> str:
@@ -150,7 +158,7 @@ def _causes(text: str) -> list[str]:
     """What may be the cause, the likeliest first: of exceptions the earliest, and those raised while it was handled."""
     exceptions: list[str] = []
     complaints: list[str] = []
-    chained = in_first = False
+    chained = in_first = survived = False
     lines = text.splitlines()
     for number, raw in enumerate(lines):
         line = stripped(raw)
@@ -160,10 +168,13 @@ def _causes(text: str) -> list[str]:
         prefix = raw[: raw.find(line)] if line else raw
         if not line or (HARMLESS.search(prefix) and not quoted) or WRAPPERS.search(line):
             continue
-        if CHAINED.match(line):
+        if OF_REQUEST.search(line):
+            chained = survived = True
+        elif CHAINED.match(line):
             chained = True
         elif quoted or EXCEPTION.fullmatch(line) or DEATH.fullmatch(line):
-            in_first = not exceptions or (in_first and chained)
+            survived = survived and chained
+            in_first = not survived and (not exceptions or (in_first and chained))
             if in_first:
                 exceptions.append(_said(line, lines[number + 1 : number + 3]))
             chained = False

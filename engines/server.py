@@ -10,7 +10,7 @@ from typing import Any
 
 from loadgen.engines import processes, shared_memory, stopping
 from loadgen.engines.ask import ask
-from loadgen.engines.crash import Crash, EngineFailed, diagnose
+from loadgen.engines.crash import Crash, EngineFailed, complaint, diagnose
 from loadgen.engines.engine import Engine, Launch
 from loadgen.engines.keeping import Kept
 from loadgen.engines.logs import Log
@@ -105,7 +105,7 @@ class Server:
                     self._ready = True
                     self._look_at_shared_memory()
                 elif time.monotonic() >= end_s:
-                    raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}"))
+                    raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}{self._said()}"))
                 else:
                     since_s = time.monotonic() - self._began_s
                     self._kept.wait_ended(min(max(since_s / 20, FIRST_LOOK_S), LAST_LOOK_S))
@@ -114,14 +114,24 @@ class Server:
             raise
         return self.base_url
 
-    def trouble(self, timeout_s: float = HEALTH_S) -> EngineFailed | None:
+    def trouble(self, timeout_s: float = HEALTH_S, *, token: bool = False) -> EngineFailed | None:
         """What is wrong with a server that has answered once; None if its process is the same and its health good.
 
-        A process that lives shows nothing: engines are known that answer 503 for ever after a worker has died.
+        A process that lives shows nothing: engines are known that answer 503 for ever after a worker has died. Good
+        health shows little: vLLM's stays good while its worker hangs.
+
+        Args:
+            timeout_s: For its health, and for the token.
+            token: Ask for one real token too.
         """
         if not self.alive():
             return self._ended()
         why = trouble(self.base_url, self.engine.probes, timeout_s)
+        if why is None and token:
+            try:
+                why = silence(self.base_url, self.model, self.engine.probes, timeout_s, int)
+            except EngineError as error:
+                why = str(error)
         if why is None:
             return None
         return self._ended() if not self.alive() else self._failure(Crash("hang", why))
@@ -211,6 +221,11 @@ class Server:
     def _ended(self) -> EngineFailed:
         """Why its process has ended."""
         return self._failure(diagnose(self.log.text(), self._kept.code, was_ready=self._ready))
+
+    def _said(self) -> str:
+        """What its log says is wrong with it, though its process lives."""
+        said = complaint(self.log.text())
+        return f"; its log says {said}" if said else ""
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True

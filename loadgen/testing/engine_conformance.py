@@ -168,7 +168,9 @@ class EngineAlive:
         assert habits.token_events, f"no token in {habits.events}"
         assert habits.finish_reason, f"no finish reason in {habits.events}"
         assert habits.usage, f"no usage in {habits.events}"
-        assert habits.usage["completion_tokens"] >= habits.token_events, f"{habits.usage} for {habits.token_events} texts"
+        assert habits.usage["completion_tokens"] >= habits.token_events, (
+            f"{habits.usage} for {habits.token_events} texts"
+        )
 
     def test_its_caches_can_be_emptied(self, server: Server) -> None:
         server.flush()

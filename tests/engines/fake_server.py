@@ -24,7 +24,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--silent", action="store_true", help="no log at all")
     parser.add_argument("--flood", action="store_true", help="listen only once the log was cut")
     parser.add_argument("--double-fork", choices=("tagged", "bare"), help="leave a daemon, with or without environment")
-    parser.add_argument("--litter", action="store_true", help="a file, and a segment of shared memory; says their paths")
+    parser.add_argument(
+        "--litter", action="store_true", help="a file, and a segment of shared memory; says their paths"
+    )
     parser.add_argument("--zombie", action="store_true", help="have a child that has ended and is never reaped")
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--share-port", action="store_true", help="let others of the user listen there too")

@@ -1,4 +1,4 @@
-"""Real engines on this machine's CPU: the kit, a load, and shutdowns; `--write` puts the tables into docs/engines.md."""
+"""Real engines on this machine's CPU: the kit, a load, and shutdowns; `make test-engines` runs this."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.testing.stream import Habits, Stream
-from tests.documents import between
+from tests.documents import between, cells_of, found_between
 from tests.engines.real.engines import ENGINES, Real
 from tests.engines.real.loads import RATE, REQUESTS, load
 from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
@@ -20,32 +20,43 @@ from tests.source import ROOT
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
 KIT = Path(__file__).with_name("test_conformance.py")
-LIVE = ["engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"]
-LOADED = ["engine", "answered", "input as counted by the server", "output tokens", "median TTFT", "median TPOT", "verdict"]
-STOPPED = ["engine", "state", "stops", "ready, median", "stopped, median", "stopped, most", "survivors"]
+HEADS = (
+    ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
+    ("engine", "answered", "input as predicted", "output tokens", "median TTFT", "median TPOT", "verdict"),
+    ("engine", "state", "stops", "ready, median", "stopped, median", "stopped, most", "survivors"),
+)
+Rows = list[tuple[str, ...]]
 
 
 def main() -> int:
     """Try each engine; the exit code is 1 if one fails or leaves something behind."""
     parser = argparse.ArgumentParser(prog="python -m tests.engines.real", description=__doc__)
-    parser.add_argument("--only", choices=ENGINES, action="append", help="an engine, instead of all")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/engines.md")
+    parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
+    parser.add_argument("--write", action="store_true", help=f"put the rows into the tables of {DOCUMENT.name}")
     options = parser.parse_args()
-    live, loads, stops, failed = [], [], [], False
+    failed = False
     for name in options.only or ENGINES:
-        kit, passed = _kit(name)
         real = ENGINES[name]()
-        row, loaded = _tried(name, real)
-        live.append([*row, kit])
-        loads.append(loaded)
-        done = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
-        stops += [_stops(name, state, trials) for state, trials in done.items()]
-        failed |= not passed or any(trial.survivors for trials in done.values() for trial in trials)
-        print(_table(LIVE, live[-1:]), _table(LOADED, loads[-1:]), _table(STOPPED, stops[-len(TRIALS) :]), sep="\n\n")
-    if options.write:
-        tables = [_table(LIVE, live), _table(LOADED, loads), _table(STOPPED, stops)]
-        between(DOCUMENT, BEGIN, "\n\n".join(tables), END)
+        streams, loaded = _tried(name, real)
+        stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
+        kit, passed = _kit(name)
+        failed |= not passed or any(trial.survivors for trials in stops.values() for trial in trials)
+        rows = [(*streams, kit)], [loaded], [_stops(name, state, trials) for state, trials in stops.items()]
+        print("\n\n".join(map(_table, HEADS, rows)), flush=True)
+        if options.write:
+            _write(name, rows)
     return int(failed)
+
+
+def _write(name: str, rows: Sequence[Rows]) -> None:
+    """Put the rows of one engine in place of those that the document has of it."""
+    there = [cells_of(text) for text in found_between(DOCUMENT, BEGIN, END).strip().split("\n\n")]
+    old = there if len(there) == len(HEADS) else [[] for _ in HEADS]
+    tables = []
+    for head, kept, new in zip(HEADS, old, rows, strict=True):
+        merged = [row for row in kept if row[0] != name] + list(new)
+        tables.append(_table(head, sorted(merged, key=lambda row: list(ENGINES).index(row[0]))))
+    between(DOCUMENT, BEGIN, "\n\n".join(tables), END)
 
 
 def _kit(name: str) -> tuple[str, bool]:
@@ -57,7 +68,7 @@ def _kit(name: str) -> tuple[str, bool]:
     return done.stdout.strip().splitlines()[-1].partition(" in ")[0], done.returncode == 0
 
 
-def _tried(name: str, real: Real) -> tuple[list[str], list[str]]:
+def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """How one server streams, and how it bears a load."""
     began_s = time.monotonic()
     server = real.case.begin()
@@ -71,14 +82,26 @@ def _tried(name: str, real: Real) -> tuple[list[str], list[str]]:
     finally:
         server.stop()
     own = result["loadgen"]
-    streams = [f"`{json.dumps(habits.deltas[0])}`", habits.reasoning_key or "-", habits.usage_with or "-"]
-    planned = f"{own['tokens']['input_as_planned']} of {REQUESTS} as planned"
-    times = [f"{result[key]:.1f} ms" for key in ("median_ttft_ms", "median_tpot_ms")]
-    told = f"{own['verdict']}{_doubts(own)}"
-    outcomes = f"{own['outcomes']['ok']} of {REQUESTS} at {RATE}/s"
+    predicted = own["tokens"]["input_predicted"]
     return (
-        [name, version, f"{ready_s:.1f} s", *streams, "yes" if habits.done else "no"],
-        [name, outcomes, planned, str(result["total_output_tokens"]), *times, told],
+        (
+            name,
+            version,
+            f"{ready_s:.1f} s",
+            f"`{json.dumps(habits.deltas[0])}`",
+            habits.reasoning_key or "-",
+            habits.usage_with or "-",
+            "yes" if habits.done else "no",
+        ),
+        (
+            name,
+            f"{own['outcomes']['ok']} of {REQUESTS} at {RATE}/s",
+            f"{predicted} of {REQUESTS}",
+            str(result["total_output_tokens"]),
+            f"{result['median_ttft_ms']:.1f} ms",
+            f"{result['median_tpot_ms']:.1f} ms",
+            own["verdict"] + _doubts(own),
+        ),
     )
 
 
@@ -87,12 +110,12 @@ def _doubts(own: dict[str, Any]) -> str:
     return f": {', '.join(named)}" if named else ""
 
 
-def _stops(name: str, state: str, trials: Sequence[Shutdown]) -> list[str]:
+def _stops(name: str, state: str, trials: Sequence[Shutdown]) -> tuple[str, ...]:
     took = [trial.stop_s for trial in trials]
     ready = statistics.median(trial.ready_s for trial in trials)
     left = [survivor for trial in trials for survivor in trial.survivors]
     figures = [f"{seconds:.1f} s" for seconds in (ready, statistics.median(took), max(took))]
-    return [name, state, str(len(trials)), *figures, "; ".join(left) or "none"]
+    return (name, state, str(len(trials)), *figures, "; ".join(left) or "none")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

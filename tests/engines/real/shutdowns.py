@@ -12,7 +12,7 @@ from loadgen.engines import Leaked, Server, ports, processes
 from loadgen.testing.stream import Stream
 from tests.engines.real.engines import Real
 
-TRIALS = {"idle": 3, "streaming": 3, "SIGSTOPped": 3, "worker killed": 3}
+TRIALS = {"idle": 3, "streaming": 3, "SIGSTOPped": 2, "worker killed": 2}
 STREAMS = 4
 NOTICED_S = 5.0  # for an engine to notice that its worker is dead, or not
 

