@@ -1,4 +1,4 @@
-"""Shared memory: the segments that an engine's processes map; they outlive the processes unless somebody removes them."""
+"""Shared memory: the segments that processes map, which outlive them unless somebody removes them."""
 
 import contextlib
 import os

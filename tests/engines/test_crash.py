@@ -126,7 +126,7 @@ def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: 
 
 # Real engines, made to fail: their logs without the frames of tracebacks, and exit codes as they were.
 LOGGED = [
-    ("llamacpp_missing", 1, "model_missing", "failed to open GGUF file '/models/model.gguf' (No such file or directory)"),
+    ("llamacpp_missing", 1, "model_missing", "'/models/model.gguf' (No such file or directory)"),
     ("llamacpp_broken", 1, "bad_checkpoint", "invalid magic characters"),
     ("llamacpp_cut", 1, "bad_checkpoint", "tensor 'token_embd.weight' data is not within the file bounds"),
     ("llamacpp_port", 1, "port_in_use", "couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 28124"),

@@ -1,4 +1,4 @@
-"""Litter: engines leave temporary files and shared memory behind, and whoever starts them a hundred times removes it."""
+"""Litter: engines leave temporary files and shared memory behind; the launcher removes them."""
 
 import mmap
 import os

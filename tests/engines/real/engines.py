@@ -1,4 +1,4 @@
-"""The real engines that run on a machine without an accelerator, each in an environment of its own, ready to be tried."""
+"""The real engines that run on a machine without an accelerator, each in an environment of its own."""
 
 import json
 from collections.abc import Callable, Mapping

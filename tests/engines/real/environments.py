@@ -1,4 +1,4 @@
-"""Environments: virtual environments with real engines, made once per recipe and machine, in the user's cache folder."""
+"""Environments: virtual environments with real engines, made once per recipe, in the user's cache folder."""
 
 import contextlib
 import fcntl

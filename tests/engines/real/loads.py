@@ -25,7 +25,9 @@ def load(real: Real, server: Server) -> dict[str, Any]:
     flags = ["--base-url", server.base_url, "--backend", "openai-chat", "--model", server.model]
     flags += ["--tokenizer", real.tokenizer, "--dataset-name", "sharegpt", "--dataset-path", sharegpt()]
     flags += ["--sharegpt-output-len", str(OUTPUT_TOKENS), "--num-prompts", str(REQUESTS), "--rate", str(RATE)]
-    flags += ["--temperature", "0", "--extra-body", json.dumps(real.endless), "--json"]
+    # transformers serve does not know max_completion_tokens, the name that a chat's limit has today.
+    more = {**real.endless, "max_tokens": OUTPUT_TOKENS}
+    flags += ["--temperature", "0", "--extra-body", json.dumps(more), "--json"]
     done = loadgen("run", *flags, timeout_s=400)
     if done.returncode:
         raise LoadFailed(f"{server.engine.name}: loadgen run ended with {done.returncode}: {done.stderr[-2000:]}")
