@@ -1,7 +1,7 @@
 """What every engine must do: tests for pytest, for engines of this package and of others.
 
-A module of tests derives a class from `EngineOnPaper`, and one from `EngineAlive` where the engine can run, and gives
-them a fixture `case` of the scope "module":
+A module of tests derives a class from `EngineOnPaper`, and from `EngineAlive` where the engine can run, and gives it a
+fixture `case`, of the scope "module" or "class":
 
     from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
 
@@ -9,8 +9,7 @@ them a fixture `case` of the scope "module":
     def case() -> Case:
         return Case(engine=engine, model="/models/small", knobs={"context_len": 2048})
 
-    class TestOnPaper(EngineOnPaper): ...
-    class TestAlive(EngineAlive): ...
+    class TestMine(EngineOnPaper, EngineAlive): ...
 """
 
 import socket
@@ -22,6 +21,7 @@ import pytest
 
 from loadgen.engines import Engine, EngineFailed, Launch, Launcher, Place, Probes, Server, ports, processes
 from loadgen.engines.ask import ask
+from loadgen.engines.knobs import KNOBS
 from loadgen.errors import BadInput, EngineError
 from loadgen.testing.stream import Habits, Stream
 from loadgen.testing.touched import touched
@@ -105,6 +105,10 @@ class EngineOnPaper:
     def test_a_knob_that_it_does_not_know_is_refused_by_name(self, case: Case, tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=NO_KNOB):
             case.launch(tmp_path, **{NO_KNOB: 1})
+
+    def test_its_knobs_are_those_of_all_engines(self, case: Case) -> None:
+        unknown = case.engine.knobs().keys() - KNOBS.keys()
+        assert not unknown, f"no engine-neutral names: {', '.join(sorted(unknown))}"
 
     def test_a_launch_leaves_everything_as_it_was(self, case: Case, tmp_path: Path) -> None:
         case.engine.version()  # which may start its program
@@ -233,6 +237,9 @@ class _Robbed:
 
     def version(self) -> str | None:
         return self._engine.version()
+
+    def knobs(self) -> Mapping[str, str]:
+        return self._engine.knobs()
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         self._stranger.bind((place.host, place.port))

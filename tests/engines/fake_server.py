@@ -39,6 +39,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--exit-when-flushed", type=int, help="with this code")
     parser.add_argument("--busy", type=int, default=0, help="so many flushes are refused")
     parser.add_argument("--sick-when-flushed", action="store_true")
+    parser.add_argument("--hang-when-flushed", action="store_true", help="at the next prompt")
     return parser.parse_args()
 
 
@@ -82,6 +83,7 @@ class Handler(BaseHTTPRequestHandler):
                 print("torch.OutOfMemoryError: CUDA out of memory", file=sys.stderr, flush=True)
                 os._exit(switches.exit_when_flushed)
             switches.busy -= 1
+            switches.hang = switches.hang_when_flushed
             if switches.sick_when_flushed:
                 switches.health = 503
             self.answer(400 if switches.busy >= 0 else 200, {"busy": switches.busy})

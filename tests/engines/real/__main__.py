@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -65,7 +66,8 @@ def _kit(name: str) -> tuple[str, bool]:
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=1800, check=False)
     if done.returncode:
         print(done.stdout)
-    return done.stdout.strip().splitlines()[-1].partition(" in ")[0], done.returncode == 0
+    counts = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.strip().splitlines()[-1])
+    return ", ".join(counts), done.returncode == 0
 
 
 def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -83,6 +85,7 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
         server.stop()
     own = result["loadgen"]
     predicted = own["tokens"]["input_predicted"]
+    alone = own["tokens"]["predicted_server_input_tokens"] is None  # its own tokenizer is not known
     return (
         (
             name,
@@ -96,7 +99,7 @@ def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
         (
             name,
             f"{own['outcomes']['ok']} of {REQUESTS} at {RATE}/s",
-            f"{predicted} of {REQUESTS}",
+            "-" if alone else f"{predicted} of {REQUESTS}",
             str(result["total_output_tokens"]),
             f"{result['median_ttft_ms']:.1f} ms",
             f"{result['median_tpot_ms']:.1f} ms",
