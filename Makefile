@@ -36,7 +36,7 @@ accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--writ
 mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m tests.mutants $(FLAGS)
 
-test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (6 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
+test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.engines.real $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
