@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test check bench accuracy mutants fuzz debug sanitize clean
+.PHONY: demo test test-engines check bench accuracy mutants fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -35,6 +35,9 @@ accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--writ
 
 mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m tests.mutants $(FLAGS)
+
+test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
+	$(BIN)/python -m tests.engines.real $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz

@@ -14,19 +14,22 @@ KINDS = {
     "leaked_memory": r"Free memory on device .* is less than desired",
     "oom_kv": r"No available memory for the cache blocks|KV cache is needed, which is larger"
     r"|Not enough memory\. Please try to increase --mem-fraction-static|failed to (create|allocate).*(kv|KV) ?cache",
-    "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory",
+    "oom": r"out of memory|OutOfMemoryError|MemoryError|failed to allocate (buffer|compute)|cannot allocate memory"
+    r"|insufficient memory|std::bad_alloc",
     "port_in_use": r"address already in use|EADDRINUSE|[Cc]ouldn'?t bind|cannot listen on .* in use",
     "distributed": r"\bNCCL\b|\bHCCL\b|ProcessGroup|DistBackendError|DistNetworkError",
     "model_missing": r"is not a local folder|--model: .* is no file|Repository ?Not ?Found|GatedRepo"
     r"|failed to open GGUF|failed to load model.*No such file|model .*does not exist"
     r"|No such file or directory.*\.(gguf|safetensors|json)"
-    r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)",
+    r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)"
+    r"|Repo id must be in the form|outgoing traffic has been disabled|couldn't find them in the cached files",
     "bad_checkpoint": r"KeyError: '.*weight|size mismatch|(not|n't) divisible|weight_block_size|invalid magic"
     r"|SafetensorError|tensor .*(not found|wrong shape)|corrupted or incomplete",
     "bad_flag": r"unrecognized arguments|[Nn]o such option|invalid argument|unknown argument|invalid choice"
     r"|is not a usable value|expected one argument|arguments are required",
     "unsupported_combo": r"is not valid for this configuration|does not support|unexpected keyword argument"
-    r"|NotImplementedError|is not supported",
+    r"|NotImplementedError|(is|are) not supported|does not recognize this architecture",
+    "killed": r"died unexpectedly",  # one process of several
     "not_installed": r"cannot run .*: |command not found|ModuleNotFoundError",
 }
 # The same again would end in the same way; everything else deserves one more try.
@@ -49,6 +52,13 @@ HARMLESS = re.compile(r"\b(?:DEBUG|INFO|NOTICE|WARN|WARNING)\b|^\d+\.\d\d\.\d{3}
 SEVERE = re.compile(r"\b(?:ERROR|CRITICAL|FATAL)\b|^\d+\.\d\d\.\d{3}\.\d{3} E ")
 EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Abort|Exit|Interrupt|NotFound|Died)(?:: .*|$)")
 COMPLAINT = re.compile(r"(?:[\w./-]+: )*(?:error|fatal)\b.*|.*: error: .*|terminate called .*|.*failed to .*", re.I)
+# What is a process's last word, though it is no exception: whoever waits for it says only that it waits in vain.
+DEATH = re.compile(r"Worker proc .* died unexpectedly.*")
+# pydantic's exceptions say in the next line what is wrong, or which field, and in the one after that what with it.
+UNSAID = re.compile(r".*\bvalidation errors? for \w+")
+# An error of one request, which the server survives.
+OF_REQUEST = re.compile(r"Exception in ASGI application")
+CHAINED = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 QUOTED = re.compile(r"Worker failed with error (['\"])(.*)\1")
 WRAPPERS = re.compile(
     r"Engine core initialization failed|EngineCore (failed|encountered)|EngineDeadError|sigquit"
@@ -99,26 +109,31 @@ class EngineFailed(EngineError):
 def diagnose(text: str, code: int | None, *, was_ready: bool = False) -> Crash:
     """Why an engine ended.
 
-    The cause is the earliest exception that is no wrapper around another: that of the rank which failed first. Without
-    any, it is the earliest complaint.
+    The cause is the earliest exception that is no wrapper around another: that of the rank which failed first. Of those
+    raised while it was handled, it is the first that names a kind. Without any, it is the earliest complaint that does.
 
     Args:
         text: Its log, from the beginning.
         code: Its exit code; negative: the signal that ended it.
         was_ready: Whether it had answered before.
     """
-    causes = _causes(text)
+    cause = complaint(text)
     ended = _ended(code)
-    if not causes:
+    if cause is None:
         return Crash(_kind_by(code), ended, code)
-    cause = causes[0]
-    kind = next((kind for kind, pattern in KINDS.items() if re.search(pattern, cause, re.I)), None)
+    kind = _kind(cause)
     if kind == "oom":
         kind = "oom_run" if was_ready else "oom_load"
     if kind is None:
         kind = _kind_by(code)
         cause = f"{cause} ({ended})"
     return Crash(kind, cause, code)
+
+
+def complaint(text: str) -> str | None:
+    """The line of a log that says what is wrong, without prefixes; None if none does."""
+    causes = _causes(text)
+    return next(filter(_kind, causes), causes[0]) if causes else None
 
 
 def stripped(line: str) -> str:
@@ -134,10 +149,18 @@ def _kind_by(code: int | None) -> str:
     return "killed" if code is not None and code < 0 else "bad_flag" if code == 2 else "unknown"
 
 
+def _kind(cause: str) -> str | None:
+    """The most specific kind that a line names; None: it names none."""
+    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, cause, re.I)), None)
+
+
 def _causes(text: str) -> list[str]:
-    """What may be the cause, the likeliest first."""
-    exceptions, complaints = [], []
-    for raw in text.splitlines():
+    """What may be the cause, the likeliest first: of exceptions the earliest, and those raised while it was handled."""
+    exceptions: list[str] = []
+    complaints: list[str] = []
+    chained = in_first = survived = False
+    lines = text.splitlines()
+    for number, raw in enumerate(lines):
         line = stripped(raw)
         quoted = QUOTED.search(line)
         if quoted:
@@ -145,12 +168,25 @@ def _causes(text: str) -> list[str]:
         prefix = raw[: raw.find(line)] if line else raw
         if not line or (HARMLESS.search(prefix) and not quoted) or WRAPPERS.search(line):
             continue
-        if quoted or EXCEPTION.fullmatch(line):
-            exceptions.append(line)
+        if OF_REQUEST.search(line):
+            chained = survived = True
+        elif CHAINED.match(line):
+            chained = True
+        elif quoted or EXCEPTION.fullmatch(line) or DEATH.fullmatch(line):
+            survived = survived and chained
+            in_first = not survived and (not exceptions or (in_first and chained))
+            if in_first:
+                exceptions.append(_said(line, lines[number + 1 : number + 3]))
+            chained = False
         elif SEVERE.search(prefix) or COMPLAINT.fullmatch(line):
             complaints.append(line)
-    known = [line for line in complaints if any(re.search(pattern, line, re.I) for pattern in KINDS.values())]
-    return exceptions or known or complaints
+    return exceptions or complaints
+
+
+def _said(exception: str, following: Sequence[str]) -> str:
+    """An exception together with what it says in the lines after its first."""
+    said = (line for line in map(stripped, following) if " " in line)
+    return f"{exception}: {next(said, '')}" if UNSAID.fullmatch(exception) else exception
 
 
 def _ended(code: int | None) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -76,13 +77,16 @@ class Launcher:
             undo.callback(reservation.release)
             folder = self._new_folder(run_id)
             undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            temporary = tempfile.mkdtemp(prefix="loadgen-")
+            undo.callback(shutil.rmtree, temporary, ignore_errors=True)
             launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
-            kept = self._keep(engine, launch, run_id, folder)
+            kept = self._keep(engine, launch, run_id, folder, temporary)
             undo.pop_all()
 
         def forget(failed: bool) -> None:
             reservation.release()
             self._registry.remove(run_id)
+            shutil.rmtree(temporary, ignore_errors=True)
             if self._folder is None and not failed:
                 shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):  # others are in it
@@ -118,8 +122,8 @@ class Launcher:
             raise
         return server
 
-    def _keep(self, engine: Engine, launch: Launch, run_id: str, folder: Path) -> Kept:
-        log, env = folder / LOG, environment(launch, run_id)
+    def _keep(self, engine: Engine, launch: Launch, run_id: str, folder: Path, temporary: str) -> Kept:
+        log, env = folder / LOG, environment(launch, run_id, temporary)
         found = shutil.which(launch.argv[0], path=env.get("PATH"))
         if found is None:
             missing = f"there is no command {launch.argv[0]!r}; install the engine, or set PATH"
@@ -142,18 +146,20 @@ class Launcher:
         except OSError as error:
             if self._folder is not None:
                 raise EngineError(f"{root} cannot be written ({error.strerror}); name another folder") from error
-            import tempfile
-
             return Path(tempfile.mkdtemp(prefix="loadgen-engine-"))
         if self._folder is None:
             _forget_old(root)
         return folder
 
 
-def environment(launch: Launch, run_id: str) -> dict[str, str]:
-    """The whole environment of a server: the caller's without our key, the launch's, and the tag."""
+def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
+    """The whole environment of a server: the caller's without our key, the launch's, the tag, a folder to throw away.
+
+    Engines leave sockets and files in the folder for temporary files. What PyTorch compiles there is worth keeping.
+    """
     own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
-    return own | dict(launch.env) | {processes.TAG: run_id}
+    kept = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
+    return kept | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
 
 
 def _write(launch: Launch) -> None:

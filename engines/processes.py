@@ -1,5 +1,6 @@
 """Processes: which ones there are, told apart by when they began, and found by the tag in their environment."""
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,6 +50,20 @@ def command(pid: int) -> str:
         return (words or Path(f"/proc/{pid}/comm").read_text().strip())[:SHOWN]
     except OSError:
         return "gone"
+
+
+def descendants(pid: int) -> list[int]:
+    """Ids of what a process has started, and of what those have, and so on."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError):  # it has ended
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, [])
+    return found[1:]
 
 
 def tagged(run_id: str) -> list[Process]:

@@ -4,12 +4,13 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from loadgen.engines import stopping
+from loadgen.engines import processes, shared_memory, stopping
 from loadgen.engines.ask import ask
-from loadgen.engines.crash import Crash, EngineFailed, diagnose
+from loadgen.engines.crash import Crash, EngineFailed, complaint, diagnose
 from loadgen.engines.engine import Engine, Launch
 from loadgen.engines.keeping import Kept
 from loadgen.engines.logs import Log
@@ -61,6 +62,7 @@ class Server:
         self._began_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
         self._stop_once = threading.Lock()
+        self._since, self._shared = time.time(), set[Path]()
 
     def __repr__(self) -> str:
         state = "stopped" if self._stopped else "ready" if self._ready else "starting"
@@ -101,8 +103,9 @@ class Server:
                 why = self._silence(end_s, on_progress)
                 if why is None:
                     self._ready = True
+                    self._look_at_shared_memory()
                 elif time.monotonic() >= end_s:
-                    raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}"))
+                    raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}{self._said()}"))
                 else:
                     since_s = time.monotonic() - self._began_s
                     self._kept.wait_ended(min(max(since_s / 20, FIRST_LOOK_S), LAST_LOOK_S))
@@ -111,14 +114,24 @@ class Server:
             raise
         return self.base_url
 
-    def trouble(self, timeout_s: float = HEALTH_S) -> EngineFailed | None:
+    def trouble(self, timeout_s: float = HEALTH_S, *, token: bool = False) -> EngineFailed | None:
         """What is wrong with a server that has answered once; None if its process is the same and its health good.
 
-        A process that lives shows nothing: engines are known that answer 503 for ever after a worker has died.
+        A process that lives shows nothing: engines are known that answer 503 for ever after a worker has died. Good
+        health shows little: vLLM's stays good while its worker hangs.
+
+        Args:
+            timeout_s: For its health, and for the token.
+            token: Ask for one real token too.
         """
         if not self.alive():
             return self._ended()
         why = trouble(self.base_url, self.engine.probes, timeout_s)
+        if why is None and token:
+            try:
+                why = silence(self.base_url, self.model, self.engine.probes, timeout_s, int)
+            except EngineError as error:
+                why = str(error)
         if why is None:
             return None
         return self._ended() if not self.alive() else self._failure(Crash("hang", why))
@@ -158,7 +171,9 @@ class Server:
     def differences(self) -> list[Difference]:
         """What it has otherwise than was asked: settings, and a version that is not the installed one."""
         installed, told = self.engine.version(), self.version()
-        other = [Difference("version", installed, told)] if installed and told and installed not in told else []
+        # What stands behind a plus names a build; not every server tells that.
+        differs = installed and told and installed.partition("+")[0] not in told
+        other = [Difference("version", installed, told)] if installed and told and differs else []
         return other + differences(self.launch.argv, self.resolved())
 
     def stop(self, grace_s: float = GRACE_S) -> None:
@@ -172,9 +187,15 @@ class Server:
             if self._stopped:
                 return
             at = self._reservation if self._ready else None
+            self._look_at_shared_memory()
             stopping.put_away(self.engine.name, self._kept, self.run_id, at, grace_s)
+            shared_memory.remove(self._shared, self._since)
             self._stopped = True
             self._on_stopped(self._failed)
+
+    def _look_at_shared_memory(self) -> None:
+        """Note what its processes share: once they have ended nobody can tell whose it was."""
+        self._shared |= shared_memory.segments(processes.descendants(self._kept.keeper_pid))
 
     def _silence(self, end_s: float, on_progress: OnProgress | None) -> str | None:
         """Why it does not answer yet."""
@@ -200,6 +221,11 @@ class Server:
     def _ended(self) -> EngineFailed:
         """Why its process has ended."""
         return self._failure(diagnose(self.log.text(), self._kept.code, was_ready=self._ready))
+
+    def _said(self) -> str:
+        """What its log says is wrong with it, though its process lives."""
+        said = complaint(self.log.text())
+        return f"; its log says {said}" if said else ""
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True

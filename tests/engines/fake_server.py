@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import mmap
 import os
 import signal
 import socket
 import sys
+import tempfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -22,6 +24,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--silent", action="store_true", help="no log at all")
     parser.add_argument("--flood", action="store_true", help="listen only once the log was cut")
     parser.add_argument("--double-fork", choices=("tagged", "bare"), help="leave a daemon, with or without environment")
+    parser.add_argument(
+        "--litter", action="store_true", help="a file, and a segment of shared memory; says their paths"
+    )
     parser.add_argument("--zombie", action="store_true", help="have a child that has ended and is never reaped")
     parser.add_argument("--ignore-term", action="store_true")
     parser.add_argument("--share-port", action="store_true", help="let others of the user listen there too")
@@ -34,12 +39,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--exit-when-flushed", type=int, help="with this code")
     parser.add_argument("--busy", type=int, default=0, help="so many flushes are refused")
     parser.add_argument("--sick-when-flushed", action="store_true")
+    parser.add_argument("--hang-when-flushed", action="store_true", help="at the next prompt")
     return parser.parse_args()
 
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     switches: argparse.Namespace
+    mapped: mmap.mmap | None = None
 
     def server_bind(self) -> None:
         if self.switches.share_port:
@@ -76,6 +83,7 @@ class Handler(BaseHTTPRequestHandler):
                 print("torch.OutOfMemoryError: CUDA out of memory", file=sys.stderr, flush=True)
                 os._exit(switches.exit_when_flushed)
             switches.busy -= 1
+            switches.hang = switches.hang_when_flushed
             if switches.sick_when_flushed:
                 switches.health = 503
             self.answer(400 if switches.busy >= 0 else 200, {"busy": switches.busy})
@@ -109,6 +117,15 @@ def daemon(bare: bool) -> None:
     os.execve(sys.executable, endless, {} if bare else dict(os.environ))
 
 
+def litter() -> mmap.mmap:
+    """Leave a temporary file and a segment of shared memory, which is mapped as long as the result lives."""
+    _, path = tempfile.mkstemp()
+    descriptor, segment = tempfile.mkstemp(dir="/dev/shm", prefix="fake-")
+    os.ftruncate(descriptor, 4096)
+    print(f"littered {path} {segment}", flush=True)
+    return mmap.mmap(descriptor, 4096)
+
+
 def flood() -> None:
     """Write until the log becomes shorter."""
     before = written = 0
@@ -128,6 +145,7 @@ def main() -> None:
         sys.exit(switches.exit)
     if switches.double_fork:
         daemon(switches.double_fork == "bare")
+    Server.mapped = litter() if switches.litter else None
     if switches.zombie and not os.fork():
         os._exit(0)
     if switches.flood:

@@ -67,6 +67,13 @@ def daemon_of(server: Server) -> int:
     return int(found[1])
 
 
+def litter_of(server: Server) -> list[Path]:
+    """The files that the server has made and not removed, by its log."""
+    found = re.search(r"littered (\S+) (\S+)", server.log.text())
+    assert found, server.log.text()
+    return [Path(path) for path in found.groups()]
+
+
 def wait_until(what: Callable[[], bool], server: Server) -> None:
     """Wait for something that a server does on disk, as long as that lives; the test's timeout bounds it."""
     while not what():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Crash, EngineFailed
-from loadgen.engines.crash import DETERMINISTIC, diagnose, stripped
+from loadgen.engines.crash import DETERMINISTIC, complaint, diagnose, stripped
 
 LOGS = Path(__file__).with_name("logs")
 
@@ -103,10 +103,16 @@ def test_a_warning_is_no_cause() -> None:
         ("", -9, "killed", "killed by SIGKILL; the system kills so when memory runs out"),
         ("", -11, "killed", "killed by SIGSEGV"),
         (
-            "terminate called after throwing an instance of 'std::bad_alloc'",
+            "terminate called after throwing an instance of 'std::logic_error'",
             -6,
             "killed",
             "(killed by SIGABRT)",
+        ),
+        (
+            "terminate called after throwing an instance of 'std::bad_alloc'",
+            -6,
+            "oom_load",
+            "std::bad_alloc",
         ),
         ("", None, "unknown", "nobody knows how"),
     ],
@@ -118,20 +124,68 @@ def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: 
     assert crash.code == code
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "cause"),
-    [
-        ("missing", "model_missing", "failed to open GGUF file '/models/model.gguf' (No such file or directory)"),
-        ("broken", "bad_checkpoint", "invalid magic characters"),
-        ("cut", "bad_checkpoint", "tensor 'token_embd.weight' data is not within the file bounds"),
-        ("port", "port_in_use", "couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 28124"),
-    ],
-)
-def test_logs_of_the_real_llama_cpp(name: str, kind: str, cause: str) -> None:
-    crash = diagnose((LOGS / f"llamacpp_{name}.txt").read_text(), 1)
+# Real engines, made to fail: their logs without the frames of tracebacks, and exit codes as they were.
+LOGGED = [
+    ("llamacpp_missing", 1, "model_missing", "'/models/model.gguf' (No such file or directory)"),
+    ("llamacpp_broken", 1, "bad_checkpoint", "invalid magic characters"),
+    ("llamacpp_cut", 1, "bad_checkpoint", "tensor 'token_embd.weight' data is not within the file bounds"),
+    ("llamacpp_port", 1, "port_in_use", "couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 28124"),
+    ("llamacpp_flag", 2, "bad_flag", "unrecognized arguments: --no-such-flag"),
+    ("llamacpp_memory", -6, "oom_load", "insufficient memory (attempted to allocate  41.96 MB)"),
+    ("vllm_flag", 2, "bad_flag", "unrecognized arguments: --no-such-flag"),
+    ("vllm_missing", 1, "model_missing", "'/nowhere/no-such-model'"),
+    ("vllm_hub", 1, "model_missing", "Cannot find an appropriate cached snapshot folder"),
+    ("vllm_port", 1, "port_in_use", "[Errno 98] Address already in use"),
+    ("vllm_weights", 1, "bad_checkpoint", "incomplete metadata, file not fully covered"),
+    ("vllm_arch", 1, "unsupported_combo", "Value error, The checkpoint you are trying to load has model type `nosuch`"),
+    ("vllm_memory", 1, "oom_load", "DefaultCPUAllocator: can't allocate memory"),
+    ("vllm_worker", 0, "killed", "Worker proc VllmWorker-0 died unexpectedly"),
+    ("transformers_flag", 2, "bad_flag", "No such option '--no-such-flag'"),
+    ("transformers_missing", 1, "model_missing", "'/nowhere/no-such-model'"),
+    ("transformers_hub", 1, "model_missing", "Cannot find the requested files in the disk cache"),
+    ("transformers_port", 3, "port_in_use", "('127.0.0.1', 64371): address already in use"),
+    ("transformers_weights", 1, "bad_checkpoint", "incomplete metadata, file not fully covered"),
+    ("transformers_arch", 1, "unsupported_combo", "ValueError: The checkpoint you are trying to load has model type"),
+    ("transformers_worker", -9, "killed", "killed by SIGKILL"),
+]
+
+
+@pytest.mark.parametrize(("name", "code", "kind", "cause"), LOGGED, ids=[row[0] for row in LOGGED])
+def test_logs_of_real_engines(name: str, code: int, kind: str, cause: str) -> None:
+    crash = diagnose((LOGS / f"{name}.txt").read_text(), code)
     assert crash.kind == kind
     assert cause in crash.cause
     assert not crash.cause[0].isdecimal()
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("transformers_hang", "cannot reshape tensor of 0 elements"), ("transformers_memory", "can't allocate memory")],
+)
+def test_what_a_server_complains_of_that_lives_and_never_answers(name: str, cause: str) -> None:
+    assert cause in str(complaint((LOGS / f"{name}.txt").read_text()))
+
+
+def test_an_error_of_one_request_is_not_why_a_server_ended() -> None:
+    text = "ERROR:    Exception in ASGI application\nTraceback (most recent call last):\nKeyError: 'weight'\n"
+    chain = "The above exception was the direct cause of the following exception:\nMemoryError: of one request\n"
+    assert complaint(text + chain) is None
+    assert complaint(text + chain + "ZeroDivisionError: division by zero\n") == "ZeroDivisionError: division by zero"
+
+
+def test_of_a_chain_of_exceptions_the_one_that_names_a_kind_is_the_cause() -> None:
+    link = "During handling of the above exception, another exception occurred:\n"
+    crash = diagnose(f"KeyError: 'new'\n{link}ValueError: m does not recognize this architecture\n", 1)
+    assert (crash.kind, crash.cause[:10]) == ("unsupported_combo", "ValueError")
+    other = f"KeyError: 'new'\nOSError: of another rank\n{link}torch.OutOfMemoryError: CUDA out of memory\n"
+    assert diagnose(other, 1).kind == "unknown"
+
+
+def test_pydantic_s_exceptions_say_in_further_lines_what_is_wrong() -> None:
+    text = "pydantic_core.ValidationError: 1 validation error for ModelConfig\ndtype\n  Input should be 'auto'\n"
+    assert diagnose(text, 1).cause == (
+        "pydantic_core.ValidationError: 1 validation error for ModelConfig: Input should be 'auto' (exit code 1)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """docs/engines.md: its table is the engines' own, and the engine that it shows can be built, installed and asked."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,21 @@ from tests.commands.calling import environment
 from tests.engines.knob_table import BEGIN, DOCUMENT, END, written
 from tests.source import ROOT
 
+# In the place of LMDeploy: its flags, in front of the simulator.
+STAND_IN = """#!{python}
+import argparse, os, sys
+parser = argparse.ArgumentParser(allow_abbrev=False)
+for word in ("serve", "server", "model"):
+    parser.add_argument(word)
+for flag in ("--server-name", "--server-port", "--model-name", "--session-len"):
+    parser.add_argument(flag)
+parser.add_argument("--enable-metrics", action="store_true")
+told = parser.parse_args()
+if told.model.startswith("/nowhere"):
+    sys.exit("OSError: " + told.model + " is not a local folder")
+flags = ["--host", told.server_name, "--port", told.server_port, "--served-model-name", told.model_name]
+os.execv(sys.executable, [sys.executable, "-m", "loadgen.engines.sim", *flags, "--max-model-len", told.session_len])
+"""
 ASK = """
 import json, sys
 from importlib.metadata import entry_points
@@ -40,31 +56,51 @@ def test_an_engine_takes_less_than_sixty_lines() -> None:
     assert sum(len(text.splitlines()) for text in blocks().values()) < 60
 
 
-@pytest.mark.timeout(300)
-def test_the_engine_that_is_shown_can_be_installed_and_launched(tmp_path: Path) -> None:
-    source, target = tmp_path / "source", tmp_path / "target"
-    source.mkdir()
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the engine that is shown was installed, and beside which its files lie."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for name, text in blocks().items():
         (source / name).write_text(text)
     pip = ["pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target)]
+    run("-m", *pip, str(source), timeout_s=200)
+    (target / "test_lmdeploy.py").write_text(blocks()["test_lmdeploy.py"])
+    return target
+
+
+def run(*words: str, timeout_s: float = 60, **variables: str) -> str:
+    """What Python says with these words."""
     done = subprocess.run(
-        [sys.executable, "-m", *pip, str(source)],
-        env=environment(),
+        [sys.executable, *words],
+        env=environment() | variables,
+        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=timeout_s,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    env = environment() | {"PYTHONPATH": str(target)}
-    done = subprocess.run(
-        [sys.executable, "-c", ASK], env=env, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert " ".join(json.loads(done.stdout)) == (
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_engine_that_is_shown_can_be_installed_and_launched(package: Path) -> None:
+    told = run("-c", ASK, PYTHONPATH=str(package))
+    assert " ".join(json.loads(told)) == (
         "lmdeploy serve api_server Qwen/Qwen3-8B --tp 2 --enable-prefix-caching --log-level INFO --enable-metrics "
         "--server-name 127.0.0.1 --server-port 8001 --model-name Qwen/Qwen3-8B"
     )
+
+
+@pytest.mark.timeout(300)
+def test_the_engine_that_is_shown_passes_the_kit(package: Path, tmp_path: Path) -> None:
+    stand_in = tmp_path / "lmdeploy"
+    stand_in.write_text(STAND_IN.format(python=sys.executable))
+    stand_in.chmod(0o755)
+    variables = {"PYTHONPATH": f"{package}:{ROOT}", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    pytest_alone = ["-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider"]
+    said = run(*pytest_alone, str(package / "test_lmdeploy.py"), timeout_s=200, **variables)
+    assert "20 passed" in said or "19 passed, 1 skipped" in said, said
 
 
 def test_every_engine_is_found_under_its_own_name() -> None:

@@ -235,6 +235,12 @@ def test_one_that_gives_no_token_in_time_is_stopped(switch: list[str], said: str
     assert failed.crash.transient
 
 
+def test_one_that_lives_and_gives_no_token_is_told_with_what_its_log_complains_of() -> None:
+    failed = failure("--no-token", "--say", "KeyError: 'weight'", timeout_s=0.5, listens=True)
+    assert failed.crash.kind == "start_timeout"
+    assert failed.crash.cause.endswith("; its log says KeyError: 'weight'")
+
+
 def test_one_that_serves_another_model_is_not_waited_for() -> None:
     failed = failure("--serves", "other", timeout_s=600)
     assert failed.crash.kind == "wrong_model"
@@ -321,6 +327,17 @@ def test_one_that_answers_503_for_ever_hangs_though_its_process_lives() -> None:
     assert "503" in trouble.crash.cause
 
 
+def test_one_whose_health_is_good_and_which_gives_no_token_hangs() -> None:
+    with Launcher().begin(Fake(), MODEL, raw=["--hang-when-flushed"]) as server:
+        assert server.trouble(token=True) is None
+        server.flush()
+        assert server.trouble() is None
+        trouble = server.trouble(0.5, token=True)
+    assert trouble is not None
+    assert trouble.crash.kind == "hang"
+    assert "no answer in 0.5 s" in trouble.crash.cause
+
+
 def test_a_flush_is_tried_again_while_requests_run() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--busy", "1"]) as server:
         server.flush()
@@ -347,6 +364,15 @@ def test_what_it_tells_is_compared_with_what_was_asked() -> None:
         "version: 1.0 was asked for, the server has 9.9",
         "busy: 0 was asked for, the server has 7",
     ]
+
+
+def test_a_build_of_a_version_is_that_version() -> None:
+    class Built(Fake):
+        def version(self) -> str:
+            return "9.9+cpu"
+
+    with Launcher().begin(Built(), MODEL) as server:
+        assert server.differences() == []
 
 
 def test_an_engine_without_probes_tells_nothing() -> None:

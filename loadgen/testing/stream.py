@@ -1,0 +1,118 @@
+"""Stream: one streamed answer of a server, read plainly, so that tests need not trust what they test.
+
+It blocks and parses every event whole; `loadgen.wire` is for measuring.
+"""
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+REASONING = ("reasoning", "reasoning_content")
+DONE = "[DONE]"
+
+
+class Stream:
+    """A chat completion that a server streams, with usage at its end; a context manager that closes the connection.
+
+    Args:
+        base_url: Scheme http, host and port.
+        model: Its name in requests.
+        max_tokens: Of the answer.
+        timeout_s: Between two reads.
+        more: Further fields of the request.
+
+    Raises:
+        OSError: There is no connection, or no answer in time.
+        ValueError: The server answers something else than a stream; the message has its status and its beginning.
+    """
+
+    def __init__(
+        self, base_url: str, model: str, *, max_tokens: int = 16, timeout_s: float = 180.0, **more: object
+    ) -> None:
+        address = urlsplit(base_url)
+        asked = {
+            "model": model,
+            "messages": [{"role": "user", "content": "Tell me about the sea."}],
+            "max_tokens": max_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        self._connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
+        try:
+            body = json.dumps(asked | more)
+            self._connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
+            self._response = self._connection.getresponse()
+            if self._response.status != 200:
+                raise ValueError(f"{self._response.status} {self._response.read(500).decode(errors='replace')}")
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        """The JSON of each event as it comes, and `DONE` for the mark at the end.
+
+        Raises:
+            OSError: The connection breaks, or is silent for too long.
+        """
+        for line in self._response:
+            if line.startswith(b"data:"):
+                text = line[5:].strip().decode()
+                yield DONE if text == DONE else json.loads(text)
+
+    def first(self) -> Any:
+        """Wait for the first event; the others can still be read."""
+        return next(iter(self))
+
+    def close(self) -> None:
+        """Close the connection, whatever is still to come."""
+        self._response.close()
+        self._connection.close()
+
+
+class Habits:
+    """How a server streams, by the events of one answer.
+
+    Attributes:
+        events: All of them.
+        deltas: Those of the first choice.
+        finish_reason: The last one that was given; None: there was none.
+        usage: The last one that was given; None: there was none.
+        usage_with: `an event of its own`, `the finish` or `every event`; None: there is no usage.
+        reasoning_key: Under which reasoning comes; None: there was none.
+        done: Whether the stream ends with `[DONE]`.
+    """
+
+    def __init__(self, events: list[Any]) -> None:
+        self.done = bool(events) and events[-1] == DONE
+        self.events = [event for event in events if event != DONE]
+        choices = [event["choices"][0] for event in self.events if event.get("choices")]
+        self.deltas: list[dict[str, Any]] = [choice.get("delta") or {} for choice in choices]
+        reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason")]
+        self.finish_reason: str | None = reasons[-1] if reasons else None
+        bearers = [event for event in self.events if event.get("usage")]
+        self.usage: dict[str, Any] | None = bearers[-1]["usage"] if bearers else None
+        self.usage_with = self._usage_with(bearers)
+        self.reasoning_key = next((key for key in REASONING for delta in self.deltas if delta.get(key)), None)
+
+    @property
+    def token_events(self) -> int:
+        """How many events have text."""
+        return sum(any(delta.get(key) for key in ("content", *REASONING)) for delta in self.deltas)
+
+    def _usage_with(self, bearers: list[Any]) -> str | None:
+        if not bearers:
+            return None
+        if len(bearers) > 1:
+            return "every event"
+        return "the finish" if bearers[0].get("choices") else "an event of its own"

