@@ -99,7 +99,7 @@ class EngineFailed(EngineError):
     def __init__(self, engine: str, crash: Crash, log: Path | None = None, tail: Sequence[str] = ()) -> None:
         said = f"; its log {log} ends:\n" + "\n".join(tail) if tail else f"; its log {log} is empty" if log else ""
         super().__init__(f"{engine}: {crash.kind}: {crash.cause}{said}")
-        self.crash, self.log = crash, log
+        self.crash, self.log, self.transient = crash, log, crash.transient
         self._made_of = (engine, crash, log, tuple(tail))
 
     def __reduce__(self) -> tuple[type["EngineFailed"], tuple[str, Crash, Path | None, tuple[str, ...]]]:

@@ -13,6 +13,7 @@ from loadgen import private
 from loadgen.engines import ports, processes
 from loadgen.engines.crash import Crash, EngineFailed
 from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.given import given
 from loadgen.engines.keeping import Kept
 from loadgen.engines.logs import Log
 from loadgen.engines.processes import Process
@@ -38,6 +39,8 @@ class Launcher:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
         self._registry = Registry()
+
+    given = staticmethod(given)
 
     def orphans(self) -> list[Orphan]:
         """The servers that programs of this user have left behind, and that still run."""

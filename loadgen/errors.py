@@ -27,7 +27,13 @@ class Unreachable(LoadgenError):
 
 
 class EngineError(LoadgenError):
-    """An inference engine that did not start, or did not stop."""
+    """An inference engine that did not start, or did not stop.
+
+    Attributes:
+        transient: Whether the same again may end otherwise.
+    """
+
+    transient = False
 
 
 class WorkerDied(LoadgenError):

@@ -31,6 +31,11 @@ class Heading:
         known = {"prompts": prompts, "schedule": schedule}
         return dataclasses.replace(self, provenance=self.provenance | known)
 
+    def with_engine(self, **facts: Any) -> "Heading":
+        """The same with more facts about the engine."""
+        engine = self.provenance["engine"] | facts
+        return dataclasses.replace(self, provenance=self.provenance | {"engine": engine})
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form, without secrets."""
         return vars(self) | {"settings": public(self.settings)}

@@ -76,15 +76,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a measurement is; while preparing, `ended` counts the requests that are ready."""
+    """How far a run is; while preparing, `ended` counts the requests that are ready."""
 
-    phase: str  # preparing, connecting, warming up, running or draining
+    phase: str  # starting an engine, preparing, connecting, warming up, running or draining
     elapsed_s: float = 0.0
     scheduled: int = 0  # 0 where time alone bounds the run
     in_flight: int = 0
     ended: int = 0
     ok: int = 0
     output_tokens: int = 0
+    note: str = ""  # what the engine said last
 
 
 class Measurement:

@@ -7,9 +7,9 @@ from typing import Any
 
 from loadgen.errors import BadInput
 
-TARGET, SAMPLING, LOAD, DATA = "target", "sampling parameters", "load", "data set"
+TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
 CONNECTIONS, JUDGEMENT, OUTPUT = "connections and timeouts", "judgement", "output"
-GROUPS = (TARGET, SAMPLING, LOAD, DATA, CONNECTIONS, JUDGEMENT, OUTPUT)  # as `--help` lists them
+GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, JUDGEMENT, OUTPUT)  # as `--help` lists them
 
 
 def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "") -> Any:

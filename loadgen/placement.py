@@ -7,22 +7,26 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def apart(pid: int | None) -> Iterator[None]:
+def apart(pid: int | None, processor: int | None = None) -> Iterator[None]:
     """While the context lasts, keep the calling thread on a processor of its own and the process `pid` off that one.
 
     The kernel likes to wake who reads where the writer runs, and there a reader waits until the writer has done with
     its step, though the other processors are idle. A server on another machine does not do that to its clients.
 
     Does nothing without a process, with a single processor, and where the system does not let us choose.
+
+    Args:
+        pid: The process.
+        processor: The one for the calling thread; None: the last.
     """
     if pid is None or not hasattr(os, "sched_setaffinity"):
         yield
         return
     ours, theirs = os.sched_getaffinity(0), _threads(pid)
-    last = max(ours)
+    own = max(ours) if processor is None else processor
     with contextlib.ExitStack() as stack:
-        if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - {last}) for thread in theirs):
-            _moved(stack, 0, {last})
+        if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - {own}) for thread in theirs):
+            _moved(stack, 0, {own})
         yield
 
 

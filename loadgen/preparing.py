@@ -111,6 +111,17 @@ class Asked:
         return cls(dataset.prompts(count), dataset.provenance, count)
 
 
+def check(settings: RunSettings) -> None:
+    """Open the data set and the tokenizer that the settings name, to know before a long wait that they are there.
+
+    Raises:
+        BadInput: They cannot be used.
+    """
+    from loadgen.datasets import cache
+
+    cache.prepared(settings)
+
+
 def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None) -> None:
     """Write the requests of an order, from `dataset` or from the one its settings name.
 

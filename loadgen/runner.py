@@ -12,13 +12,14 @@ from loadgen import provenance, requests
 from loadgen.child import Child
 from loadgen.errors import LoadgenError, WorkerDied
 from loadgen.heading import Heading
+from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
 from loadgen.measurer import Measurer, OwnLoop
-from loadgen.preparing import Order, prepare
+from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude, left_by
 from loadgen.schedule import DEFAULT_COUNT, Schedule
-from loadgen.server import running, simulator, wants_simulator
+from loadgen.server import running
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
 
@@ -51,10 +52,11 @@ async def run(
         Unreachable: No server where the settings say.
     """
     asked = (settings or RunSettings()).checked()
+    early = check if dataset is None and asked.engine else lambda settings: None
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-")))
-        if wants_simulator(asked):
-            server = await stack.enter_async_context(simulator(asked))
+        if wants_engine(asked):
+            server = await stack.enter_async_context(launched(asked, early, on_progress))
         else:
             server = await running(asked)
         resolved = server.settings.implied().checked()
@@ -68,8 +70,6 @@ async def run(
         )
         preparing = asyncio.ensure_future(prepare_aside(order, dataset, on_progress))
         stack.push_async_callback(_ended, preparing)
-        if server.process is not None:
-            resolved = resolved.replace(base_url=await asyncio.to_thread(server.process.ready))
         heading = Heading(
             resolved,
             server.model,
@@ -84,8 +84,16 @@ async def run(
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
             return left_by(died, resolved.records or journal)
+        if server.process is not None:
+            heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.process))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
+
+
+def _trouble(process: Any) -> str | None:
+    """What is wrong with an engine after the run, None if nothing is."""
+    failed = process.trouble()
+    return None if failed is None else f"{failed.crash.kind}: {failed.crash.cause}; its log is {failed.log}"
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:

@@ -1,23 +1,14 @@
-"""Server: who is to be measured: one that runs already, or loadgen's own simulator when none is named."""
+"""Server: who is to be measured, and what it tells of itself."""
 
-import contextlib
-import importlib.metadata
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen import http, target
-from loadgen.data_settings import TRACE
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, Unreachable
 from loadgen.overhead import Overhead
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
-
-SIMULATED_MODEL = "sim"
-SIMULATED_DURATION_S = 10.0
-SIMULATED_CONCURRENCY = 256
-_NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 
 @dataclass(frozen=True)
@@ -29,7 +20,7 @@ class Server:
         model: The model's name in requests.
         about: What is known of it, for the result.
         simulated: Whether it is loadgen's simulator.
-        process: The engine started for the run (`pid`), or None.
+        process: The engine started for the run, or None.
         overhead: What its chat template adds to a prompt, where that is known of the engine.
     """
 
@@ -39,42 +30,6 @@ class Server:
     simulated: bool = False
     process: Any = None
     overhead: Overhead | None = None
-
-
-def wants_simulator(settings: RunSettings) -> bool:
-    """Whether the settings name no server at all."""
-    return all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
-
-
-def find(group: str, name: str) -> Any:
-    """What the installed packages offer under the name: an engine, or who starts it; the core imports neither."""
-    for entry in importlib.metadata.entry_points(group=f"loadgen.{group}", name=name):
-        return entry.load()
-    raise LoadgenError(f"no installed package offers {name!r} of {group}; install loadgen again")
-
-
-@contextlib.asynccontextmanager
-async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
-    """Start the simulator, without waiting until it answers."""
-    process = find("launchers", "local")().begin(find("engines", "sim"), SIMULATED_MODEL)
-    try:
-        bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
-        endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
-        yield Server(
-            settings.replace(
-                backend="openai-chat",
-                tokenizer=settings.tokenizer or str(process.tokenizer),
-                duration=settings.duration if bounded else SIMULATED_DURATION_S,
-                max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
-            ),
-            process.model,
-            {"name": "sim", "simulated": True},
-            simulated=True,
-            process=process,
-            overhead=Overhead(process.template_tokens, "the simulator's chat template"),
-        )
-    finally:
-        process.stop()
 
 
 async def running(settings: RunSettings) -> Server:

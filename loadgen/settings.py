@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from loadgen import slo
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
-from loadgen.options import CONNECTIONS, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
+from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
 from loadgen.redaction import MARK
 
 Backend = Literal["openai-chat", "openai", "vllm"]
@@ -19,6 +19,7 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
+SECRET = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # a flag of an engine, and its value
 METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
@@ -58,6 +59,14 @@ class RunSettings(DataSettings):
     continuous_usage: bool = option(
         False, TARGET, "ask for usage with every event, to know how many tokens each bears; dropped where refused"
     )
+
+    engine: str | None = option(
+        None, ENGINE, "start this one to serve --model, and put it away in the end (`loadgen engines` lists them)"
+    )
+    engine_arg: tuple[str, ...] = option(
+        (), ENGINE, "knobs as NAME=VALUE, and the engine's own flags, as --engine-arg='--dtype half'", metavar="ARG"
+    )
+    engine_timeout: float = option(600.0, ENGINE, "seconds until it answers", metavar="SECONDS")
 
     temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
     top_p: float | None = option(None, SAMPLING, "nucleus sampling")
@@ -155,7 +164,7 @@ class RunSettings(DataSettings):
             if choices and getattr(self, name) not in choices:
                 known = ", ".join(str(choice) for choice in choices if choice is not None)
                 raise BadInput(flag(name), f"{getattr(self, name)!r} is no choice", f"choose from {known}")
-        for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration"):
+        for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration", "engine_timeout"):
             require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
         for name in (
             "ramp_up_start_rps",
@@ -191,6 +200,7 @@ class RunSettings(DataSettings):
             )
         self.check_data()
         self._check_load()
+        self._check_engine()
         self._check_target()
         self._check_report()
         return self
@@ -228,6 +238,18 @@ class RunSettings(DataSettings):
                 raise BadInput(
                     "--duration", f"{rate * self.duration:.3g} requests", f"keep a run under {MAX_REQUESTS:,}"
                 )
+
+    def _check_engine(self) -> None:
+        if self.engine is None:
+            if self.engine_arg:
+                raise BadInput("--engine-arg", "given without an engine to start", "name one with --engine")
+            return
+        for name in ("base_url", "host", "port"):
+            if getattr(self, name) is not None:
+                problem = "given beside --engine, which starts a server of its own"
+                raise BadInput(flag(name), problem, "leave one of the two out")
+        if self.model is None and self.engine != "sim":
+            raise BadInput("--model", "missing beside --engine", "name the folder, file or hub name it is to serve")
 
     def _check_target(self) -> None:
         chat_path = self.endpoint is not None and self.endpoint.endswith("chat/completions")
@@ -271,6 +293,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
         shown[name] = list(value) if isinstance(value, tuple) else value
     shown["api_key"] = MARK if settings.api_key else None
     shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
+    shown["engine_arg"] = [SECRET.sub(rf"\1{MARK}", word) for word in settings.engine_arg]
     if settings.base_url and "@" in settings.base_url:
         shown["base_url"] = without_user(settings.base_url)
     return shown

@@ -12,7 +12,7 @@ _BUG = "this is a bug in loadgen: please report it with the result file"
 def accounting(evidence: Evidence) -> list[Check]:
     """Check the books of a run."""
     snapshot, same = evidence.snapshot, evidence.same_schedule
-    disordered, runs = snapshot.counters["disordered"], evidence.client.engine_runs
+    disordered = snapshot.counters["disordered"]
     return [
         _requests(snapshot),
         _answers(snapshot),
@@ -20,14 +20,20 @@ def accounting(evidence: Evidence) -> list[Check]:
         _range(snapshot),
         Check("stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
         Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
-        Check(
-            "same engine",
-            runs,
-            {True: "same process", False: "another process, or none", None: "not launched here"}[runs],
-            "the process of the start",
-            "the engine died or was restarted under load: read its log",
-        ),
+        _engine(evidence),
     ]
+
+
+def _engine(evidence: Evidence) -> Check:
+    """Whether an engine that was started for the run is the same process still, and well."""
+    runs, trouble = evidence.client.engine_runs, evidence.heading.provenance["engine"].get("trouble")
+    return Check(
+        "same engine",
+        runs and trouble is None,
+        trouble or {True: "same process", False: "another process, or none", None: "not launched here"}[runs],
+        "the process of the start, in good health",
+        "the engine died, hangs or was restarted under load: read its log",
+    )
 
 
 def _requests(snapshot: Snapshot) -> Check:

@@ -35,7 +35,7 @@ class Silent:
 
     def show(self, progress: "Progress") -> None:
         """Only remember whether the measurement is under way."""
-        self.measuring = progress.phase != "preparing"
+        self.measuring = progress.phase not in ("starting", "preparing")
 
     def note(self, text: str) -> None:
         """A line on stderr."""
@@ -96,6 +96,8 @@ def describe(progress: "Progress") -> str:
     """One line: what is being done and how far it is."""
     if progress.phase == "preparing":
         return preparing(progress.ended, progress.scheduled, progress.elapsed_s)
+    if progress.phase == "starting":
+        return f"starting the engine {progress.elapsed_s:.0f} s: {progress.note or 'nothing said yet'}"
     if not progress.elapsed_s:
         return progress.phase
     failed = progress.ended - progress.ok

@@ -12,6 +12,7 @@ from urllib.request import getproxies
 
 from tokenizers import Tokenizer as Core
 
+from loadgen.datasets import gguf_file
 from loadgen.errors import BadInput
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def file_of(settings: "RunSettings") -> Path | None:
 
 
 def load(name: str) -> Tokenizer:
-    """Load a tokenizer from a tokenizer.json, from a folder, or by its name on the Hugging Face hub.
+    """Load a tokenizer from a tokenizer.json, from a folder, from a model's .gguf file, or by its name on the hub.
 
     A tokenizer.json is read as it stands. Only a folder that has none goes through `transformers`, which is slow to
     import and replaces parts of some tokenizers by its own.
@@ -159,7 +160,7 @@ def load(name: str) -> Tokenizer:
     """
     path = Path(os.path.expanduser(name))
     if path.is_file():
-        return _from_file(path, name)
+        return _from_gguf(path, name) if path.suffix == gguf_file.SUFFIX else _from_file(path, name)
     if path.is_dir():
         return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
     if name.startswith(("/", ".", "~")) or name.endswith(".json") or name.count("/") > 1:
@@ -178,6 +179,11 @@ def _from_file(path: Path, name: str) -> Tokenizer:
         problem = f"{path} is not a {FILE} ({first_line(error)})"
         raise BadInput(FIELD, problem, "give the one of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(content).hexdigest(), path.parent)
+
+
+def _from_gguf(path: Path, name: str) -> Tokenizer:
+    core = gguf_file.read(path, FIELD)
+    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest())
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:

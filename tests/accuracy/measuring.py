@@ -163,7 +163,7 @@ async def compared(
             **settings,
         )
         result = await measured(
-            server, asked, tokens, worker=worker, on_progress=lambda progress: on_phase(progress.phase)
+            server, asked, tokens, watch.quietest, worker=worker, on_progress=lambda progress: on_phase(progress.phase)
         )
         ended_well = [record for record in RecordFile(path) if record.outcome is Outcome.OK]
     ended_well.sort(key=lambda record: record.index)
@@ -174,6 +174,7 @@ async def measured(
     server: Process,
     settings: loadgen.RunSettings,
     tokens: int,
+    processor: int,
     *,
     worker: bool = True,
     on_progress: Callable[[loadgen.Progress], None] = lambda progress: None,
@@ -184,27 +185,33 @@ async def measured(
         server: The server.
         settings: Of the run.
         tokens: Of each answer.
+        processor: Of the measuring thread.
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
         on_progress: Told a few times a second.
     """
-    with apart(server.pid):
+    with apart(server.pid, processor):
         async with Worker() if worker else contextlib.nullcontext() as measurer:
             return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 
 
 class Watch:
-    """Looks, from its making to `end`, at what the machine does beside this process, its children and a server."""
+    """Looks, from its making to `end`, at what the machine does beside this process, its children and a server.
+
+    Attributes:
+        quietest: The processor that stood still the least before.
+    """
 
     def __init__(self, server: Process) -> None:
         self._server = server
         self._still = stood_still()
+        self.quietest = min(self._still, key=self._still.__getitem__)
         self._before = machine.Busy.now(), self._friends_s()
 
     def end(self) -> str:
         """What else kept the machine busy; empty if nothing did."""
         busy, friends_s = self._before
         others = machine.disturbance(busy, machine.Busy.now(), self._friends_s() - friends_s)
-        still = max(self._still, stood_still())
+        still = max(*self._still.values(), *stood_still().values())
         told = f"a processor stood still for {still:.1%} of the time" if still > STILL_SHARE else ""
         return ", ".join(filter(None, (others, told)))
 

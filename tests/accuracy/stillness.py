@@ -25,12 +25,14 @@ print(lost)
 """
 
 
-def stood_still() -> float:
-    """The largest share of the time that any processor stood still, measured for a second on all of them at once."""
+def stood_still() -> dict[int, float]:
+    """The share of the time that each processor stood still, measured for a second on all of them at once."""
     length_ns = round(SECONDS * 1e9)
     command = [sys.executable, "-I", "-S", "-c", SPIN, str(length_ns), str(LEAST_NS)]
-    spinning = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=lambda core=core: os.sched_setaffinity(0, {core}))
+    spinning = {
+        core: subprocess.Popen(
+            command, stdout=subprocess.PIPE, preexec_fn=lambda core=core: os.sched_setaffinity(0, {core})
+        )
         for core in sorted(os.sched_getaffinity(0))
-    ]
-    return max(int(each.communicate()[0]) for each in spinning) / length_ns
+    }
+    return {core: int(each.communicate()[0]) / length_ns for core, each in spinning.items()}

@@ -29,7 +29,7 @@ async def test_how_much_load_one_process_can_make(roofline: Process, row: Callab
     watch = Watch(roofline)
     highest, busy, why = 0, 0.0, "no higher rate was tried"
     for rate in RATES:
-        result = await valid_if_possible(roofline, rate)
+        result = await valid_if_possible(roofline, rate, watch.quietest)
         if result.verdict is not Verdict.VALID:
             why = f"{red(result)} at {rate:,}"
             break
@@ -38,12 +38,12 @@ async def test_how_much_load_one_process_can_make(roofline: Process, row: Callab
     row("1 token, answered at once", told, f">= {LEAST_RATE:,} req/s", highest >= LEAST_RATE, watch.end())
 
 
-async def valid_if_possible(server: Process, rate: int) -> loadgen.Result:
+async def valid_if_possible(server: Process, rate: int, processor: int) -> loadgen.Result:
     """A run at a rate: the first VALID one of a few, else the last."""
     settings = loadgen.RunSettings(base_url=server.url, backend="openai-chat", request_rate=rate, duration=SECONDS)
     left = ATTEMPTS
     while True:
         left -= 1
-        result = await measured(server, settings, 1)
+        result = await measured(server, settings, 1, processor)
         if result.verdict is Verdict.VALID or not left:
             return result

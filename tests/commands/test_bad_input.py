@@ -12,7 +12,7 @@ from tests import tokenizers_trained as trained
 from tests.commands.calling import loadgen, served
 
 TOKENIZER = str(Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json")
-PROGRESS = tuple(f"loadgen: {phase}" for phase in ("preparing", "connecting", "warming up"))
+PROGRESS = tuple(f"loadgen: {phase}" for phase in ("starting", "preparing", "connecting", "warming up"))
 
 
 def refused(*arguments: str, cwd: Path | None = None) -> str:
@@ -56,6 +56,13 @@ def refused(*arguments: str, cwd: Path | None = None) -> str:
         (["--records", "/nowhere/r.jsonl"], "--records", "another"),
         (["--result-dir", "/proc/results", "--save-result"], "--result-dir", "another"),
         (["--slo", "ttft<3"], "--slo", "ttft_p99"),
+        (["--engine", "nope", "--model", "m"], "--engine", "llamacpp"),
+        (["--engine", "vllm"], "--model", "hub name"),
+        (["--engine", "sim", "--port", "8000"], "--port", "leave one"),
+        (["--engine-arg", "max_seqs=3"], "--engine-arg", "--engine"),
+        (["--engine", "sim", "--engine-arg", "max_seqs=many"], "--engine-arg max_seqs", "whole number"),
+        (["--engine", "sim", "--engine-timeout", "0"], "--engine-timeout", "above 0"),
+        (["--engine", "sim", "--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_in_one_line(arguments: list[str], field: str, remedy: str) -> None:

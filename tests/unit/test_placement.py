@@ -35,6 +35,15 @@ def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside
 
 
 @several
+@pytest.mark.parametrize("place", [min, max])
+def test_the_processor_can_be_chosen(beside, place):
+    own = place(os.sched_getaffinity(0))
+    with apart(beside, own):
+        assert os.sched_getaffinity(0) == {own}
+        assert own not in os.sched_getaffinity(beside)
+
+
+@several
 def test_with_one_processor_nothing_is_moved(beside):
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})

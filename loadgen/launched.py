@@ -1,0 +1,155 @@
+"""Launched: the engine that is started for one run and put away after it: the one that is named, or the simulator."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from loadgen.data_settings import TRACE
+from loadgen.errors import BadInput, EngineError
+from loadgen.measurement import Progress
+from loadgen.overhead import Overhead
+from loadgen.server import Server, running
+from loadgen.settings import RunSettings
+
+SIMULATOR = "sim"
+SIMULATED_DURATION_S = 10.0
+SIMULATED_CONCURRENCY = 256
+QUIET_S = 1.0  # what starts sooner needs no word
+_NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
+
+logger = logging.getLogger("loadgen")
+
+
+def wants_engine(settings: RunSettings) -> bool:
+    """Whether an engine is to be started: one is named, or no server at all."""
+    return settings.engine is not None or all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
+
+
+@contextlib.asynccontextmanager
+async def launched(
+    settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
+) -> AsyncIterator[Server]:
+    """Start the engine, wait until it answers, and put it away in the end.
+
+    One that fails for a reason that may pass is started once more.
+
+    Args:
+        settings: Of the run.
+        check: Called with what will be asked of the engine, while that starts, which may take many minutes.
+        on_progress: Called a few times a second.
+
+    Raises:
+        BadInput: There is no such engine, or it cannot be started so; or `check` says it.
+        EngineError: It does not answer, or something of it is left in the end.
+    """
+    name = settings.engine or SIMULATOR
+    engine, launcher = find("engines", name), find("launchers", "local")()
+    asked = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
+    with _named_as_given(settings.engine_arg):
+        knobs, raw = launcher.given((*asked, *settings.engine_arg))
+
+    def begin() -> Any:
+        with _named_as_given(settings.engine_arg):
+            return launcher.begin(engine, settings.model or name, knobs, raw)
+
+    def asking(process: Any) -> RunSettings:
+        return _asking(process, settings, simulated=name == SIMULATOR)
+
+    process = await _answering(begin, lambda process: check(asking(process)), settings.engine_timeout, on_progress)
+    try:
+        server = await running(asking(process))
+        differences = [str(each) for each in await asyncio.to_thread(process.differences)]
+        tokens = process.template_tokens
+        yield replace(
+            server,
+            about={"name": name, "simulated": name == SIMULATOR, "differences": differences} | server.about,
+            simulated=name == SIMULATOR,
+            process=process,
+            overhead=None if tokens is None else Overhead(tokens, f"the chat template of {name}"),
+        )
+    finally:
+        await asyncio.to_thread(process.stop)
+
+
+def find(group: str, name: str) -> Any:
+    """What the installed packages offer under the name: an engine, or who starts it; the core imports neither.
+
+    Raises:
+        BadInput: None offers it.
+    """
+    entries = importlib.metadata.entry_points(group=f"loadgen.{group}")
+    for entry in entries.select(name=name):
+        return entry.load()
+    known = ", ".join(sorted(entries.names)) or "none is installed"
+    raise BadInput(f"--{group.rstrip('s')}", f"there is none named {name!r}", f"choose from {known}")
+
+
+async def _answering(
+    begin: Callable[[], Any],
+    check: Callable[[Any], None],
+    timeout_s: float,
+    on_progress: Callable[[Progress], None],
+) -> Any:
+    """A process that has answered; it was checked before."""
+    loop = asyncio.get_running_loop()
+
+    def tell(elapsed_s: float, last_line: str) -> None:
+        if elapsed_s >= QUIET_S:
+            loop.call_soon_threadsafe(on_progress, Progress("starting", elapsed_s, note=last_line))
+
+    for again in (True, False):
+        process = await asyncio.to_thread(begin)
+        try:
+            await asyncio.to_thread(check, process)
+            await asyncio.to_thread(process.ready, timeout_s, tell)
+        except EngineError as error:  # it has been stopped
+            if not (again and error.transient):
+                raise
+            logger.warning("%s\nstarted once more: that may pass", error)
+        except BaseException:
+            await asyncio.to_thread(process.stop, 0.0)
+            raise
+        else:
+            return process
+    raise AssertionError("the second failure is raised")
+
+
+def _asking(process: Any, settings: RunSettings, *, simulated: bool) -> RunSettings:
+    """The settings of a run that asks the process."""
+    model = settings.model or process.model
+    asking = settings.replace(
+        engine=None,
+        engine_arg=(),
+        base_url=process.base_url,
+        backend=settings.backend or "openai-chat",
+        model=model,
+        served_model_name=None if process.model == model else process.model,
+        tokenizer=settings.tokenizer or process.tokenizer,
+    )
+    return _bounded(asking) if simulated else asking
+
+
+def _bounded(settings: RunSettings) -> RunSettings:
+    """What is asked of the simulator, within bounds where nothing bounds it."""
+    bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
+    endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
+    return settings.replace(
+        duration=settings.duration if bounded else SIMULATED_DURATION_S,
+        max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
+    )
+
+
+@contextlib.contextmanager
+def _named_as_given(words: Sequence[str]) -> Iterator[None]:
+    """What an engine finds unusable is named as its user wrote it."""
+    try:
+        yield
+    except BadInput as error:
+        name = error.field.partition(".")[0]
+        if not any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words):
+            raise
+        raise BadInput(f"--engine-arg {error.field}", error.problem, error.remedy) from error

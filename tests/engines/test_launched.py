@@ -1,0 +1,121 @@
+"""An engine for one run: started, checked, asked, and put away; once more where that may help."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen import launched as module
+from loadgen.engines import EngineFailed, Launch, Launcher, Place, processes
+from loadgen.engines.registry import Registry
+from loadgen.errors import BadInput
+from loadgen.launched import launched
+from loadgen.measurement import Progress
+from loadgen.settings import RunSettings
+from tests.engines.fakes import Fake
+
+SETTINGS = RunSettings(engine="fake", model="m", engine_timeout=60)
+
+
+class Failing(Fake):
+    """Says something and ends, the first `times` that it is started."""
+
+    def __init__(self, said: str, times: int) -> None:
+        super().__init__()
+        self.said, self.times, self.launches = said, times, list[Launch]()
+
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+        failing = ["--say", self.said, "--exit", "1"] if len(self.launches) < self.times else []
+        self.launches.append(super().launch(model, knobs, [*raw, *failing], place))
+        return self.launches[-1]
+
+
+@pytest.fixture
+def serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Fake], None]:
+    """Lets an engine be the one that is found."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def put(engine: Fake) -> None:
+        monkeypatch.setattr(module, "find", lambda group, name: engine if group == "engines" else Launcher)
+
+    return put
+
+
+def nothing(settings: RunSettings) -> None:
+    pass
+
+
+def silent(progress: Progress) -> None:
+    pass
+
+
+def nothing_is_left() -> bool:
+    return not list(Registry().folder.glob("*.json"))
+
+
+async def test_it_answers_inside_and_is_gone_after(serves: Callable[[Fake], None]) -> None:
+    serves(Fake())
+    async with launched(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
+        assert server.model == "m"
+        assert server.settings.base_url == server.process.base_url
+        assert server.settings.engine is None
+        assert server.about["name"] == "fake"
+        assert not server.simulated
+        assert server.process.launch.env["max_seqs"] == "3"
+        run_id = server.process.run_id
+        assert processes.tagged(run_id)
+    assert not processes.tagged(run_id)
+    assert nothing_is_left()
+
+
+async def test_a_failure_that_may_pass_is_tried_once_more(serves: Callable[[Fake], None]) -> None:
+    engine = Failing("RuntimeError: NCCL error: unhandled system error", times=1)
+    serves(engine)
+    async with launched(SETTINGS, nothing, silent) as server:
+        assert server.process.alive()
+    assert len(engine.launches) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "launches"), [("RuntimeError: NCCL error: unhandled system error", 2), ("KeyError: 'weight'", 1)]
+)
+async def test_one_that_stays_is_raised_and_one_that_must_stay_at_once(
+    serves: Callable[[Fake], None], said: str, launches: int
+) -> None:
+    engine = Failing(said, times=9)
+    serves(engine)
+    with pytest.raises(EngineFailed, match=r"NCCL|weight"):
+        async with launched(SETTINGS, nothing, silent):
+            pass
+    assert len(engine.launches) == launches
+    assert nothing_is_left()
+
+
+async def test_what_the_run_cannot_use_is_told_before_the_engine_answers(serves: Callable[[Fake], None]) -> None:
+    seen: list[RunSettings] = []
+
+    def check(settings: RunSettings) -> None:
+        seen.append(settings)
+        raise BadInput("--dataset-path", "there is no such file", "name one")
+
+    serves(Fake())
+    never = SETTINGS.replace(engine_arg=("--no-token",))
+    with pytest.raises(BadInput, match="--dataset-path"):
+        async with launched(never, check, silent):
+            pass
+    assert seen[0].model == "m"
+    assert seen[0].base_url is not None
+    assert nothing_is_left()
+
+
+async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None]) -> None:
+    serves(Fake())
+    with pytest.raises(BadInput) as refused:
+        async with launched(SETTINGS.replace(engine_arg=("max_seqs=many",)), nothing, silent):
+            pass
+    assert refused.value.field == "--engine-arg max_seqs"
+
+
+def test_an_engine_that_nobody_offers_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadInput, match=r"choose from .*llamacpp.*vllm"):
+        module.find("engines", "nope")
