@@ -3,6 +3,7 @@
 The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under `tokenizer.ggml`.
 """
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,21 @@ QWEN2 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a model's file says of its texts.
+
+    Attributes:
+        core: The tokenizer.
+        template: The chat template, in Jinja; None where there is none.
+        special: The special tokens that the template may name, such as `bos_token`.
+    """
+
+    core: Tokenizer
+    template: str | None = None
+    special: dict[str, str] = field(default_factory=dict)
 
 
 def _split(pattern: str) -> Any:
@@ -37,12 +53,12 @@ CUTS = {
 }
 
 
-def read(path: Path, field: str) -> Tokenizer:
-    """The tokenizer of a model's file.
+def read(path: Path, flag: str) -> Inside:
+    """The tokenizer and the chat template of a model's file.
 
     Args:
         path: The file.
-        field: What names it, for errors.
+        flag: What names it, for errors.
 
     Raises:
         BadInput: It cannot be read, or its tokenizer is of a kind that is not known here.
@@ -52,11 +68,12 @@ def read(path: Path, field: str) -> Tokenizer:
         import gguf
     except ImportError as error:
         problem = f"reading {path.name} needs the package gguf"
-        raise BadInput(field, problem, f"pip install 'loadgen[gguf]', or {remedy}") from error
+        raise BadInput(flag, problem, f"pip install 'loadgen[gguf]', or {remedy}") from error
     try:
-        fields = gguf.GGUFReader(path).fields
+        reader: Any = gguf.GGUFReader
+        fields = reader(path).fields
     except (OSError, ValueError) as error:
-        raise BadInput(field, f"{path} is no readable GGUF file ({error})", remedy) from error
+        raise BadInput(flag, f"{path} is no readable GGUF file ({error})", remedy) from error
 
     def told(name: str) -> Any:
         found = fields.get(f"tokenizer.ggml.{name}")
@@ -65,8 +82,8 @@ def read(path: Path, field: str) -> Tokenizer:
     kind, cut = told("model"), told("pre")
     if kind != "gpt2" or cut not in CUTS:
         problem = f"{path.name} has a tokenizer of the kind {kind} {cut or ''}".rstrip()
-        raise BadInput(field, f"{problem}, not one of {', '.join(CUTS)}", remedy)
-    tokens, merges, types = told("tokens"), told("merges"), told("token_type")
+        raise BadInput(flag, f"{problem}, not one of {', '.join(CUTS)}", remedy)
+    tokens, merges = told("tokens"), told("merges")
     core = Tokenizer(
         models.BPE(
             vocab={token: number for number, token in enumerate(tokens)},
@@ -74,14 +91,17 @@ def read(path: Path, field: str) -> Tokenizer:
         )
     )
     core.pre_tokenizer, core.decoder = CUTS[cut](), decoders.ByteLevel()
-    for wanted, special in ((CONTROL, True), (USER_DEFINED, False)):
-        added = [token for token, of_type in zip(tokens, types, strict=True) if of_type == wanted]
-        (core.add_special_tokens if special else core.add_tokens)(
-            [AddedToken(token, special=special, normalized=False) for token in added]
-        )
+    of_type: dict[int, list[str]] = {kind: [] for kind in (CONTROL, USER_DEFINED)}
+    for token, kind in zip(tokens, told("token_type"), strict=True):
+        of_type.get(kind, []).append(token)
+    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in of_type[CONTROL]])
+    core.add_tokens([AddedToken(token, normalized=False) for token in of_type[USER_DEFINED]])
     if told("add_bos_token"):
         first = tokens[told("bos_token_id")]
         core.post_processor = processors.TemplateProcessing(
             single=f"{first} $A", special_tokens=[(first, told("bos_token_id"))]
         )
-    return core
+    numbers = {f"{name}_token": told(f"{name}_token_id") for name in ("bos", "eos")}
+    special = {name: tokens[number] for name, number in numbers.items() if number is not None}
+    template = fields.get("tokenizer.chat_template")
+    return Inside(core, template and template.contents(), special)

@@ -51,7 +51,7 @@ class Template:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "Template | None":
-        """Return the template that lies in the tokenizer's folder, None where there is none.
+        """Return the template that lies in the tokenizer's folder, or with it in a model's file; None without one.
 
         Args:
             tokenizer: With or without a folder.
@@ -60,7 +60,9 @@ class Template:
         Raises:
             BadInput: There is one that cannot be read.
         """
-        folder = tokenizer.folder
+        folder, inside = tokenizer.folder, tokenizer.inside
+        if inside is not None and inside.template is not None:
+            return cls(inside.template, tokenizer, tokenizer.name, inside.special)
         if folder is None:
             return None
         config = _config(folder / CONFIG)

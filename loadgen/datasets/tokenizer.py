@@ -35,12 +35,15 @@ class Tokenizer:
         size: Tokens in the vocabulary, added ones included.
         own_size: Tokens in the vocabulary without added ones.
         folder: Where its file lies, and what else belongs to it; None where there is no file.
+        inside: What stands beside it in a model's file; None where it is not from one.
     """
 
-    def __init__(self, core: Core, name: str, sha256: str, folder: Path | None = None) -> None:
+    def __init__(
+        self, core: Core, name: str, sha256: str, folder: Path | None = None, inside: gguf_file.Inside | None = None
+    ) -> None:
         core.no_truncation()  # some files cut at 512 tokens, which would make every long text count 512
         core.no_padding()
-        self._core, self.name, self.sha256, self.folder = core, name, sha256, folder
+        self._core, self.name, self.sha256, self.folder, self.inside = core, name, sha256, folder, inside
         self.special_tokens = core.num_special_tokens_to_add(False)
         self.size, self.own_size = core.get_vocab_size(), core.get_vocab_size(with_added_tokens=False)
 
@@ -182,8 +185,8 @@ def _from_file(path: Path, name: str) -> Tokenizer:
 
 
 def _from_gguf(path: Path, name: str) -> Tokenizer:
-    core = gguf_file.read(path, FIELD)
-    return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest())
+    inside = gguf_file.read(path, FIELD)
+    return Tokenizer(inside.core, name, hashlib.sha256(inside.core.to_str().encode()).hexdigest(), inside=inside)
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:

@@ -78,6 +78,15 @@ class TestLlamaCpp:
         assert [record.prompt_tokens for record in RecordFile(tmp_path / "r.jsonl")] == [40] * 6
         assert not [process for process in psutil.process_iter(["cmdline"]) if gguf() in process.info["cmdline"]]
 
+    def test_chats_are_counted_beforehand_by_the_template_inside_the_file(self, tmp_path: Path) -> None:
+        flags = ["--engine", "llamacpp", "--model", gguf(), f"--engine-arg={' '.join(RAW)}", "--num-prompts", "2"]
+        flags += ["--max-concurrency", "1", "--random-input-len", "20", "--random-output-len", "2"]
+        done = loadgen("run", *flags, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["loadgen"]["tokens"]["input_predicted"] == 2
+        records = list(RecordFile(tmp_path / "r.jsonl"))
+        assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+
     def test_a_flag_that_it_does_not_know_is_told_with_the_cause(self, tmp_path: Path) -> None:
         flags = ["--engine", "llamacpp", "--model", gguf(), "--engine-arg=--no-such-flag"]
         done = loadgen("run", *flags, *FEW, cwd=tmp_path, timeout_s=120)

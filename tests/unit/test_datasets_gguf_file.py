@@ -8,6 +8,7 @@ import pytest
 
 from loadgen.datasets import tokenizer
 from loadgen.datasets.gguf_file import CUTS
+from loadgen.datasets.template import Template
 from loadgen.errors import BadInput
 from tests.tokenizers_from_packages import kept_folder, qwen3, smollm2
 
@@ -53,6 +54,10 @@ def test_smollm2_is_read_as_its_own_tokenizer_counts(small: Path) -> None:
     inside, own = tokenizer.load(str(model)), tokenizer.load(str(small))
     assert inside.encode_batch(TEXTS, special=True) == own.encode_batch(TEXTS, special=True)
     assert (inside.size, inside.name) == (own.size, str(model))
+    chat = [{"role": "user", "content": "Hello"}]
+    templates = [Template.of(inside), Template.of(own)]
+    assert all(templates)
+    assert len({template.render(chat) for template in templates}) == 1
 
 
 @pytest.mark.real_data
