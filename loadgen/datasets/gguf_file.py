@@ -3,6 +3,7 @@
 The fields are those of https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, under `tokenizer.ggml`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,15 @@ def _split(pattern: str) -> Any:
     )
 
 
+def _smollm() -> Any:
+    bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), bytewise])
+
+
 # How text is cut before tokens are sought in each piece, by the file's name for it.
-CUTS = {
+CUTS: dict[str, Callable[[], Any]] = {
     "gpt-2": lambda: pre_tokenizers.ByteLevel(add_prefix_space=False),
-    "smollm": lambda: pre_tokenizers.Sequence(
-        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
-    ),
+    "smollm": _smollm,
     "qwen2": lambda: _split(QWEN2),
 }
 

