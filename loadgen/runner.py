@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests
+from loadgen import provenance, requests, scraping
 from loadgen.child import Child
 from loadgen.errors import LoadgenError, WorkerDied
 from loadgen.heading import Heading
@@ -78,12 +78,13 @@ async def run(
             provenance.provenance(resolved, asked, server.about),
         )
         pid = server.process.pid if server.process else None
+        asking = await scraping.order(resolved, folder, simulated=server.simulated)
         target = Target.from_settings(resolved, server.model)
-        job = Job(heading, target, folder, engine_pid=pid, journal=journal)
+        job = Job(heading, target, folder, engine_pid=pid, journal=journal, scraping=asking)
         try:
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
-            return left_by(died, resolved.records or journal)
+            return left_by(died, resolved.records or journal, folder)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
 
