@@ -78,7 +78,9 @@ COUNTERS = {
         "vllm:gpu_prefix_cache_hits_total",
         "sglang:cached_tokens_total",
         "trtllm_prompt_cached_tokens_total",
+        "llamacpp:prompt_tokens_cached_total",
     ),
+    "prefix_misses": ("llamacpp:prompt_tokens_total",),  # those that were not, where they are counted instead
     "drafted_tokens": (
         "vllm:spec_decode_num_draft_tokens_total",
         "trtllm_spec_decode_num_draft_tokens_total",

@@ -58,6 +58,7 @@ async def run(
         else:
             server = await running(asked)
         resolved = server.settings.implied().checked()
+        asking = None if server.process else await scraping.order(resolved, folder)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
             resolved,
@@ -70,6 +71,7 @@ async def run(
         stack.push_async_callback(_ended, preparing)
         if server.process is not None:
             resolved = resolved.replace(base_url=await asyncio.to_thread(server.process.ready))
+            asking = await scraping.order(resolved, folder, simulated=server.simulated)
         heading = Heading(
             resolved,
             server.model,
@@ -78,7 +80,6 @@ async def run(
             provenance.provenance(resolved, asked, server.about),
         )
         pid = server.process.pid if server.process else None
-        asking = await scraping.order(resolved, folder, simulated=server.simulated)
         target = Target.from_settings(resolved, server.model)
         job = Job(heading, target, folder, engine_pid=pid, journal=journal, scraping=asking)
         try:

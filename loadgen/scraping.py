@@ -60,7 +60,7 @@ class Scraping:
                     await anext(self._answers, None)
 
 
-async def order(settings: RunSettings, folder: Path, *, simulated: bool) -> Order | None:
+async def order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> Order | None:
     """Who is to be asked of itself while a run goes on; None where nobody is, or nobody tells.
 
     Args:

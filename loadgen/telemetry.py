@@ -70,10 +70,22 @@ class Telemetry:
         told = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
         return sum(told) if told and len(told) == len(self.sources) else None
 
-    def share(self, part: str, whole: str) -> float | None:
-        """The growth of one count as a share of that of another; None where it has none."""
-        of, grown = self.increase(whole), self.increase(part)
-        return grown / of if of and grown is not None else None
+    @property
+    def prefix_hit_rate(self) -> float | None:
+        """The share of tokens looked for in a prefix cache that were there; None where nobody looked, or tells."""
+        hits, misses, whole = (self.increase(f"prefix_{what}") for what in ("hits", "misses", "queries"))
+        if whole is None and hits is not None and misses is not None:
+            whole = hits + misses
+        return hits / whole if whole and hits is not None else None
+
+    @property
+    def spec_acceptance(self) -> float | None:
+        """The share of drafted tokens that were accepted: in the run, else the mean of what was told of batches."""
+        accepted, drafted = self.increase("accepted_tokens"), self.increase("drafted_tokens")
+        if drafted and accepted is not None:
+            return accepted / drafted
+        told = self.levels("batch_acceptance")
+        return sum(told) / len(told) if told else None
 
     def levels(self, quantity: str) -> list[float]:
         """What a level was at each time between first and last that every source told of it."""

@@ -5,7 +5,6 @@ from typing import Any
 
 from loadgen.evidence import Evidence
 from loadgen.gpus import QUANTITIES
-from loadgen.telemetry import Telemetry
 from loadgen.words import percent, to_ms
 
 LEVELS = ("running", "waiting", "kv_usage")
@@ -23,8 +22,8 @@ def server(evidence: Evidence) -> dict[str, Any] | None:
         "restarts": telemetry.restarts,
         "levels": {level: _level(telemetry.levels(level)) for level in LEVELS},
         "counts": {count: telemetry.increase(count) for count in COUNTS},
-        "prefix_hit_rate": telemetry.share("prefix_hits", "prefix_queries"),
-        "spec_acceptance": _acceptance(telemetry),
+        "prefix_hit_rate": telemetry.prefix_hit_rate,
+        "spec_acceptance": telemetry.spec_acceptance,
         "ttft_ms": _ttft(evidence),
         "output_tokens": {"server": telemetry.increase("generation_tokens"), "ours": counters["output_tokens"]},
         "gpu_levels": [{quantity: _level(gpu.series[quantity]) for quantity in QUANTITIES} for gpu in telemetry.gpus],
@@ -34,12 +33,6 @@ def server(evidence: Evidence) -> dict[str, Any] | None:
 def _level(series: Iterable[float | None]) -> dict[str, float | None]:
     values = [value for value in series if value is not None]
     return {"mean": sum(values) / len(values) if values else None, "max": max(values, default=None)}
-
-
-def _acceptance(telemetry: Telemetry) -> float | None:
-    """The share of drafted tokens that were accepted: of the run, else the mean of what was told of batches."""
-    of_run = telemetry.share("accepted_tokens", "drafted_tokens")
-    return _level(telemetry.levels("batch_acceptance"))["mean"] if of_run is None else of_run
 
 
 def _ttft(evidence: Evidence) -> dict[str, Any] | None:
