@@ -117,27 +117,32 @@ async def main() -> None:
     if not line:
         return
     order: Order = messages.decode(line)
-    try:
-        with (
-            Nvml.opened() if order.gpus else contextlib.nullcontext() as nvml,
-            open(order.folder / FILE_NAME, "ab", buffering=0) as file,  # noqa: ASYNC230 - nothing else waits here
-        ):
-            await obey(Scraper(order.sources, nvml, file), commands)
-    except OSError as error:
-        print(f"loadgen: what the server says of itself is not kept: {error.strerror}", file=sys.stderr)
+    if await commands.readline():
+        try:
+            with contextlib.suppress(BrokenPipeError):  # nobody is left to be told
+                await obey(order, commands)
+        except OSError as error:
+            print(f"loadgen: what the server says of itself is not kept: {error.strerror}", file=sys.stderr)
 
 
-async def obey(scraper: Scraper, commands: asyncio.StreamReader) -> None:
-    """Ask when told to, and every second in between; returns when there is nobody left to tell."""
-    if not await commands.readline():
-        return
-    await scraper.ask(FIRST)
-    tell()
-    async with beside(scraper.every_second()):
-        if not await commands.readline():
-            return
-    await scraper.last()
-    tell()
+async def obey(order: Order, commands: asyncio.StreamReader) -> None:
+    """Ask at once, every second, and for the last time when told to; or no more, once there is nobody left to tell.
+
+    Raises:
+        OSError: What is heard cannot be written.
+    """
+    with (
+        Nvml.opened() if order.gpus else contextlib.nullcontext() as nvml,
+        open(order.folder / FILE_NAME, "ab", buffering=0) as file,  # noqa: ASYNC230 - nothing else waits here
+    ):
+        scraper = Scraper(order.sources, nvml, file)
+        await scraper.ask(FIRST)
+        tell()
+        async with beside(scraper.every_second()):
+            if not await commands.readline():
+                return
+        await scraper.last()
+        tell()
 
 
 def tell() -> None:
