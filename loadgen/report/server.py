@@ -5,6 +5,7 @@ from typing import Any
 
 from loadgen.evidence import Evidence
 from loadgen.gpus import QUANTITIES
+from loadgen.telemetry import Gpu
 from loadgen.words import percent, to_ms
 
 LEVELS = ("running", "waiting", "kv_usage")
@@ -14,8 +15,8 @@ PERCENTILES = (50, 99)
 
 def server(evidence: Evidence) -> dict[str, Any] | None:
     """As JSON; None where nobody said anything."""
-    telemetry, counters = evidence.telemetry, evidence.snapshot.counters
-    if not telemetry.sources and not telemetry.gpus:
+    telemetry, counters, gpus = evidence.telemetry, evidence.snapshot.counters, evidence.telemetry.gpus
+    if not telemetry.sources and not gpus:
         return None
     return telemetry.to_dict() | {
         "covers_run": telemetry.covers,
@@ -26,8 +27,12 @@ def server(evidence: Evidence) -> dict[str, Any] | None:
         "spec_acceptance": telemetry.spec_acceptance,
         "ttft_ms": _ttft(evidence),
         "output_tokens": {"server": telemetry.increase("generation_tokens"), "ours": counters["output_tokens"]},
-        "gpu_levels": [{quantity: _level(gpu.series[quantity]) for quantity in QUANTITIES} for gpu in telemetry.gpus],
+        "gpu_levels": [{quantity: _level(_on_the_clock(gpu, quantity)) for quantity in QUANTITIES} for gpu in gpus],
     }
+
+
+def _on_the_clock(gpu: Gpu, quantity: str) -> list[float | None]:
+    return [value for at_s, value in zip(gpu.at_s, gpu.series[quantity], strict=True) if at_s >= 0]
 
 
 def _level(series: Iterable[float | None]) -> dict[str, float | None]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import psutil
 import pytest
@@ -312,3 +313,46 @@ async def test_a_cancelled_run_leaves_no_scraper() -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
     assert not [one for one in psutil.Process().children() if "loadgen.scraper" in one.cmdline()]
+
+
+NVML = """
+class NVMLError(Exception):
+    pass
+
+
+class Told:
+    gpu, used = 50, 10**9
+
+
+NVML_CLOCK_SM = 1
+nvmlInit = nvmlShutdown = lambda: None
+nvmlDeviceGetCount = lambda: 2
+nvmlDeviceGetHandleByIndex = lambda index: index
+nvmlDeviceGetName = lambda gpu: f"fake \\x1b[31m {gpu}"
+nvmlDeviceGetPowerUsage = lambda gpu: 100_000 * (gpu + 1)
+nvmlDeviceGetClockInfo = lambda gpu, which: 1200
+nvmlDeviceGetUtilizationRates = nvmlDeviceGetMemoryInfo = lambda gpu: Told
+"""
+
+
+async def test_gpus_of_this_machine_are_read_at_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pynvml.py").write_text(NVML)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    async with run(Telling()) as result:
+        found = said(result)
+    assert len(found["gpus"]) == 2
+    assert found["gpus"][1]["series"]["power_w"] == [200.0] * len(found["sources"][0]["at_s"])
+    assert found["gpus"][0]["at_s"] == pytest.approx(found["sources"][0]["at_s"], abs=0.1)
+    assert "GPUs (2): 300 W on average, 50% busy, 1200 MHz, 2.0 GB in use" in str(result)
+    assert "\x1b" not in str(result)
+
+
+async def test_gpus_are_read_where_the_server_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pynvml.py").write_text(NVML)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    async with run(Telling(HTML), BRIEF) as result:
+        assert said(result)["sources"] == []
+        assert "GPUs (2)" in str(result)
+        assert "The server of itself" not in str(result)

@@ -13,6 +13,7 @@ SEEN = Buckets(10, 18.0, {1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
 
 def test_the_mean_is_exact():
     assert SEEN.mean == 1.8
+    assert Buckets(1, 0.5, {}).mean == 0.5
     assert Buckets(0, 0.0, {}).mean is None
 
 

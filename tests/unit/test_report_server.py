@@ -96,8 +96,8 @@ def test_a_server_that_keeps_no_buckets_has_a_mean():
 
 def test_gpus_are_summed_up_in_a_line():
     def gpu(**series):
-        told = {quantity: [None, None] for quantity in QUANTITIES}
-        return Gpu("H200", [0.0, 1.0], told | series)
+        told = {quantity: [None, None, None] for quantity in QUANTITIES}
+        return Gpu("H200", [-0.1, 0.9, 1.9], told | {name: [0.0, *values] for name, values in series.items()})
 
     one = gpu(power_w=[300.0, 500.0], busy_share=[0.5, 0.7], sm_clock_mhz=[1500.0, 1700.0], memory_bytes=[1e9, 2e9])
     both = Telemetry(SAID.sources, (one, dataclasses.replace(one)))
