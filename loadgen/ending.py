@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from loadgen.client import Client
 from loadgen.histogram import Histogram
+from loadgen.telemetry import Telemetry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,7 @@ class Ending:
         partial: Why the run ended early, or None.
         client: What the measuring cost and met, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
+        telemetry: What servers and GPUs said meanwhile.
     """
 
     scheduled: int
@@ -28,6 +30,7 @@ class Ending:
     partial: str | None
     client: Client
     histograms: dict[str, Histogram]
+    telemetry: Telemetry = Telemetry()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -35,6 +38,7 @@ class Ending:
             "tokenized": sorted(self.tokenized.items()),
             "client": self.client.to_dict(),
             "histograms": {name: histogram.to_dict() for name, histogram in self.histograms.items()},
+            "telemetry": self.telemetry.to_dict(),
         }
 
     @classmethod
@@ -52,4 +56,5 @@ class Ending:
             partial=data["partial"],
             client=Client.from_dict(data["client"]),
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
+            telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
         )

@@ -7,6 +7,7 @@ from loadgen.heading import Heading
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, is_closed_loop, parse_percentiles
 from loadgen.snapshot import Snapshot
+from loadgen.telemetry import Telemetry
 
 USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
@@ -21,6 +22,7 @@ class Evidence:
         snapshot: As measured.
         client: What the measuring cost and met.
         same_schedule: Whether the measuring process carried out `schedule`.
+        telemetry: What servers and GPUs said meanwhile.
     """
 
     heading: Heading
@@ -28,6 +30,7 @@ class Evidence:
     snapshot: Snapshot
     client: Client
     same_schedule: bool = True
+    telemetry: Telemetry = Telemetry()
 
     @property
     def settings(self) -> RunSettings:

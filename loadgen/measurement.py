@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,9 +25,12 @@ from loadgen.records import RecordWriter
 from loadgen.rehearsal import Rehearsal
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
+from loadgen.scraper import Order
+from loadgen.scraping import Scraping
 from loadgen.settings import RunSettings, seed_of
 from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.target import Target
+from loadgen.telemetry import Telemetry
 from loadgen.transport import Timeouts, Transport
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
@@ -45,6 +48,7 @@ class Job:
         folder: Where the requests were written.
         engine_pid: The process of an engine that was started for the run.
         journal: Where records are written when the settings name no file, so that a run that dies leaves them.
+        scraping: Who is to be asked of itself meanwhile, or None.
     """
 
     heading: Heading
@@ -52,6 +56,7 @@ class Job:
     folder: Path
     engine_pid: int | None = None
     journal: Path | None = None
+    scraping: Order | None = None
 
     @property
     def settings(self) -> RunSettings:
@@ -67,11 +72,13 @@ class Measured:
         snapshot: The numbers.
         schedule_sha256: Of the schedule it carried out.
         client: What the measuring cost and met.
+        telemetry: What servers and GPUs said meanwhile.
     """
 
     snapshot: Snapshot
     schedule_sha256: str
     client: Client
+    telemetry: Telemetry = Telemetry()
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,7 @@ class Measurement:
         self._stopped: str | None = None
         self._recorder: Recorder | None = None
         self._load: Load | None = None
+        self._telemetry = Telemetry()
 
     async def run(self) -> Measured:
         """Open the pool, rehearse, send on the clock, drain, and put everything away.
@@ -115,10 +123,12 @@ class Measurement:
         expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed)
         if expected:
             pool.check_limits(settings, expected)
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._transport.close)
             await self._transport.open()
             if expected:
                 await self._transport.warm(pool.warm_count(settings, expected))  # while requests are being prepared
+            scraping = await stack.enter_async_context(Scraping(self.job.scraping))
             await self._prepared
             schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
             pool.check_limits(settings, schedule)
@@ -131,16 +141,15 @@ class Measurement:
                 rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
                 await rehearsal.check_ready(settings.ready_check_timeout_sec)
                 await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
+                await scraping.first()
                 # again: a server may have closed what lay idle
                 warm = await self._transport.warm(pool.warm_count(settings, schedule))
-                client = await self._on_the_clock(schedule, asked, writer, capture, warm)
+                client = await self._on_the_clock(schedule, asked, writer, capture, scraping, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
                     client = replace(client, capture=capture.about())
                 assert self._recorder is not None
-                return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client)
-        finally:
-            await self._transport.close()
+                return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client, self._telemetry)
 
     def stop(self, reason: str) -> None:
         """Send nothing more, and let what is in flight end."""
@@ -188,6 +197,7 @@ class Measurement:
         asked: Requests,
         writer: RecordWriter | None,
         capture: Capture | None,
+        scraping: Scraping,
         warm: int,
     ) -> Client:
         """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
@@ -221,6 +231,8 @@ class Measurement:
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
             client = replace(cost.so_far(), connections_reused=self._transport.reuses)
+        await scraping.last()
+        self._telemetry = Telemetry.left_in(self.job.folder, start_ns)
         await load.count()
         if writer:
             writer.end(
@@ -232,6 +244,7 @@ class Measurement:
                     partial=self._stopped,
                     client=client,
                     histograms={name: recorder.histograms[name] for name in LOOP_WAITS},
+                    telemetry=self._telemetry,
                 )
             )
             writer.close()

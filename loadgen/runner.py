@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests
+from loadgen import provenance, requests, scraping
 from loadgen.child import Child
 from loadgen.errors import LoadgenError, WorkerDied
 from loadgen.heading import Heading
@@ -60,6 +60,7 @@ async def run(
         else:
             server = await running(asked)
         resolved = server.settings.implied().checked()
+        asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
             resolved,
@@ -79,11 +80,11 @@ async def run(
         )
         pid = server.process.pid if server.process else None
         target = Target.from_settings(resolved, server.model)
-        job = Job(heading, target, folder, engine_pid=pid, journal=journal)
+        job = Job(heading, target, folder, engine_pid=pid, journal=journal, scraping=asking)
         try:
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
-            return left_by(died, resolved.records or journal)
+            return left_by(died, resolved.records or journal, folder)
         if server.process is not None:
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.process))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))

@@ -53,6 +53,12 @@ class RunSettings(DataSettings):
         None, TARGET, "bearer token, or with @ the file that holds it (OPENAI_API_KEY)", metavar="@FILE|KEY"
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
+    server_metrics: tuple[str, ...] = option(
+        (),
+        TARGET,
+        "where the server tells of itself: URLs, auto (/metrics, if it does; the default) or off",
+        metavar="URL|auto|off",
+    )
     extra_body: dict[str, Any] | None = option(
         None, TARGET, "JSON object merged into every request body", metavar="JSON"
     )

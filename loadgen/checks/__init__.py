@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, verdict
 from loadgen.checks.distortion import distortion
@@ -40,6 +41,14 @@ GROUPS = {
 }
 
 
+# What the server says of itself, if it does, is a part of these groups.
+OF_THE_SERVER = {"C": server.between, "E": server.served, "F": server.told}
+
+
 def examine(evidence: Evidence) -> list[Check]:
     """All checks of a run, group by group."""
-    return [replace(check, group=letter) for letter, group in GROUPS.items() for check in group(evidence)]
+    found: list[Check] = []
+    for letter, group in GROUPS.items():
+        checks = group(evidence) + (OF_THE_SERVER[letter](evidence) if letter in OF_THE_SERVER else [])
+        found += [replace(check, group=letter) for check in checks]
+    return found

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
+from loadgen.report import server
 from loadgen.report.result import VLLM_MEANING
 from loadgen.settings import parse_percentiles
 from loadgen.terminal import printable
@@ -92,6 +93,7 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield ""
     for part in (_prompts, _tokens, _rates, _slo, _client):
         yield from part(own)
+    yield from server.lines(own.get("server"))
 
 
 def _verdict(own: dict[str, Any]) -> Iterator[str]:

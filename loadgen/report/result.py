@@ -9,6 +9,7 @@ from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, v
 from loadgen.confidence import interval
 from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
+from loadgen.report.server import server
 from loadgen.settings import METRICS, parse_percentiles
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
@@ -120,6 +121,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "slo": _slo(evidence, error_rate),
         "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
+        "server": server(evidence),
         "provenance": evidence.heading.provenance,
         "histograms": {name: histogram.to_dict() for name, histogram in snapshot.histograms.items()},
     }

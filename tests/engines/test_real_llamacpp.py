@@ -47,6 +47,8 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
     assert not own["simulated"]
     assert result["total_output_tokens"] == 12 * 8
     assert own["tokens"]["output_counted_by"] == "usage"
+    assert own["server"]["output_tokens"] == {"server": 12 * 8, "ours": 12 * 8}
+    assert own["server"]["covers_run"]
     assert own["provenance"]["prompts"]["name"] == "sharegpt"
     assert result["mean_ttft_ms"] > 0
     assert result["mean_tpot_ms"] > 0

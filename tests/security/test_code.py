@@ -24,7 +24,7 @@ CALLS = {
     "marshal.loads": set(),
     "pickle.load": set(),
     "pickle.loads": {"messages"},
-    "messages.decode": {"child", "preparing", "worker"},
+    "messages.decode": {"child", "preparing", "scraper", "worker"},
 }
 
 

@@ -20,6 +20,7 @@ from loadgen.recorder import Recorder
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
+from loadgen.telemetry import Telemetry
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
 from loadgen.wire import Record, Response
@@ -192,6 +193,7 @@ def evidence(
     model: str = "org/tiny",
     simulated: bool = False,
     same_schedule: bool = True,
+    telemetry: Telemetry | None = None,
     **options: Any,
 ) -> Evidence:
     """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS."""
@@ -204,6 +206,7 @@ def evidence(
         snapshot=snapshot,
         client=dataclasses.replace(CLIENT, **(client or {})),
         same_schedule=same_schedule,
+        telemetry=telemetry or Telemetry(),
     )
 
 

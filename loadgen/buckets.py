@@ -1,0 +1,76 @@
+"""Buckets: a histogram as Prometheus has it, of which the sum is exact and every percentile an interval."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Values counted by upper bound.
+
+    Attributes:
+        count: Of all values.
+        sum: Of all values, in their unit.
+        upto: How many values are no greater than each bound; of the last one, which is infinite, all are.
+    """
+
+    count: float
+    sum: float
+    upto: dict[float, float]
+
+    def __add__(self, other: "Buckets") -> "Buckets":
+        return self._with(other, 1)
+
+    def __sub__(self, other: "Buckets") -> "Buckets":
+        return self._with(other, -1)
+
+    def _with(self, other: "Buckets", sign: int) -> "Buckets":
+        bounds = sorted(self.upto.keys() | other.upto.keys())
+        upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
+        return Buckets(self.count + sign * other.count, self.sum + sign * other.sum, upto)
+
+    @property
+    def mean(self) -> float | None:
+        """Of all values, exactly; None where there are none."""
+        return self.sum / self.count if self.count > 0 else None
+
+    def interval(self, p: float) -> tuple[float, float | None] | None:
+        """Between which bounds the percentile lies that interpolates between the two neighbouring ranks.
+
+        Args:
+            p: From 0 to 100.
+
+        Returns:
+            The lower and the upper one, the upper None where it is infinite; None where there are no values or bounds.
+        """
+        if self.count <= 0 or not self.upto:
+            return None
+        rank = (self.count - 1) * p / 100
+        low = self._bucket(math.floor(rank) + 1)[0]
+        high = self._bucket(math.ceil(rank) + 1)[1]
+        return low, None if math.isinf(high) else high
+
+    def _bucket(self, number: int) -> tuple[float, float]:
+        """The bounds of the bucket that holds the value of this number, counted from 1 in ascending order."""
+        below = 0.0
+        for bound in sorted(self.upto):
+            if self.upto[bound] >= number:
+                return below, bound
+            below = bound
+        return below, math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; an infinite bound is null."""
+        upto = [[None if math.isinf(bound) else bound, count] for bound, count in sorted(self.upto.items())]
+        return {"count": self.count, "sum": self.sum, "upto": upto}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The one of which `to_dict` made `data`.
+
+        Raises:
+            KeyError, TypeError, ValueError: It made something else.
+        """
+        upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
+        return cls(float(data["count"]), float(data["sum"]), upto)

@@ -1,0 +1,108 @@
+"""Metric names: how engines spell what loadgen asks of every server, as data.
+
+A server is known by the names that it uses, not by who started it: most servers that are measured were started by
+somebody else. So this table is the core's, and needs no engine. Of each quantity the first name that a server has is
+taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; loadgen's simulator uses them too), SGLang
+(`sglang:`), TensorRT-LLM (`trtllm_`, and the iteration statistics that its /metrics gives as JSON), llama.cpp
+(`llamacpp:`) and MindIE, which uses no prefix.
+"""
+
+# Levels, as they are at a moment; of the series of one name (an engine rank each) they are summed.
+SUMMED = {
+    "running": (
+        "vllm:num_requests_running",
+        "sglang:num_running_reqs",
+        "trtllm_num_requests_running",
+        "numActiveRequests",
+        "llamacpp:requests_processing",
+        "num_requests_running",
+    ),
+    "waiting": (
+        "vllm:num_requests_waiting",
+        "sglang:num_queue_reqs",
+        "trtllm_num_requests_waiting",
+        "numQueuedRequests",
+        "llamacpp:requests_deferred",
+        "num_requests_waiting",
+    ),
+}
+# Shares from 0 to 1; of several series the highest: the rank that is full is the one that preempts.
+HIGHEST = {
+    "kv_usage": (
+        "vllm:kv_cache_usage_perc",
+        "vllm:gpu_cache_usage_perc",
+        "sglang:token_usage",
+        "trtllm_kv_cache_utilization",
+        "kvCacheStats.usedNumBlocks / maxNumBlocks",
+        "llamacpp:kv_cache_usage_ratio",
+        "npu_cache_usage_perc",
+    ),
+    # Where there are no counters of it: of the last batch, so that its mean is of scrapes and not of tokens.
+    "batch_acceptance": ("sglang:spec_accept_rate",),
+}
+# Counts since the server started.
+COUNTERS = {
+    "requests": (
+        "vllm:request_success_total",  # all that ended, the aborted ones included
+        "sglang:num_requests_total",
+        "trtllm_request_success_total",
+        "request_success_total",
+    ),
+    "prompt_tokens": (
+        "vllm:prompt_tokens_total",
+        "sglang:prompt_tokens_total",
+        "trtllm_prompt_tokens_total",
+        "llamacpp:prompt_tokens_total",
+        "prompt_tokens_total",
+    ),
+    "generation_tokens": (
+        "vllm:generation_tokens_total",
+        "sglang:generation_tokens_total",
+        "trtllm_generation_tokens_total",
+        "llamacpp:tokens_predicted_total",
+        "generation_tokens_total",
+    ),
+    "preemptions": (
+        "vllm:num_preemptions_total",
+        "sglang:num_retracted_requests_total",
+        "num_preemptions_total",
+    ),
+    "prefix_queries": (  # tokens that were looked for in a prefix cache, and those of them that were found
+        "vllm:prefix_cache_queries_total",
+        "vllm:gpu_prefix_cache_queries_total",
+        "sglang:prompt_tokens_total",
+        "trtllm_prompt_tokens_total",
+    ),
+    "prefix_hits": (
+        "vllm:prefix_cache_hits_total",
+        "vllm:gpu_prefix_cache_hits_total",
+        "sglang:cached_tokens_total",
+        "trtllm_prompt_cached_tokens_total",
+        "llamacpp:prompt_tokens_cached_total",
+    ),
+    "prefix_misses": ("llamacpp:prompt_tokens_total",),  # those that were not, where they are counted instead
+    "drafted_tokens": (
+        "vllm:spec_decode_num_draft_tokens_total",
+        "trtllm_spec_decode_num_draft_tokens_total",
+        "llamacpp:spec_decode_num_draft_tokens_total",
+    ),
+    "accepted_tokens": (
+        "vllm:spec_decode_num_accepted_tokens_total",
+        "trtllm_spec_decode_num_accepted_tokens_total",
+        "llamacpp:spec_decode_num_accepted_tokens_total",
+    ),
+}
+# Seconds from a request's arrival to its first token, as the server sees them.
+TTFT = (
+    "vllm:time_to_first_token_seconds",
+    "sglang:time_to_first_token_seconds",
+    "trtllm_time_to_first_token_seconds",
+    "time_to_first_token_seconds",
+)
+PLAIN = SUMMED | HIGHEST | COUNTERS
+SAMPLES = frozenset(
+    [name for names in PLAIN.values() for name in names]
+    + [name + part for name in TTFT for part in ("_sum", "_count", "_bucket")]
+)
+# Labels of series that repeat what another series of the name counts already, but for these values.
+REPEATED = {"tp_rank": "0", "priority": ""}

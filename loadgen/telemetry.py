@@ -1,0 +1,140 @@
+"""Telemetry: all that servers and GPUs said of a run while it was measured."""
+
+from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+
+from loadgen.buckets import Buckets
+from loadgen.gpus import QUANTITIES
+from loadgen.metric_names import HIGHEST
+from loadgen.scrapes import TICK, Scrape, Scraped, Series, by_source
+
+FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU in the course of a run.
+
+    Attributes:
+        name: As NVML has it.
+        at_s: When it was read, seconds after the run's clock started.
+        series: By quantity (`gpus.QUANTITIES`), what was read.
+    """
+
+    name: str | None
+    at_s: list[float]
+    series: dict[str, Series]
+
+
+@dataclass(frozen=True)
+class Telemetry:
+    """What the sources said; of several, which were asked at the same times, as if they were one server.
+
+    Attributes:
+        sources: Those that said something.
+        gpus: Of this machine, if the server is on it.
+    """
+
+    sources: tuple[Scraped, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+
+    @property
+    def covers(self) -> bool:
+        """Whether differences are those of the run: each source told before it and after it."""
+        return all(source.covers for source in self.sources)
+
+    @property
+    def restarts(self) -> int:
+        """How often a server's counters began anew."""
+        return sum(source.restarts for source in self.sources)
+
+    @property
+    def ttft(self) -> Buckets | None:
+        """The servers' times to first token in seconds; None unless each keeps them."""
+        found = [source.ttft for source in self.sources if source.ttft is not None]
+        return reduce(add, found) if found and len(found) == len(self.sources) else None
+
+    @property
+    def fastest_ms(self) -> float | None:
+        """The shortest time in which a source answered: a bound on what a connection and a request's way take."""
+        took = [ms for one in self.sources for ms, why in zip(one.took_ms, one.failed, strict=True) if why is None]
+        return min(took, default=None)
+
+    def increase(self, quantity: str) -> float | None:
+        """By how much a count grew; None unless each source tells."""
+        told = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
+        return sum(told) if told and len(told) == len(self.sources) else None
+
+    @property
+    def prefix_hit_rate(self) -> float | None:
+        """The share of tokens looked for in a prefix cache that were there; None where nobody looked, or tells."""
+        hits, misses, whole = (self.increase(f"prefix_{what}") for what in ("hits", "misses", "queries"))
+        if whole is None and hits is not None and misses is not None:
+            whole = hits + misses
+        return hits / whole if whole and hits is not None else None
+
+    @property
+    def spec_acceptance(self) -> float | None:
+        """The share of drafted tokens that were accepted: in the run, else the mean of what was told of batches."""
+        accepted, drafted = self.increase("accepted_tokens"), self.increase("drafted_tokens")
+        if drafted and accepted is not None:
+            return accepted / drafted
+        told = self.levels("batch_acceptance")
+        return sum(told) / len(told) if told else None
+
+    def levels(self, quantity: str) -> list[float]:
+        """What a level was at each time between first and last that every source told of it."""
+        if not self.sources:
+            return []
+        columns = zip(*(source.series.get(quantity, ()) for source in self.sources), strict=False)
+        told = [
+            [value for value in column if value is not None] if moment == TICK else []
+            for column, moment in zip(columns, self.sources[0].moments, strict=False)
+        ]
+        combine = max if quantity in HIGHEST else sum
+        return [float(combine(values)) for values in told if len(values) == len(self.sources)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return {"sources": [one.to_dict() for one in self.sources], "gpus": [asdict(gpu) for gpu in self.gpus]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The one of which `to_dict` made `data`.
+
+        Raises:
+            KeyError, TypeError, ValueError: It made something else.
+        """
+        return cls(tuple(map(Scraped.from_dict, data["sources"])), tuple(Gpu(**gpu) for gpu in data["gpus"]))
+
+    @classmethod
+    def left_in(cls, folder: Path, start_ns: int) -> Self:
+        """What the scraper has left in a run's folder; nothing where there is no file, or in a line that was cut off.
+
+        Args:
+            folder: Of the run.
+            start_ns: When its clock started.
+        """
+        try:
+            lines = (folder / FILE_NAME).read_bytes().split(b"\n")[:-1]
+        except OSError:
+            return cls()
+        told = list(map(orjson.loads, lines))
+        scrapes = [Scrape.from_dict(line) for line in told if "gpus" not in line]
+        sources = [Scraped.of(one, start_ns) for one in by_source(scrapes)]
+        readings = [line for line in told if "gpus" in line]
+        return cls(tuple(source for source in sources if source.names), _gpus(readings, start_ns))
+
+
+def _gpus(readings: list[dict[str, Any]], start_ns: int) -> tuple[Gpu, ...]:
+    at_s = [(reading["asked_ns"] - start_ns) / 1e9 for reading in readings]
+    columns = zip(*(reading["gpus"] for reading in readings), strict=True)
+    return tuple(
+        Gpu(column[0]["name"], at_s, {quantity: [one[quantity] for one in column] for quantity in QUANTITIES})
+        for column in columns
+    )
