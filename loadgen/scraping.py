@@ -76,7 +76,7 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
         return None
     gpus_too = not simulated and _is_here(base) and gpus.installed()
     if given not in ((), (AUTO,)):
-        sources = [await _named(url, base, settings) for url in given]
+        sources = [await _named(url, base, settings) for url in dict.fromkeys(given)]
     elif simulated:
         sources = [_source(base + PATHS[0], base, settings)]
     else:

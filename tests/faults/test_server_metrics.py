@@ -252,6 +252,19 @@ async def test_names_that_appear_late_count_from_nothing() -> None:
         assert said(result)["counts"]["requests"] == 3
 
 
+@pytest.mark.parametrize(("busy", "times"), [(2, 3), (99, 5)])
+async def test_a_server_that_is_not_done_yet_is_asked_again_a_few_times(busy: int, times: int) -> None:
+    class Slow(Telling):
+        def counts(self) -> str:
+            told = super().counts()
+            done = not self.requests or self.scrapes > 2 + busy
+            return told if done else told.replace("running 0", "running 1").replace(f" {self.requests}\n", " 1\n")
+
+    async with run(Slow(), BRIEF) as result:
+        assert said(result)["sources"][0]["moments"] == ["first"] + ["last"] * times
+        assert said(result)["counts"]["requests"] == (3 if busy < times else 1)
+
+
 async def test_a_server_counts_what_others_ask_too_and_the_check_says_so() -> None:
     class Shared(Telling):
         def counts(self) -> str:

@@ -96,6 +96,13 @@ async def test_credentials_are_for_the_origin_of_the_target_alone(asked, base, u
     assert order.sources[0].target == base
 
 
+async def test_a_url_that_is_named_twice_is_asked_once(asked):
+    asked["http://h/metrics"] = TEXT
+    asked["http://g/metrics"] = TEXT
+    given = ("http://h/metrics", "http://g/metrics", "http://h/metrics")
+    assert await urls(server_metrics=given) == ["http://h/metrics", "http://g/metrics"]
+
+
 async def test_certificates_are_checked_unless_the_settings_say_otherwise(asked):
     asked["https://h/metrics"] = TEXT
     for insecure in (False, True):
