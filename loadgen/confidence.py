@@ -49,6 +49,11 @@ def interval(histogram: Histogram, p: float) -> tuple[float | None, float | None
     )
 
 
+def most_by_chance(n: int, share: float, confidence: float = CONFIDENCE) -> int:
+    """How many of `n` have at most, with `confidence`, what each of them has with probability `share`."""
+    return _quantile(n, share, confidence)
+
+
 def _quantile(n: int, share: float, tail: float) -> int:
     """The smallest k such that a binomial (`n`, `share`) number is at most k with probability `tail` or more."""
     if share > 0.5:

@@ -18,9 +18,10 @@ from loadgen.preparing import Order, prepare
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude, left_by
 from loadgen.schedule import DEFAULT_COUNT, Schedule
-from loadgen.server import running, simulator, wants_simulator
+from loadgen.server import simulator, wants_simulator
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
+from loadgen.targets import described, running
 
 OnProgress = Callable[[Progress], None]
 
@@ -48,7 +49,7 @@ async def run(
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
-        Unreachable: No server where the settings say.
+        Unreachable: No server where the settings say; of several, one is enough.
     """
     asked = (settings or RunSettings()).checked()
     async with AsyncExitStack() as stack:
@@ -77,9 +78,8 @@ async def run(
             server.simulated,
             provenance.provenance(resolved, asked, server.about),
         )
-        pid = server.process.pid if server.process else None
-        target = Target.from_settings(resolved, server.model)
-        job = Job(heading, target, folder, engine_pid=pid, journal=journal)
+        pids = (server.process.pid,) if server.process else ()
+        job = Job(heading, described(resolved, server.model), folder, engine_pids=pids, journal=journal)
         try:
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:

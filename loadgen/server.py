@@ -31,6 +31,7 @@ class Server:
         simulated: Whether it is loadgen's simulator.
         process: The engine started for the run (`pid`), or None.
         overhead: What its chat template adds to a prompt, where that is known of the engine.
+        models: Those that it lists.
     """
 
     settings: RunSettings
@@ -39,6 +40,7 @@ class Server:
     simulated: bool = False
     process: Any = None
     overhead: Overhead | None = None
+    models: tuple[str, ...] = ()
 
 
 def wants_simulator(settings: RunSettings) -> bool:
@@ -78,7 +80,7 @@ async def simulator(settings: RunSettings) -> AsyncIterator[Server]:
 
 
 async def running(settings: RunSettings) -> Server:
-    """Probe the server that the settings name.
+    """Probe the one server that the settings name.
 
     Raises:
         Unreachable: Nothing answers there.
@@ -115,7 +117,7 @@ async def running(settings: RunSettings) -> Server:
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
-    return Server(resolved, asked, about)
+    return Server(resolved, asked, about, models=tuple(listed))
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:

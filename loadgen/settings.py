@@ -13,7 +13,9 @@ from loadgen.options import CONNECTIONS, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARG
 from loadgen.redaction import MARK
 
 Backend = Literal["openai-chat", "openai", "vllm"]
+Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
+BALANCE: Balance = "round-robin"  # unless the settings say otherwise
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
@@ -27,11 +29,17 @@ class RunSettings(DataSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
+
+    `base_url` may be one URL, or several: then it is a tuple, and the requests are shared among these targets.
     """
 
-    base_url: str | None = option(
-        None, TARGET, "server, with scheme and port (instead of --host and --port)", metavar="URL"
+    base_url: str | tuple[str, ...] | None = option(
+        None,
+        TARGET,
+        "server, with scheme and port (instead of --host and --port); given again, one more to share the load",
+        metavar="URL",
     )
+    balance: Balance | None = option(None, TARGET, "how several servers share the requests (round-robin)")
     host: str | None = option(None, TARGET, "server host (127.0.0.1)")
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (by backend)", metavar="PATH")
@@ -129,6 +137,12 @@ class RunSettings(DataSettings):
     disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
     log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
 
+    def __post_init__(self) -> None:
+        if isinstance(self.base_url, list | tuple):
+            # One alone is the same run however it was given: as a flag, in a file, or in a program.
+            urls = tuple(self.base_url)
+            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+
     def __repr__(self) -> str:
         default = public(RunSettings())
         shown = (f"{name}={value!r}" for name, value in public(self).items() if value != default[name])
@@ -137,6 +151,19 @@ class RunSettings(DataSettings):
     def replace(self, **changes: Any) -> "RunSettings":
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every --base-url as it was given; none where --host and --port name the server, or nothing does."""
+        if self.base_url is None:
+            return ()
+        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
+
+    def apart(self) -> "tuple[RunSettings, ...]":
+        """The settings of a run against each of the targets alone."""
+        if len(self.urls) < 2:
+            return (self,)
+        return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
     def implied(self) -> "RunSettings":
         """Return a copy that also asks of the server what the tool asked whose rule makes the prompts."""
@@ -230,6 +257,10 @@ class RunSettings(DataSettings):
                 )
 
     def _check_target(self) -> None:
+        if self.base_url == ():
+            raise BadInput("--base-url", "names no server", "give a URL, or leave it out")
+        if self.balance is not None and len(self.urls) < 2:
+            raise BadInput("--balance", "there is one target", "leave it out, or give --base-url for each server")
         chat_path = self.endpoint is not None and self.endpoint.endswith("chat/completions")
         if self.endpoint is not None and self.backend is not None and chat_path != (self.backend == "openai-chat"):
             problem = f"{self.endpoint} is not an endpoint of the backend {self.backend}"
@@ -271,9 +302,14 @@ def public(settings: RunSettings) -> dict[str, Any]:
         shown[name] = list(value) if isinstance(value, tuple) else value
     shown["api_key"] = MARK if settings.api_key else None
     shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
-    if settings.base_url and "@" in settings.base_url:
-        shown["base_url"] = without_user(settings.base_url)
+    urls = shown_urls(settings)
+    shown["base_url"] = list(urls) if len(urls) > 1 else next(iter(urls), None)
     return shown
+
+
+def shown_urls(settings: RunSettings) -> tuple[str, ...]:
+    """Every --base-url, with MARK in place of a user."""
+    return tuple(map(without_user, settings.urls))
 
 
 def header_name(header: str) -> str:

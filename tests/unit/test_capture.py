@@ -24,7 +24,7 @@ def bounded(tmp_path):
     """Makes a capture with room for so many bytes."""
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open(tmp_path / "c.jsonl", "wb"))
-        yield lambda limit_bytes: Capture(file, TARGET, limit_bytes)
+        yield lambda limit_bytes: Capture(file, [TARGET], limit_bytes)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ class Full(io.BytesIO):
 
 
 def test_a_full_disk_is_said_and_ends_no_run():
-    capture = Capture(Full(), TARGET)
+    capture = Capture(Full(), [TARGET])
     begun(capture)
     capture.close()
     capture.close()
