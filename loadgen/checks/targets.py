@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from loadgen.checks.check import Check, inapplicable
-from loadgen.confidence import CONFIDENCE, interval, most_by_chance
+from loadgen.confidence import CONFIDENCE, by_chance, interval
 from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
 from loadgen.schedule import Int64s
@@ -75,21 +75,22 @@ def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
 
 
 def _failing(evidence: Evidence) -> Check:
-    """Each target's failures against what chance would give it, were they alike: a binomial share of all failures."""
+    """How likely each target's failures, or more, are to be among its requests if all fail alike."""
     targets, urls = evidence.snapshot.targets, shown_urls(evidence.settings)
     ended = [part.ended - part.outcomes.get("cancelled", 0) for part in targets]
     failed = [count - part.ok for count, part in zip(ended, targets, strict=True)]
     if not sum(ended):
         return inapplicable(FAILING, "nothing ended")
-    share = sum(failed) / sum(ended)
-    confidence = 1 - (1 - CONFIDENCE) / len(targets)  # one of so many is looked for
-    most = [most_by_chance(count, share, confidence) for count in ended]
-    over = [k for k in range(len(targets)) if failed[k] > most[k]]
-    worst = over or [max(range(len(targets)), key=lambda k: failed[k] / max(ended[k], 1))]
-    value = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in worst)
-    limit = f"at most {', '.join(str(most[k]) for k in worst)}, where {percent(share, 2)} of all failed"
+    chances = [by_chance(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
+    least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
+    odd = [k for k, chance in enumerate(chances) if chance < least]
+    named = odd or [chances.index(min(chances))]
+    value = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in named)
+    limit = (
+        f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, {sum(failed)} of all failed"
+    )
     advice = "its answers are not those of the others: read its log, or leave it out"
-    return Check(FAILING, not over, value, limit, advice, evidence.relied_on)
+    return Check(FAILING, not odd, value, limit, advice, evidence.relied_on)
 
 
 def _slower(evidence: Evidence) -> Check:
