@@ -130,3 +130,10 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
     assert [response.target for response in recording.load(str(path)).responses] == [0, 1, 0, 1]
     text = path.read_text()
     assert text.count("X-Seen: *****") == 4
+
+
+async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
+    measurement = Measurement(shared((both[0].url, both[1].url), tmp_path, 2), prepared())
+    assert len({id(transport.bell) for transport in measurement._transports}) == 1
+    await carried_out(measurement)
+    assert measurement._transport.bell.reads >= 2

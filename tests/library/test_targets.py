@@ -88,3 +88,12 @@ async def test_sessions_stay_where_they_began(balance: str, tmp_path: Path) -> N
     if balance == "round-robin":
         assert [home.pop() for home in homes] == [0, 1] * 6
         assert check(result, "shared in turn")
+
+
+async def test_turns_that_were_never_due_are_those_of_the_target_where_their_session_failed() -> None:
+    async with serving() as good, serving(Shares.parse("status:503=1", seed=1)) as broken:
+        settings = SETTINGS.replace(base_url=(good.url, broken.url), num_prompts=24)
+        result = await loadgen.run(settings, dataset=Sessions())
+    first, second = result.data["loadgen"]["targets"]
+    assert first["outcomes"] == {"ok": 12}
+    assert second["outcomes"] == {"cancelled": 6, "status(503)": 6}

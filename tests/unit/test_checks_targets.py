@@ -2,11 +2,13 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from loadgen import recorders
 from loadgen.checks import accounting, sufficiency
 from loadgen.outcomes import Outcome
+from loadgen.schedule import FOLLOWS, Schedule
 from loadgen.settings import RunSettings
 from tests.unit.making import START, due_at, evidence, failed, steady
 
@@ -15,15 +17,17 @@ IN_TURN = RunSettings(base_url=URLS, balance="round-robin")
 LEAST = RunSettings(base_url=URLS, balance="least-outstanding")
 
 
-def judged(records, name, settings=IN_TURN):
-    """The check of that name of a run that had these (target, record), each due as its record says."""
+def judged(records, name, settings=IN_TURN, follows=()):
+    """The check of that name of a run that had these (target, record), each due as its record says, or following."""
     recorder = recorders.of(settings, START, len(records))
     due = []
     for target, record in records:
         record.target = target
         recorder.add(record)
         due.append((record.due - START) / 1e6)
-    seen = evidence(recorder.snapshot(), settings, due_at(*due))
+    schedule = due_at(*due)
+    told = np.array([FOLLOWS if index in follows else at for index, at in enumerate(schedule.due_ns)], dtype=np.int64)
+    seen = evidence(recorder.snapshot(), settings, Schedule(told, schedule.duration_ns))
     found = [check for check in [*accounting(seen), *sufficiency(seen)] if check.name == name]
     return found[0] if found else None
 
@@ -74,6 +78,13 @@ def test_the_fewest_in_flight_first_is_judged_at_the_moment_of_sending():
     assert check.ok is False
     assert check.value.startswith("1 of 4 requests")
     assert judged(wrong, "shared in turn", LEAST) is None
+
+
+def test_a_further_turn_stays_where_its_session_is_however_much_is_in_flight_there():
+    records = [held(0, 0, 0, 10), held(1, 1, 1, 5), held(2, 1, 6, 9), held(3, 0, 7, 90), held(4, 0, 8, 90)]
+    records += [held(5, 0, 20, 30)]
+    assert judged(records, "fewest in flight first", LEAST, follows={5}).ok
+    assert judged(records, "fewest in flight first", LEAST).ok is False
 
 
 # -- failures

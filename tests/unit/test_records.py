@@ -234,6 +234,15 @@ def test_a_file_of_something_else_is_refused(tmp_path, text):
         RecordFile(path)
 
 
+@pytest.mark.parametrize("target", [-1, 1])
+def test_a_target_that_the_run_does_not_have_is_refused(tmp_path, target):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(sent_to(target, answered()))
+    with pytest.raises(BadInput, match="line 2"):
+        list(RecordFile(path))
+
+
 def test_a_line_that_is_no_record_is_named(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:

@@ -35,6 +35,13 @@ def test_each_target_has_a_row_in_the_order_of_the_urls_without_their_users():
     assert [row["max_concurrent_requests"] for row in rows] == [3, 3]
 
 
+def test_what_was_called_off_has_not_failed():
+    recorder = recorders.of(SETTINGS, START, 1)
+    recorder.add(failed(0, Outcome.CANCELLED))
+    first, _ = result(recorder.snapshot(), SETTINGS)["loadgen"]["targets"]
+    assert (first["requests"], first["ok"], first["failed"]) == (1, 0, 0)
+
+
 def test_the_rows_add_up_to_the_result():
     whole = made()
     rows = whole["loadgen"]["targets"]
