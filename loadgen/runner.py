@@ -49,7 +49,7 @@ async def run(
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
-        Unreachable: No server where the settings say; of several, one is enough.
+        Unreachable: No server where the settings say, or at one of several places.
     """
     asked = (settings or RunSettings()).checked()
     async with AsyncExitStack() as stack:
