@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -46,7 +46,7 @@ class Capture:
 
     Args:
         file: Where to; closed by `close()`.
-        target: Its model is named, and the values of its headers are secrets.
+        targets: Their model is named, and the values of their headers are secrets.
         limit_bytes: Most memory for what is kept.
         compressed: Whether the file is gzipped.
 
@@ -56,10 +56,10 @@ class Capture:
     """
 
     def __init__(
-        self, file: BinaryIO, target: Target, limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
+        self, file: BinaryIO, targets: Sequence[Target], limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
     ) -> None:
-        self._file, self._compressed, self._model = file, compressed, target.model
-        self._secrets = secrets(target.headers)
+        self._file, self._compressed, self._model = file, compressed, targets[0].model
+        self._secrets = list(dict.fromkeys(pattern for target in targets for pattern in secrets(target.headers)))
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0
@@ -69,7 +69,7 @@ class Capture:
 
     @classmethod
     @contextlib.contextmanager
-    def optional(cls, path: str | None, target: Target) -> Iterator["Capture | None"]:
+    def optional(cls, path: str | None, targets: Sequence[Target]) -> Iterator["Capture | None"]:
         """A capture into `path`, gzipped where the name ends in .gz, written at the end; None where there is no path.
 
         Raises:
@@ -78,7 +78,7 @@ class Capture:
         if path is None:
             yield None
             return
-        capture = cls(private.create("--capture", path), target, compressed=path.endswith(".gz"))
+        capture = cls(private.create("--capture", path), targets, compressed=path.endswith(".gz"))
         try:
             yield capture
         finally:
@@ -152,6 +152,7 @@ class Capture:
             tuple((at_ns - record.sent, data) for at_ns, data in blanked(kept.reads, self._secrets)),
             end,
             ended_ns - record.sent,
+            record.target,
         )
 
 

@@ -14,8 +14,8 @@ class Client:
         cpu_s: CPU time of the process, all threads.
         busy_share: Share of the wall time for which the thread of the loop ran.
         peak_memory_bytes: The most resident memory since the process started.
-        engine_cpu_s: CPU time of an engine that was started for the run.
-        engine_runs: Whether that engine is still the process that it was.
+        engine_cpu_s: CPU time of the engines that were started for the run.
+        engine_runs: Whether each of them is still the process that it was.
         stolen_share: Share of all cores' time that the host gave to others.
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.

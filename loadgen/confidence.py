@@ -49,6 +49,24 @@ def interval(histogram: Histogram, p: float) -> tuple[float | None, float | None
     )
 
 
+def by_chance(few: int, of: int, all_few: int, of_all: int) -> float:
+    """How likely `few` or more of `all_few` failures among `of_all` fall upon `of` of them, were it left to chance.
+
+    The one-sided p-value of Fisher's exact test: the tail of a hypergeometric distribution.
+    """
+
+    def ways(n: int, k: int) -> float:
+        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+    tail = 0.0
+    for k in range(max(few, of + all_few - of_all), min(of, all_few) + 1):
+        term = math.exp(ways(of, k) + ways(of_all - of, all_few - k) - ways(of_all, all_few))
+        tail += term
+        if term < tail * 1e-9:  # beyond the mode, where terms only fall
+            break
+    return min(tail, 1.0)
+
+
 def _quantile(n: int, share: float, tail: float) -> int:
     """The smallest k such that a binomial (`n`, `share`) number is at most k with probability `tail` or more."""
     if share > 0.5:

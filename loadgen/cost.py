@@ -10,26 +10,29 @@ class Cost:
     """Counts from its making on, in the thread whose loop measures.
 
     Args:
-        engine_pid: The process of an engine that was started for the run, or None.
+        engine_pids: The processes of engines that were started for the run.
     """
 
-    def __init__(self, engine_pid: int | None) -> None:
-        self._pid = engine_pid
+    def __init__(self, engine_pids: tuple[int, ...]) -> None:
+        self._pids = engine_pids
         self._before = machine.Busy.now()
-        self._engine_s, self._thread_s = machine.process_cpu_s(engine_pid), time.thread_time()
+        self._engine_s, self._thread_s = self._engines_s(), time.thread_time()
 
     def so_far(self) -> Client:
         """All of a `Client` that the machine can tell."""
         before, after, thread_s = self._before, machine.Busy.now(), time.thread_time() - self._thread_s
-        engine_s, wall_s = machine.process_cpu_s(self._pid) - self._engine_s, after.at_s - before.at_s
+        engine_s, wall_s = self._engines_s() - self._engine_s, after.at_s - before.at_s
         return Client(
             wall_s=wall_s,
             cpu_s=after.own_s - before.own_s,
             busy_share=thread_s / wall_s if wall_s else 0.0,
             peak_memory_bytes=machine.peak_memory_bytes(),
-            engine_cpu_s=engine_s if self._pid else None,
-            engine_runs=machine.runs(self._pid) if self._pid else None,
+            engine_cpu_s=engine_s if self._pids else None,
+            engine_runs=all(map(machine.runs, self._pids)) if self._pids else None,
             stolen_share=machine.stolen_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
             disturbance=machine.disturbance(before, after, engine_s),
         )
+
+    def _engines_s(self) -> float:
+        return sum(map(machine.process_cpu_s, self._pids))

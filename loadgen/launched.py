@@ -1,4 +1,4 @@
-"""Launched: the engine that is started for one run and put away after it: the one that is named, or the simulator."""
+"""Launched: engines started for one run and put away after it: replicas of the one named, or the simulator."""
 
 import asyncio
 import contextlib
@@ -6,14 +6,16 @@ import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from loadgen.data_settings import TRACE
-from loadgen.errors import BadInput, EngineError
+from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
-from loadgen.server import Server, running
+from loadgen.server import Server
 from loadgen.settings import RunSettings
+from loadgen.targets import running
 
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
@@ -33,7 +35,7 @@ def wants_engine(settings: RunSettings) -> bool:
 async def launched(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
-    """Start the engine, wait until it answers, and put it away in the end.
+    """Start the engine, as often as replicas are asked, wait until each answers, and put them away in the end.
 
     One that fails for a reason that may pass is started once more.
 
@@ -52,27 +54,57 @@ async def launched(
     with _named_as_given(settings.engine_arg):
         knobs, raw = launcher.given((*asked, *settings.engine_arg))
 
-    def begin() -> Any:
+    def begin(devices: Sequence[str]) -> Any:
         with _named_as_given(settings.engine_arg):
-            return launcher.begin(engine, settings.model or name, knobs, raw)
+            return launcher.begin(engine, settings.model or name, knobs, raw, devices=devices)
 
-    def asking(process: Any) -> RunSettings:
-        return _asking(process, settings, simulated=name == SIMULATOR)
+    def asking(*processes: Any) -> RunSettings:
+        return _asking(processes, settings, simulated=name == SIMULATOR)
 
-    process = await _answering(begin, lambda process: check(asking(process)), settings.engine_timeout, on_progress)
+    def checked(process: Any) -> None:
+        check(asking(process))
+
+    starting = [
+        asyncio.ensure_future(_answering(partial(begin, share), checked, settings.engine_timeout, on_progress))
+        for share in _shares(settings)
+    ]
     try:
-        server = await running(asking(process))
-        differences = [str(each) for each in await asyncio.to_thread(process.differences)]
-        tokens = process.template_tokens
+        processes = await asyncio.gather(*starting)
+        server = await running(asking(*processes))
+        each = [await asyncio.to_thread(process.differences) for process in processes]
+        tokens = processes[0].template_tokens
         yield replace(
             server,
-            about={"name": name, "simulated": name == SIMULATOR, "differences": differences} | server.about,
+            about={"name": name, "simulated": name == SIMULATOR, "differences": [str(d) for one in each for d in one]}
+            | server.about,
             simulated=name == SIMULATOR,
-            process=process,
+            processes=tuple(processes),
             overhead=None if tokens is None else Overhead(tokens, f"the chat template of {name}"),
         )
     finally:
-        await asyncio.to_thread(process.stop)
+        await _put_away(starting)
+
+
+async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
+    """Stop what has started, and keep from starting what has not.
+
+    Raises:
+        EngineError: Something of one is left.
+    """
+    for each in starting:
+        each.cancel()
+    started = await asyncio.gather(*starting, return_exceptions=True)
+    stops = [asyncio.to_thread(each.stop) for each in started if not isinstance(each, BaseException)]
+    for error in await asyncio.gather(*stops, return_exceptions=True):
+        if error is not None:
+            raise error
+
+
+def _shares(settings: RunSettings) -> list[tuple[str, ...]]:
+    """The devices of each server."""
+    devices = tuple(settings.devices.split(",")) if settings.devices else ()
+    many = len(devices) // settings.replicas
+    return [devices[many * number : many * (number + 1)] for number in range(settings.replicas)]
 
 
 def find(group: str, name: str) -> Any:
@@ -102,8 +134,9 @@ async def _answering(
             loop.call_soon_threadsafe(on_progress, Progress("starting", elapsed_s, note=last_line))
 
     for again in (True, False):
-        process = await asyncio.to_thread(begin)
+        beginning = asyncio.ensure_future(asyncio.to_thread(begin))
         try:
+            process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
             await asyncio.to_thread(process.ready, timeout_s, tell)
         except EngineError as error:  # it has been stopped
@@ -111,20 +144,24 @@ async def _answering(
                 raise
             logger.warning("%s\nstarted once more: that may pass", error)
         except BaseException:
-            await asyncio.to_thread(process.stop, 0.0)
+            with contextlib.suppress(LoadgenError):  # it never began, and that is what is raised
+                await asyncio.to_thread((await beginning).stop, 0.0)
             raise
         else:
             return process
     raise AssertionError("the second failure is raised")
 
 
-def _asking(process: Any, settings: RunSettings, *, simulated: bool) -> RunSettings:
-    """The settings of a run that asks the process."""
+def _asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+    """The settings of a run that asks the processes, which are alike."""
+    process = processes[0]
     model = settings.model or process.model
     asking = settings.replace(
         engine=None,
         engine_arg=(),
-        base_url=process.base_url,
+        replicas=1,
+        devices=None,
+        base_url=tuple(each.base_url for each in processes),
         backend=settings.backend or "openai-chat",
         model=model,
         served_model_name=None if process.model == model else process.model,

@@ -125,11 +125,11 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def most_connections() -> int:
-    """How many connections to one address this process may have: by file descriptors, and by local ports."""
+def most_connections(addresses: int = 1) -> int:
+    """How many connections to so many addresses this process may have: by file descriptors, and by local ports."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
-    return int(max(0, min(files - SPARE_FILES, most_by_ports())))
+    return int(max(0, min(files - SPARE_FILES, addresses * most_by_ports())))
 
 
 def most_by_ports() -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from loadgen import garbage, pool, requests
+from loadgen import garbage, pool, recorders, requests
+from loadgen.balancer import Balancer
 from loadgen.beside import beside
 from loadgen.capture import Capture
 from loadgen.client import Client
@@ -27,11 +28,12 @@ from loadgen.requests import Requests
 from loadgen.schedule import Schedule
 from loadgen.scraper import Order
 from loadgen.scraping import Scraping
-from loadgen.settings import RunSettings, seed_of
+from loadgen.settings import BALANCE, RunSettings, seed_of
 from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
 from loadgen.transport import Timeouts, Transport
+from loadgen.wire import Bell
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
@@ -44,17 +46,17 @@ class Job:
 
     Attributes:
         heading: What the run is: its settings, checked and resolved, and where all else comes from but the prompts.
-        target: Where to ask.
+        targets: Where to ask: one, or several that share the requests.
         folder: Where the requests were written.
-        engine_pid: The process of an engine that was started for the run.
+        engine_pids: The processes of engines that were started for the run.
         journal: Where records are written when the settings name no file, so that a run that dies leaves them.
         scraping: Who is to be asked of itself meanwhile, or None.
     """
 
     heading: Heading
-    target: Target
+    targets: tuple[Target, ...]
     folder: Path
-    engine_pid: int | None = None
+    engine_pids: tuple[int, ...] = ()
     journal: Path | None = None
     scraping: Order | None = None
 
@@ -105,7 +107,9 @@ class Measurement:
 
     def __init__(self, job: Job, prepared: Awaitable[None]) -> None:
         self.job, self._prepared = job, prepared
-        self._transport = Transport(job.target, timeouts(job.settings))
+        bell, limits = Bell(), timeouts(job.settings)
+        self._transports = [Transport(target, limits, bell) for target in job.targets]
+        self._transport = _shared(self._transports, job.settings)
         self._phase = "connecting"
         self._stopped: str | None = None
         self._recorder: Recorder | None = None
@@ -132,15 +136,19 @@ class Measurement:
             await self._prepared
             schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
             pool.check_limits(settings, schedule)
+            if isinstance(self._transport, Balancer):
+                self._transport.follow(schedule)
             with (
                 Requests(self.job.folder) as asked,
                 self._writer() as writer,
-                Capture.optional(settings.capture, self.job.target) as capture,
+                Capture.optional(settings.capture, self.job.targets) as capture,
             ):
                 self._phase = "warming up"
-                rehearsal = Rehearsal(self._transport, asked, lambda: self._stopped is not None)
-                await rehearsal.check_ready(settings.ready_check_timeout_sec)
-                await rehearsal.warm_up(settings.num_warmups, settings.max_concurrency)
+                for number, transport in enumerate(self._transports):
+                    rehearsal = Rehearsal(transport, asked, lambda: self._stopped is not None)
+                    await rehearsal.check_ready(settings.ready_check_timeout_sec)
+                    share = len(range(number, settings.num_warmups, len(self._transports)))
+                    await rehearsal.warm_up(share, settings.max_concurrency)
                 await scraping.first()
                 # again: a server may have closed what lay idle
                 warm = await self._transport.warm(pool.warm_count(settings, schedule))
@@ -174,7 +182,7 @@ class Measurement:
             self._load.in_flight,
             self._load.ended,
             self._load.ended - self._recorder.failed,
-            self._recorder.counters["output_tokens"],
+            self._recorder.output_tokens,
         )
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
@@ -206,7 +214,7 @@ class Measurement:
         sources = asked.sources() if settings.records else []
         with garbage.frozen():  # first: it takes its time, and the clock must not
             start_ns = now_ns() + LEAD_NS
-            self._recorder = recorder = Recorder.from_settings(settings, start_ns, schedule.count)
+            self._recorder = recorder = recorders.of(settings, start_ns, schedule.count)
             recorder.counters["warm_connections"] = warm
             if writer:
                 writer.begin(heading, start_ns, schedule.count, sources, requests.asked(self.job.folder))
@@ -225,9 +233,9 @@ class Measurement:
             )
             if self._stopped is not None:
                 load.stop(self._stopped)
-            cost = Cost(self.job.engine_pid)
-            simulator_pid = self.job.engine_pid if self.job.heading.simulated else None
-            with apart(simulator_pid), garbage.pauses(recorder.histograms["gc_pause"].record):
+            cost = Cost(self.job.engine_pids)
+            simulator_pids = self.job.engine_pids if self.job.heading.simulated else ()
+            with apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
                 async with beside(*([_flush(writer)] if writer else [])):
                     await load.run()
             client = replace(cost.so_far(), connections_reused=self._transport.reuses)
@@ -255,6 +263,10 @@ async def _flush(writer: RecordWriter) -> None:
     while True:
         await asyncio.sleep(FLUSH_S)
         writer.flush()
+
+
+def _shared(transports: list[Transport], settings: RunSettings) -> Transport | Balancer:
+    return transports[0] if len(transports) == 1 else Balancer(transports, settings.balance or BALANCE)
 
 
 def timeouts(settings: RunSettings) -> Timeouts:

@@ -2,13 +2,13 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 
 @contextlib.contextmanager
-def apart(pid: int | None, processor: int | None = None) -> Iterator[None]:
-    """While the context lasts, keep the calling thread on a processor of its own and the process `pid` off that one.
+def apart(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
+    """While the context lasts, keep the calling thread on a processor of its own and the processes off that one.
 
     The kernel likes to wake who reads where the writer runs, and there a reader waits until the writer has done with
     its step, though the other processors are idle. A server on another machine does not do that to its clients.
@@ -16,13 +16,13 @@ def apart(pid: int | None, processor: int | None = None) -> Iterator[None]:
     Does nothing without a process, with a single processor, and where the system does not let us choose.
 
     Args:
-        pid: The process.
+        pids: The processes.
         processor: The one for the calling thread; None: the last.
     """
-    if pid is None or not hasattr(os, "sched_setaffinity"):
+    if not pids or not hasattr(os, "sched_setaffinity"):
         yield
         return
-    ours, theirs = os.sched_getaffinity(0), _threads(pid)
+    ours, theirs = os.sched_getaffinity(0), [thread for pid in pids for thread in _threads(pid)]
     own = max(ours) if processor is None else processor
     with contextlib.ExitStack() as stack:
         if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - {own}) for thread in theirs):

@@ -1,6 +1,7 @@
 """Pool: how many connections a run opens before its clock starts, and whether it can have those it needs."""
 
 import math
+from urllib.parse import urlsplit
 
 from loadgen import machine
 from loadgen.errors import BadInput
@@ -20,13 +21,15 @@ def check_limits(settings: RunSettings, schedule: Schedule) -> None:
     sessions = int(schedule.begins.sum())
     at_once = min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    needed, allowed = max(at_once, ahead), machine.most_connections()
+    needed, addresses = max(at_once, ahead), _addresses(settings)
+    allowed = machine.most_connections(addresses)
     if needed <= allowed:
         return
     flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
     what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
-    if needed > (by_ports := machine.most_by_ports()):
-        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to one server"
+    if needed > (by_ports := addresses * machine.most_by_ports()):
+        servers = "one server" if addresses == 1 else f"{addresses} servers"
+        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to {servers}"
         remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
     else:
         problem = f"{needed} {what}, and this process may have {allowed}"
@@ -42,7 +45,12 @@ def warm_count(settings: RunSettings, schedule: Schedule) -> int:
     """
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
-    allowed = machine.most_connections()
+    allowed = machine.most_connections(_addresses(settings))
     rate, sessions = settings.ramp_up_end_rps or schedule.rate, int(schedule.begins.sum())
     in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed)
     return math.ceil(in_flight)
+
+
+def _addresses(settings: RunSettings) -> int:
+    """How many addresses the run connects to: each has the range of local ports for itself."""
+    return len({urlsplit(url).netloc.rpartition("@")[2] for url in settings.urls}) or 1

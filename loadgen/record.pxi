@@ -26,7 +26,7 @@ cdef class Record:
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
     the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
-    `answer` is kept where `keeps_answer` was.
+    `answer` is kept where `keeps_answer` was. target: which of the run's targets it was sent to, counted from 0.
     """
 
     def __cinit__(self):

@@ -97,6 +97,11 @@ class Recorder:
         """Requests that were given to a transport and did not end well."""
         return self.ended - self.never_sent - self._outcomes["ok"]
 
+    @property
+    def output_tokens(self) -> int:
+        """Output tokens of ok requests."""
+        return self.counters["output_tokens"]
+
     def add_never_sent(self, count: int, outcome: Outcome, detail: str) -> None:
         """Count requests that ended with `outcome` before they were sent."""
         if count:

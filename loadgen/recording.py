@@ -42,6 +42,7 @@ class CapturedResponse:
         reads: One (ns, bytes) per read from the socket, in order; none where nothing came.
         end: How it ended.
         ended_ns: When.
+        target: Which of the run's targets gave it, counted from 0.
     """
 
     index: int
@@ -52,6 +53,7 @@ class CapturedResponse:
     reads: tuple[tuple[int, bytes], ...]
     end: End
     ended_ns: int
+    target: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ def to_line(response: CapturedResponse) -> bytes:
     """The line of one response in the file."""
     line = {
         "index": response.index,
+        "target": response.target,
         "due": response.due_ns,
         "sent": response.sent_ns,
         "input_tokens": response.input_tokens,
@@ -135,4 +138,5 @@ def _from_json(line: dict[str, Any]) -> CapturedResponse:
         reads.append((int(at_ns), base64.b64decode(text, validate=True) if encoding else text.encode()))
     tokens = (int(line["input_tokens"]), int(line["output_tokens"]))
     times = (int(line["due"]), int(line["sent"]))
-    return CapturedResponse(int(line["index"]), *times, *tokens, tuple(reads), End(line["end"]), int(line["ended"]))
+    ended, target = int(line["ended"]), int(line.get("target", 0))  # written before there were several: none
+    return CapturedResponse(int(line["index"]), *times, *tokens, tuple(reads), End(line["end"]), ended, target)

@@ -124,6 +124,7 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "planned_input_tokens": _told(record.input_tokens),
         "planned_output_tokens": record.output_tokens,
         "predicted_server_input_tokens": _told(record.server_tokens),
+        "target": record.target,
         "status": record.status or None,
         "prompt_tokens": _told(record.prompt_tokens),
         "completion_tokens": _told(record.completion_tokens),
@@ -166,6 +167,7 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     for name in ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader"):
         setattr(record, name, told[name])
     record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0
+    record.target = told.get("target", 0)  # files of runs that knew one target alone do not say
     record.detail, record.finish_reason = told["detail"], told["finish_reason"]
     record.connect_ns = told["connect"]
     record.restore([due + since for since in told["token_times"]], told["tokens_per_event"])
@@ -236,6 +238,8 @@ class RecordFile:
                     if "end" in told:
                         return
                     record = from_dict(told, self.start_ns)
+                    if not 0 <= record.target < max(len(self.heading.settings.urls), 1):
+                        raise ValueError(record.target)
                 except (KeyError, TypeError, ValueError) as error:
                     raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)

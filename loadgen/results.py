@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import checks, report
+from loadgen import checks, recorders, report
 from loadgen.checks import Verdict
 from loadgen.client import Client
 from loadgen.errors import BadInput, WorkerDied
@@ -12,7 +12,6 @@ from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.measurement import Measured
 from loadgen.outcomes import Outcome
-from loadgen.recorder import Recorder
 from loadgen.records import RecordFile
 from loadgen.schedule import Schedule
 from loadgen.settings import seed_of
@@ -68,7 +67,7 @@ def from_records(path: str | Path, partial: str | None = None, folder: Path | No
     file = RecordFile(path)
     settings = file.heading.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked)
-    recorder = Recorder.from_settings(settings, file.start_ns, file.scheduled)
+    recorder = recorders.of(settings, file.start_ns, file.scheduled)
     for record in file:
         recorder.add(record)
     client = Client()

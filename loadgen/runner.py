@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude, left_by
 from loadgen.schedule import DEFAULT_COUNT, Schedule
-from loadgen.server import running
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
+from loadgen.targets import described, running
 
 OnProgress = Callable[[Progress], None]
 
@@ -49,7 +49,7 @@ async def run(
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
-        Unreachable: No server where the settings say.
+        Unreachable: No server where the settings say, or at one of several places.
     """
     asked = (settings or RunSettings()).checked()
     early = check if dataset is None and asked.engine else lambda settings: None
@@ -78,23 +78,24 @@ async def run(
             server.simulated,
             provenance.provenance(resolved, asked, server.about),
         )
-        pid = server.process.pid if server.process else None
-        target = Target.from_settings(resolved, server.model)
-        job = Job(heading, target, folder, engine_pid=pid, journal=journal, scraping=asking)
+        pids = tuple(process.pid for process in server.processes)
+        targets = described(resolved, server.model)
+        job = Job(heading, targets, folder, engine_pids=pids, journal=journal, scraping=asking)
         try:
             measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
         except WorkerDied as died:
             return left_by(died, resolved.records or journal, folder)
-        if server.process is not None:
-            heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.process))
+        if server.processes:
+            heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
 
 
-def _trouble(process: Any) -> str | None:
-    """What is wrong with an engine after the run, None if nothing is."""
-    failed = process.trouble()
-    return None if failed is None else f"{failed.crash.kind}: {failed.crash.cause}; its log is {failed.log}"
+def _trouble(processes: Sequence[Any]) -> str | None:
+    """What is wrong with engines after the run, None if nothing is."""
+    failed = [error for process in processes if (error := process.trouble())]
+    told = [f"{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for error in failed]
+    return "; ".join(told) or None
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:

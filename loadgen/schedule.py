@@ -245,6 +245,12 @@ class Schedule:
         begins: NDArray[np.bool_] = self.due_ns != FOLLOWS
         return begins
 
+    @property
+    def session(self) -> Int64s:
+        """Of each request, the number of the session that it is part of, or is alone; int64, shape (count,)."""
+        session: Int64s = np.cumsum(self.begins) - 1
+        return session
+
     def about(self) -> dict[str, Any]:
         """What provenance says of it, as JSON."""
         return {
@@ -266,7 +272,7 @@ class Schedule:
         """
         if not 0 <= i < n:
             raise ValueError(f"there is no stripe {i} of {n}")
-        index = np.flatnonzero((np.cumsum(self.begins) - 1) % n == i)
+        index = np.flatnonzero(self.session % n == i)
         return index, self.due_ns[index]
 
 

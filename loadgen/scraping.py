@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -71,17 +72,18 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
     Raises:
         BadInput: A URL that the settings name is none, or tells nothing.
     """
-    base, given = target.base_url(settings), settings.server_metrics
+    given = settings.server_metrics
     if given == (OFF,):
         return None
-    gpus_too = not simulated and _is_here(base) and gpus.installed()
+    each = {target.base_url(alone): alone for alone in settings.apart()}
+    gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
     if given not in ((), (AUTO,)):
-        sources = [await _named(url, base, settings) for url in dict.fromkeys(given)]
+        sources = [await _named(url, each) for url in dict.fromkeys(given)]
     elif simulated:
-        sources = [_source(base + PATHS[0], base, settings)]
+        sources = [_source(base + PATHS[0], base, alone) for base, alone in each.items()]
     else:
-        found = await _found(base, settings)
-        sources = [found] if found else []
+        found = [await _found(base, alone) for base, alone in each.items()]
+        sources = [source for source in found if source]
     return Order(tuple(sources), folder, gpus_too) if sources or gpus_too else None
 
 
@@ -110,7 +112,7 @@ async def _found(base: str, settings: RunSettings) -> Source | None:
     return json
 
 
-async def _named(url: str, base: str, settings: RunSettings) -> Source:
+async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
     """A place that the settings name, once it has told something."""
     if url in (AUTO, OFF):
         raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
@@ -122,7 +124,8 @@ async def _named(url: str, base: str, settings: RunSettings) -> Source:
         usable = False
     if not usable:
         raise BadInput(FLAG, f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
-    source = _source(url, base, settings)
+    base = next((base for base in each if _origin(base) == _origin(url)), next(iter(each)))
+    source = _source(url, base, each[base])
     remedy = "name another, start the server so that it tells (SGLang: --enable-metrics), or leave the flag out"
     try:
         reply = await _ask(source)

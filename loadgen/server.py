@@ -20,20 +20,22 @@ class Server:
         model: The model's name in requests.
         about: What is known of it, for the result.
         simulated: Whether it is loadgen's simulator.
-        process: The engine started for the run, or None.
+        processes: The engines started for the run, one for each target.
         overhead: What its chat template adds to a prompt, where that is known of the engine.
+        models: Those that it lists.
     """
 
     settings: RunSettings
     model: str
     about: dict[str, Any] = field(default_factory=dict)
     simulated: bool = False
-    process: Any = None
+    processes: tuple[Any, ...] = ()
     overhead: Overhead | None = None
+    models: tuple[str, ...] = ()
 
 
 async def running(settings: RunSettings) -> Server:
-    """Probe the server that the settings name.
+    """Probe the one server that the settings name.
 
     Raises:
         Unreachable: Nothing answers there.
@@ -70,7 +72,7 @@ async def running(settings: RunSettings) -> Server:
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
-    return Server(resolved, asked, about)
+    return Server(resolved, asked, about, models=tuple(listed))
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:

@@ -50,7 +50,7 @@ class Sessions:
         index, given_up = record.index + 1, list[Record]()
         while index < self._end and self._requests.think_ns(index) is not None:
             turn = Record(index, *self._requests.tokens(index), record.closed)
-            turn.outcome, turn.closed = Outcome.CANCELLED, record.closed
+            turn.outcome, turn.closed, turn.target = Outcome.CANCELLED, record.closed, record.target
             turn.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
             given_up.append(turn)
             index += 1

@@ -13,7 +13,9 @@ from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, OUTPUT, SAMPLI
 from loadgen.redaction import MARK
 
 Backend = Literal["openai-chat", "openai", "vllm"]
+Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
+BALANCE: Balance = "round-robin"  # unless the settings say otherwise
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
@@ -28,11 +30,17 @@ class RunSettings(DataSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
+
+    `base_url` may be one URL, or several: then it is a tuple, and the requests are shared among these targets.
     """
 
-    base_url: str | None = option(
-        None, TARGET, "server, with scheme and port (instead of --host and --port)", metavar="URL"
+    base_url: str | tuple[str, ...] | None = option(
+        None,
+        TARGET,
+        "server, with scheme and port (instead of --host and --port); given again, one more to share the load",
+        metavar="URL",
     )
+    balance: Balance | None = option(None, TARGET, "how several servers share the requests (round-robin)")
     host: str | None = option(None, TARGET, "server host (127.0.0.1)")
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (by backend)", metavar="PATH")
@@ -72,6 +80,8 @@ class RunSettings(DataSettings):
     engine_arg: tuple[str, ...] = option(
         (), ENGINE, "knobs as NAME=VALUE, and the engine's own flags, as --engine-arg='--dtype half'", metavar="ARG"
     )
+    replicas: int = option(1, ENGINE, "servers to start, which share the requests and the --devices", metavar="N")
+    devices: str | None = option(None, ENGINE, "accelerators that it may use (those it finds)", metavar="ID,ID")
     engine_timeout: float = option(600.0, ENGINE, "seconds until it answers", metavar="SECONDS")
 
     temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
@@ -144,6 +154,12 @@ class RunSettings(DataSettings):
     disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
     log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
 
+    def __post_init__(self) -> None:
+        if isinstance(self.base_url, list | tuple):
+            # One alone is the same run however it was given: as a flag, in a file, or in a program.
+            urls = tuple(self.base_url)
+            object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+
     def __repr__(self) -> str:
         default = public(RunSettings())
         shown = (f"{name}={value!r}" for name, value in public(self).items() if value != default[name])
@@ -152,6 +168,19 @@ class RunSettings(DataSettings):
     def replace(self, **changes: Any) -> "RunSettings":
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Every --base-url as it was given; none where --host and --port name the server, or nothing does."""
+        if self.base_url is None:
+            return ()
+        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url
+
+    def apart(self) -> "tuple[RunSettings, ...]":
+        """The settings of a run against each of the targets alone."""
+        if len(self.urls) < 2:
+            return (self,)
+        return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
     def implied(self) -> "RunSettings":
         """Return a copy that also asks of the server what the tool asked whose rule makes the prompts."""
@@ -170,7 +199,15 @@ class RunSettings(DataSettings):
             if choices and getattr(self, name) not in choices:
                 known = ", ".join(str(choice) for choice in choices if choice is not None)
                 raise BadInput(flag(name), f"{getattr(self, name)!r} is no choice", f"choose from {known}")
-        for name in ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration", "engine_timeout"):
+        for name in (
+            "request_rate",
+            "burstiness",
+            "max_concurrency",
+            "num_prompts",
+            "duration",
+            "engine_timeout",
+            "replicas",
+        ):
             require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
         for name in (
             "ramp_up_start_rps",
@@ -247,8 +284,9 @@ class RunSettings(DataSettings):
 
     def _check_engine(self) -> None:
         if self.engine is None:
-            if self.engine_arg:
-                raise BadInput("--engine-arg", "given without an engine to start", "name one with --engine")
+            for name in ("engine_arg", "replicas", "devices"):
+                if getattr(self, name) != getattr(RunSettings, name):
+                    raise BadInput(flag(name), "given without an engine to start", "name one with --engine")
             return
         for name in ("base_url", "host", "port"):
             if getattr(self, name) is not None:
@@ -256,8 +294,17 @@ class RunSettings(DataSettings):
                 raise BadInput(flag(name), problem, "leave one of the two out")
         if self.model is None and self.engine != "sim":
             raise BadInput("--model", "missing beside --engine", "name the folder, file or hub name it is to serve")
+        if self.devices is not None and len(self.devices.split(",")) % self.replicas:
+            problem = f"{self.devices} cannot be shared equally by {self.replicas} servers"
+            raise BadInput("--devices", problem, "give a multiple of --replicas, as 0,1,2,3")
 
     def _check_target(self) -> None:
+        if self.base_url == ():
+            raise BadInput("--base-url", "names no server", "give a URL, or leave it out")
+        if self.balance is not None and len(self.urls) < 2 and self.replicas < 2:
+            raise BadInput(
+                "--balance", "there is one target", "leave it out, or give --base-url for each server, or --replicas"
+            )
         chat_path = self.endpoint is not None and self.endpoint.endswith("chat/completions")
         if self.endpoint is not None and self.backend is not None and chat_path != (self.backend == "openai-chat"):
             problem = f"{self.endpoint} is not an endpoint of the backend {self.backend}"
@@ -300,9 +347,14 @@ def public(settings: RunSettings) -> dict[str, Any]:
     shown["api_key"] = MARK if settings.api_key else None
     shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
     shown["engine_arg"] = [SECRET.sub(rf"\1{MARK}", word) for word in settings.engine_arg]
-    if settings.base_url and "@" in settings.base_url:
-        shown["base_url"] = without_user(settings.base_url)
+    urls = shown_urls(settings)
+    shown["base_url"] = list(urls) if len(urls) > 1 else next(iter(urls), None)
     return shown
+
+
+def shown_urls(settings: RunSettings) -> tuple[str, ...]:
+    """Every --base-url, with MARK in place of a user."""
+    return tuple(map(without_user, settings.urls))
 
 
 def header_name(header: str) -> str:

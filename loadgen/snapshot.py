@@ -103,6 +103,7 @@ class Snapshot:
         bins: Output tokens per BIN_NS of the run.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
+        targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
     """
 
     start_ns: int
@@ -118,6 +119,7 @@ class Snapshot:
     bins: Int64s
     partial: str | None = None
     details: Details | None = None
+    targets: "tuple[Snapshot, ...]" = ()
 
     EXAMPLES = 3
 
@@ -168,6 +170,7 @@ class Snapshot:
             bins=bins,
             partial=self.partial or other.partial,
             details=details,
+            targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
         )
 
 

@@ -48,7 +48,7 @@ class Target:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
-        """Describe the server that the settings name, with `model` as the requests' model name."""
+        """Describe the server that the settings name, the first of several; `model` is its name in requests."""
         chat = is_chat(settings)
         fields = {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
         if settings.ignore_eos:
@@ -129,18 +129,18 @@ def endpoint(settings: RunSettings) -> str:
 
 
 def base_url(settings: RunSettings) -> str:
-    """Scheme, host and port of the server, without a user, and without a slash at the end."""
-    if settings.base_url is None:
+    """Scheme, host and port of the server, the first of several, without a user, and without a slash at the end."""
+    if not settings.urls:
         host = settings.host or "127.0.0.1"
         return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
-    parts = _base_parts(settings.base_url)
+    parts = _base_parts(settings.urls[0])
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
-    """The extra request headers: --header over --api-key over a user in the URL over OPENAI_API_KEY."""
+    """The extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
     found: dict[str, str] = {}
-    user = _base_parts(settings.base_url).netloc.rpartition("@")[0] if settings.base_url else ""
+    user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
     if settings.api_key or not user:
         key = settings.api_key or os.environ.get(KEY_VARIABLE)
         if key:

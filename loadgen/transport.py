@@ -66,6 +66,7 @@ class Transport:
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
+        bell: That of transports to other targets in the same loop; by default one of its own.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -74,10 +75,10 @@ class Transport:
         reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
-    def __init__(self, target: Target, timeouts: Timeouts) -> None:
+    def __init__(self, target: Target, timeouts: Timeouts, bell: Bell | None = None) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = Bell()
+        self.bell = bell or Bell()
         self.opened = 0
         self.reuses = True
         self._head = target.head(f"loadgen-{secrets.token_hex(4)}-")

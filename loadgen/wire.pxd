@@ -14,7 +14,7 @@ cdef class Record:
     cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
     cdef public int64_t content_events, reasoning_events, other_events
     cdef public int64_t reads, counted, tokenized
-    cdef public int status, counted_by
+    cdef public int status, counted_by, target
     cdef public bint reused, done_seen, by_reader, keeps_text, keeps_answer
     cdef Bytes escaped  # the text, as inside a JSON string
     cdef Bytes answered  # that of the answer proper

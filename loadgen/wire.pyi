@@ -22,6 +22,7 @@ class Record:
     detail: str | None
     finish_reason: str | None
     status: int
+    target: int
     due: int
     ready: int
     sent: int

@@ -3,6 +3,7 @@
 import numpy as np
 
 from loadgen.checks.check import Check
+from loadgen.checks.targets import shared
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
 
@@ -18,6 +19,7 @@ def accounting(evidence: Evidence) -> list[Check]:
         _answers(snapshot),
         _histograms(snapshot),
         _range(snapshot),
+        *shared(evidence),
         Check("stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
         Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
         _engine(evidence),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from loadgen import slo
 from loadgen.backlog import SIGMAS, backlog, why_unknown
 from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.targets import alike
 from loadgen.confidence import least_samples
 from loadgen.evidence import Evidence
 from loadgen.snapshot import UNFINISHED
@@ -22,7 +23,7 @@ def sufficiency(evidence: Evidence) -> list[Check]:
         if limited
         else inapplicable("enough for the SLO", "no percentile has a limit")
     )
-    return [_printed(evidence, limited), enough, _steady(evidence), _given_up(evidence)]
+    return [_printed(evidence, limited), enough, _steady(evidence), _given_up(evidence), *alike(evidence)]
 
 
 def unfinished_p99_ns(evidence: Evidence) -> float | None:

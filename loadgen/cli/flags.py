@@ -64,6 +64,8 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         members = [k for k in typing.get_args(kind) if k is not type(None)]
     if members == [int, str]:
         return {"type": _integer_or_text}
+    if members == [str, tuple[str, ...]]:
+        return {"action": "append"}
     kind = members[0]
     if kind is bool:
         return {"action": "store_true"}

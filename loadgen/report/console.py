@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
-from loadgen.report import server
+from loadgen.report import server, targets
 from loadgen.report.result import VLLM_MEANING
 from loadgen.settings import parse_percentiles
 from loadgen.terminal import printable
@@ -86,11 +86,13 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
     yield from _errors(result)
     for name, examples in own["examples"].items():
         for example in examples:
-            yield f"  {name}: request {example['index']}, {example['phase']}: {_one_line(example['detail'])}"
+            to = f" to {own['targets'][example['target']]['base_url']}" if "target" in example else ""
+            yield f"  {name}: request {example['index']}{to}, {example['phase']}: {_one_line(example['detail'])}"
     yield ""
     yield from _latencies(own)
     yield from _of_few(own)
     yield ""
+    yield from targets.table(own)
     for part in (_prompts, _tokens, _rates, _slo, _client):
         yield from part(own)
     yield from server.lines(own.get("server"))

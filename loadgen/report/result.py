@@ -1,15 +1,19 @@
 """The result: one JSON object, `vllm bench serve`'s keys at the top and loadgen's own under `loadgen`."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from loadgen import slo, throughput
 from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, verdict
 from loadgen.confidence import interval
 from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
+from loadgen.report import targets
 from loadgen.report.server import server
+from loadgen.report.summary import summary
 from loadgen.settings import METRICS, parse_percentiles
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
@@ -104,7 +108,8 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "finish_reasons": snapshot.finishes,
         "error_rate": error_rate,
         "never_due": counters["never_due"],  # turns after one that failed, among the cancelled
-        "latency_ms": {name: _summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
+        "targets": targets.rows(evidence, per_second),
+        "latency_ms": {name: summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
         "intervals_ms": {  # in which the true percentiles lie with 99 % confidence; null: not bounded by the sample
             name: {percentile(p): [to_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
             for name in LATENCIES
@@ -184,17 +189,6 @@ def _statistic(histogram: Histogram, statistic: str) -> float | None:
     return to_ms(histogram.percentile(float(statistic.removeprefix("p"))))
 
 
-def _summary(histogram: Histogram, percentiles: Iterable[float]) -> dict[str, float | int | None]:
-    summary: dict[str, float | int | None] = {
-        "count": histogram.count,
-        "mean": to_ms(histogram.mean),
-        "std": to_ms(histogram.std),
-        "min": to_ms(histogram.min),
-        "max": to_ms(histogram.max),
-    }
-    return summary | {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
-
-
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
     """What tokens were counted by: the sources whose counters are not 0, best first."""
     return " and ".join(source for source, name in names.items() if counters[name])
@@ -203,4 +197,9 @@ def _sources(counters: dict[str, int], names: dict[str, str]) -> str:
 def _details(snapshot: Snapshot) -> dict[str, Any]:
     assert snapshot.details is not None
     order = sorted(range(len(snapshot.index)), key=snapshot.index.__getitem__)
-    return {name: [column[i] for i in order] for name, column in vars(snapshot.details).items()}
+    columns = {name: [column[i] for i in order] for name, column in vars(snapshot.details).items()}
+    if snapshot.targets:
+        numbers = np.repeat(np.arange(len(snapshot.targets)), [len(part.index) for part in snapshot.targets])
+        index = np.concatenate([part.index for part in snapshot.targets])
+        columns["targets"] = numbers[np.argsort(index, kind="stable")].tolist()
+    return columns

@@ -189,7 +189,7 @@ async def measured(
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
         on_progress: Told a few times a second.
     """
-    with apart(server.pid, processor):
+    with apart([server.pid], processor):
         async with Worker() if worker else contextlib.nullcontext() as measurer:
             return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 

@@ -57,12 +57,13 @@ async def test_it_answers_inside_and_is_gone_after(serves: Callable[[Fake], None
     serves(Fake())
     async with launched(SETTINGS.replace(engine_arg=("max_seqs=3",)), nothing, silent) as server:
         assert server.model == "m"
-        assert server.settings.base_url == server.process.base_url
+        (process,) = server.processes
+        assert server.settings.base_url == process.base_url
         assert server.settings.engine is None
         assert server.about["name"] == "fake"
         assert not server.simulated
-        assert server.process.launch.env["max_seqs"] == "3"
-        run_id = server.process.run_id
+        assert process.launch.env["max_seqs"] == "3"
+        run_id = process.run_id
         assert processes.tagged(run_id)
     assert not processes.tagged(run_id)
     assert nothing_is_left()
@@ -72,7 +73,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more(serves: Callable[[Fake
     engine = Failing("RuntimeError: NCCL error: unhandled system error", times=1)
     serves(engine)
     async with launched(SETTINGS, nothing, silent) as server:
-        assert server.process.alive()
+        assert server.processes[0].alive()
     assert len(engine.launches) == 2
 
 
@@ -88,6 +89,41 @@ async def test_one_that_stays_is_raised_and_one_that_must_stay_at_once(
         async with launched(SETTINGS, nothing, silent):
             pass
     assert len(engine.launches) == launches
+    assert nothing_is_left()
+
+
+class Placed(Fake):
+    """Remembers where it was put."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.devices = list[tuple[str, ...]]()
+
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+        self.devices.append(place.devices)
+        return super().launch(model, knobs, raw, place)
+
+
+async def test_replicas_have_ports_and_devices_of_their_own_and_share_the_requests(
+    serves: Callable[[Fake], None],
+) -> None:
+    engine = Placed()
+    serves(engine)
+    async with launched(SETTINGS.replace(replicas=2, devices="0,1,2,3"), nothing, silent) as server:
+        urls = [process.base_url for process in server.processes]
+        assert len(set(urls)) == 2
+        assert server.settings.urls == tuple(urls)
+        assert sorted(engine.devices) == [("0", "1"), ("2", "3")]
+        ids = [process.run_id for process in server.processes]
+    assert not any(map(processes.tagged, ids))
+    assert nothing_is_left()
+
+
+async def test_where_one_replica_fails_none_is_left(serves: Callable[[Fake], None]) -> None:
+    serves(Failing("KeyError: 'weight'", times=1))
+    with pytest.raises(EngineFailed, match="weight"):
+        async with launched(SETTINGS.replace(replicas=2), nothing, silent):
+            pass
     assert nothing_is_left()
 
 

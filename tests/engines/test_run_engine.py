@@ -27,6 +27,15 @@ def test_the_simulator_as_any_engine(tmp_path: Path) -> None:
     assert own["provenance"]["asked"]["engine_arg"] == ["max_seqs=4"]
 
 
+def test_replicas_share_the_requests(tmp_path: Path) -> None:
+    done = loadgen("run", "--engine", "sim", "--replicas", "2", *FEW, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    own = json.loads(done.stdout)["loadgen"]
+    assert own["simulated"]
+    assert [target["ok"] for target in own["targets"]] == [4, 4]
+    assert len(own["server"]["sources"]) == 2
+
+
 @pytest.mark.parametrize("word", ["--api-key hush", "--api-key=hush", "--dtype half --hf-token hush"])
 def test_a_key_for_the_engine_is_in_no_result(word: str) -> None:
     shown = public(RunSettings(engine="vllm", model="m", engine_arg=(word, "max_seqs=4")))["engine_arg"]

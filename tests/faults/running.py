@@ -21,7 +21,7 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     asked = target(url, fault)
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
     requests.write(folder, prompts, asked.body, dict, count)
-    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), asked, folder)
+    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), (asked,), folder)
 
 
 async def prepared() -> None:

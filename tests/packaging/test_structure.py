@@ -60,10 +60,11 @@ LAYERS = [
     }
     | {"overhead", "sessions"},
     {"backlog"},
-    {"checks", "datasets", "profiles", "provenance", "recorder", "report", "transport", "workloads"},
+    {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
+    | {"balancer"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
-    {"launched", "server", "worker"},
+    {"launched", "server", "targets", "worker"},
     {"results"},
     {"runner", "testing"},
     {"cli", "__main__"},

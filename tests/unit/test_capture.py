@@ -24,7 +24,7 @@ def bounded(tmp_path):
     """Makes a capture with room for so many bytes."""
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(open(tmp_path / "c.jsonl", "wb"))
-        yield lambda limit_bytes: Capture(file, TARGET, limit_bytes)
+        yield lambda limit_bytes: Capture(file, [TARGET], limit_bytes)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ class Full(io.BytesIO):
 
 
 def test_a_full_disk_is_said_and_ends_no_run():
-    capture = Capture(Full(), TARGET)
+    capture = Capture(Full(), [TARGET])
     begun(capture)
     capture.close()
     capture.close()
@@ -155,20 +155,20 @@ def test_a_full_disk_is_said_and_ends_no_run():
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
     with (
         pytest.raises(BadInput, match=r"--capture: .*No such file.*; name a file that can be written"),
-        Capture.optional(str(tmp_path / "nowhere" / "c.jsonl"), TARGET),
+        Capture.optional(str(tmp_path / "nowhere" / "c.jsonl"), [TARGET]),
     ):
         pass
 
 
 def test_the_file_is_for_its_owner_alone(tmp_path):
     for name in ("c.jsonl", "c.jsonl.gz"):
-        with Capture.optional(str(tmp_path / name), TARGET):
+        with Capture.optional(str(tmp_path / name), [TARGET]):
             pass
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_path_there_is_no_capture():
-    with Capture.optional(None, TARGET) as capture:
+    with Capture.optional(None, [TARGET]) as capture:
         assert capture is None
 
 

@@ -18,6 +18,8 @@ KINDS = typing.get_type_hints(RunSettings)
 
 def sample(name):
     """What to write after a flag, and the value that it makes."""
+    if name == "base_url":
+        return ["http://a", flag(name), "http://b"], ("http://a", "http://b")
     kinds = [kind for kind in typing.get_args(KINDS[name]) if kind is not type(None)] or [KINDS[name]]
     kind = kinds[0] if typing.get_origin(KINDS[name]) not in (tuple, dict, typing.Literal) else KINDS[name]
     if typing.get_origin(kind) is typing.Literal:

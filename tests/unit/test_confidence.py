@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.confidence import interval, least_samples
+from loadgen.confidence import by_chance, interval, least_samples
 from loadgen.histogram import Histogram
 
 
@@ -95,3 +95,28 @@ def test_fifty_million_values_take_no_time():
     histogram.record(9, 25_000_001)
     assert interval(histogram, 10) == (5, 5)
     assert interval(histogram, 99.9) == (9, 9)
+
+
+# -- shares of failures
+
+
+@pytest.mark.parametrize(
+    ("few", "of", "all_few", "of_all"),
+    [
+        (0, 5, 0, 10),
+        (3, 5, 3, 10),
+        (2, 5, 3, 10),
+        (5, 5, 10, 10),
+        (14, 100, 14, 200),
+        (62, 100, 112, 200),
+        (1, 1, 5, 9),
+    ],
+)
+def test_how_many_failures_chance_gives_is_reckoned_exactly(few, of, all_few, of_all):
+    ways = sum(math.comb(of, k) * math.comb(of_all - of, all_few - k) for k in range(few, min(of, all_few) + 1))
+    assert by_chance(few, of, all_few, of_all) == pytest.approx(ways / math.comb(of_all, all_few), rel=1e-6)
+
+
+def test_many_failures_are_reckoned_too():
+    assert by_chance(50_000, 100_000, 100_000, 200_000) == pytest.approx(0.5, abs=0.01)
+    assert by_chance(60_000, 100_000, 100_000, 200_000) < 1e-12

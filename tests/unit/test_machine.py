@@ -1,8 +1,11 @@
 """The machine: time that CPU limits and the hypervisor took from us."""
 
+import os
+
 import pytest
 
 from loadgen import machine
+from loadgen.cost import Cost
 from loadgen.machine import Busy, stolen_share, throttled_s
 
 
@@ -60,3 +63,19 @@ def test_stolen_time_is_a_share_of_that_of_all_cores(monkeypatch):
     before, after = Busy(100, 0, 1, 0), Busy(110, 0, 3, 0)
     assert stolen_share(before, after) == 0.05
     assert stolen_share(before, before) == 0
+
+
+def test_every_address_has_the_range_of_local_ports_for_itself_and_files_are_shared(monkeypatch):
+    monkeypatch.setattr(machine, "most_by_ports", lambda: 100)
+    monkeypatch.setattr(machine.resource, "getrlimit", lambda what: (250 + machine.SPARE_FILES, 10**6))
+    assert [machine.most_connections(addresses) for addresses in (1, 2, 3)] == [100, 200, 250]
+
+
+def test_engines_run_only_where_each_of_them_does():
+    gone = 2**22 + 1  # above the highest number that a process can have
+    assert [Cost(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
+        None,
+        True,
+        False,
+    ]
+    assert Cost(()).so_far().engine_cpu_s is None

@@ -27,7 +27,7 @@ def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside
     before = os.sched_getaffinity(0)
     threads = [int(name) for name in os.listdir(f"/proc/{beside}/task")]
     assert len(threads) > 1
-    with apart(beside):
+    with apart([beside]):
         ours = os.sched_getaffinity(0)
         assert len(ours) == 1
         assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(threads)
@@ -38,7 +38,7 @@ def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside
 @pytest.mark.parametrize("place", [min, max])
 def test_the_processor_can_be_chosen(beside, place):
     own = place(os.sched_getaffinity(0))
-    with apart(beside, own):
+    with apart([beside], own):
         assert os.sched_getaffinity(0) == {own}
         assert own not in os.sched_getaffinity(beside)
 
@@ -48,16 +48,16 @@ def test_with_one_processor_nothing_is_moved(beside):
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        with apart(beside):
+        with apart([beside]):
             assert os.sched_getaffinity(0) == {min(before)}
             assert os.sched_getaffinity(beside) == before
     finally:
         os.sched_setaffinity(0, before)
 
 
-@pytest.mark.parametrize("pid", [None, GONE])
-def test_without_a_process_nothing_is_moved(pid):
+@pytest.mark.parametrize("pids", [[], [GONE]])
+def test_without_a_process_nothing_is_moved(pids):
     before = os.sched_getaffinity(0)
-    with apart(pid):
+    with apart(pids):
         assert os.sched_getaffinity(0) == before
     assert os.sched_getaffinity(0) == before

@@ -18,8 +18,9 @@ def roomy(monkeypatch):
 
 
 def allow(monkeypatch, connections, ports=None):
-    monkeypatch.setattr(machine, "most_connections", lambda: connections)
-    monkeypatch.setattr(machine, "most_by_ports", lambda: ports or connections + 1000)
+    by_ports = ports or connections + 1000
+    monkeypatch.setattr(machine, "most_connections", lambda addresses=1: min(connections, addresses * by_ports))
+    monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
 
 
 def scheduled(settings, requests):

@@ -57,6 +57,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "finish_reason": "stop",
         "planned_input_tokens": 10,
         "planned_output_tokens": 2,
+        "target": 0,
         "status": 200,
         "prompt_tokens": 11,
         "completion_tokens": 2,
@@ -126,6 +127,11 @@ def test_secrets_are_not_in_the_file(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def sent_to(target, record):
+    record.target = target
+    return record
+
+
 def predicted(record, tokens):
     record.server_tokens = tokens
     return record
@@ -133,6 +139,7 @@ def predicted(record, tokens):
 
 RECORDS = [
     predicted(answered(0), 18),
+    sent_to(3, answered(0)),
     answered(0, tokens=[20, 30], reasoning=[10]),
     answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
     read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),
@@ -225,6 +232,15 @@ def test_a_file_of_something_else_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(BadInput, match="line 1"):
         RecordFile(path)
+
+
+@pytest.mark.parametrize("target", [-1, 1])
+def test_a_target_that_the_run_does_not_have_is_refused(tmp_path, target):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(sent_to(target, answered()))
+    with pytest.raises(BadInput, match="line 2"):
+        list(RecordFile(path))
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path):

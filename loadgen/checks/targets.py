@@ -1,0 +1,130 @@
+"""Several targets (groups A and D): did each get its share, and are they alike?"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from loadgen.checks.check import Check, inapplicable
+from loadgen.confidence import CONFIDENCE, by_chance
+from loadgen.evidence import Evidence
+from loadgen.schedule import Floats, Int64s
+from loadgen.settings import shown_urls
+from loadgen.snapshot import Snapshot
+from loadgen.words import percent
+
+SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"
+# A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
+# flight is no mistake; nor is what follows from a hundredth of the requests.
+MOST_MISSENT, BESIDE = 0.01, 1
+# As much as the client itself may add to a latency before it is held to distort it.
+MUCH_SLOWER = 0.05
+# By chance alone one of two is behind in all of them in 0.2 % of runs, one of ten in 1 %.
+STRETCHES, FEWEST_IN_A_STRETCH = 10, 5
+
+
+def shared(evidence: Evidence) -> Iterator[Check]:
+    """Check, of a run in turn, that every request was sent to the target whose turn it was; else nothing."""
+    targets = evidence.snapshot.targets
+    if not targets or evidence.settings.balance == "least-outstanding":
+        return
+    session = evidence.schedule.session
+    wrong = sum(int((session[part.index] % len(targets) != k).sum()) for k, part in enumerate(targets))
+    value = f"{', '.join(str(part.ended) for part in targets)} requests, {wrong} of them out of turn"
+    advice = "this is a bug in loadgen: please report it with the result file"
+    yield Check(SHARED, wrong == 0, value, "0 out of turn", advice)
+
+
+def alike(evidence: Evidence) -> Iterator[Check]:
+    """Check that the targets were loaded as asked and behaved as one; nothing where there is only one."""
+    if not evidence.snapshot.targets:
+        return
+    if evidence.settings.balance == "least-outstanding":
+        yield _fewest(evidence)
+    yield _failing(evidence)
+    yield _slower(evidence)
+
+
+def _fewest(evidence: Evidence) -> Check:
+    """Of each request that a target was chosen for: whether another one had fewer in flight as it was sent."""
+    targets, begins = evidence.snapshot.targets, evidence.schedule.begins
+    chosen = [(part.sent >= 0) & begins[part.index] for part in targets]
+    wrong = sum(
+        int((_in_flight(part, times) - _fewest_of(targets, times) > BESIDE).sum())
+        for part, times in ((part, part.sent[these]) for part, these in zip(targets, chosen, strict=True))
+    )
+    count = sum(int(these.sum()) for these in chosen)
+    if not count:
+        return inapplicable(FEWEST, "nothing was sent")
+    value = f"{wrong} of {count} requests were sent where {BESIDE + 1} more were in flight than elsewhere"
+    advice = "connections were slow to open: open more before the clock starts, with --warm-connections"
+    return Check(FEWEST, wrong <= MOST_MISSENT * count, value, percent(MOST_MISSENT), advice, evidence.relied_on)
+
+
+def _fewest_of(targets: tuple[Snapshot, ...], times: Int64s) -> Int64s:
+    fewest: Int64s = np.min([_in_flight(part, times) for part in targets], axis=0)
+    return fewest
+
+
+def _in_flight(part: Snapshot, times: Int64s) -> Int64s:
+    """How many requests were in flight right before each time; one that closes then has made room."""
+    was_sent = part.sent >= 0
+    sent, closed = np.sort(part.sent[was_sent]), np.sort(part.closed[was_sent])
+    count: Int64s = np.searchsorted(sent, times, side="left") - np.searchsorted(closed, times, side="right")
+    return count
+
+
+def _failing(evidence: Evidence) -> Check:
+    """How likely each target's failures, or more, are to be among its requests if all fail alike."""
+    targets, urls = evidence.snapshot.targets, shown_urls(evidence.settings)
+    ended = [part.ended - part.outcomes.get("cancelled", 0) for part in targets]
+    failed = [count - part.ok for count, part in zip(ended, targets, strict=True)]
+    if not sum(ended):
+        return inapplicable(FAILING, "nothing ended")
+    chances = [by_chance(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
+    least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
+    odd = [k for k, chance in enumerate(chances) if chance < least]
+    named = odd or [chances.index(min(chances))]
+    value = ", ".join(f"{urls[k]} failed {failed[k]} of {ended[k]}" for k in named)
+    limit = (
+        f"what chance gives one of {len(targets)} alike in {percent(CONFIDENCE)} of runs, {sum(failed)} of all failed"
+    )
+    advice = "its answers are not those of the others: read its log, or leave it out"
+    return Check(FAILING, not odd, value, limit, advice, evidence.relied_on)
+
+
+def _slower(evidence: Evidence) -> Check:
+    """Each target against the others in the same stretches of the run, E2EL from sent.
+
+    Answers that queue remember each other: over a whole run two queues that are alike come out as far apart as if they
+    were not, but hardly with the same one behind in every stretch.
+    """
+    if _failing(evidence).ok is False:
+        return inapplicable(SLOWER, "the targets do not fail alike")
+    targets, urls = evidence.snapshot.targets, shown_urls(evidence.settings)
+    seen = [_slowness(targets, k) for k in range(len(targets))]
+    if not all(len(ratios) for ratios in seen):
+        return inapplicable(SLOWER, "the answers are too few to tell")
+    # First who was slower in most stretches, then by how much.
+    behind, ratio, k = max((int((ratios > 1).sum()), float(np.median(ratios)), k) for k, ratios in enumerate(seen))
+    value = f"{urls[k]} took longer than the others in {behind} of {STRETCHES} stretches, {ratio:.2f} times as long"
+    limit = f"{STRETCHES} stretches and {1 + MUCH_SLOWER:.2f} times"
+    advice = "the numbers of all are a mixture: read those of each target, and find out why it is slower"
+    alike = behind < STRETCHES or ratio <= 1 + MUCH_SLOWER
+    return Check(SLOWER, alike, value, limit, advice, evidence.relied_on)
+
+
+def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
+    """How many times as long as at the others an answer of the `k`-th target took, in each stretch: medians.
+
+    Empty where a stretch has too few answers.
+    """
+    sent = np.concatenate([part.sent for part in targets])
+    took = np.concatenate([part.closed for part in targets]) - sent
+    own = np.repeat(np.arange(len(targets)) == k, [len(part.sent) for part in targets])
+    order = np.argsort(sent, kind="stable")
+    stretches = [
+        (took[here][own[here]], took[here][~own[here]]) for here in np.array_split(order[sent[order] >= 0], STRETCHES)
+    ]
+    if any(min(len(mine), len(theirs)) < FEWEST_IN_A_STRETCH for mine, theirs in stretches):
+        return np.empty(0)
+    return np.array([np.median(mine) / max(np.median(theirs), 1) for mine, theirs in stretches])

@@ -1,0 +1,62 @@
+"""Recorders: the records of a run against several targets, counted for each of them apart; the whole is their sum."""
+
+from dataclasses import replace
+from functools import reduce
+from typing import Self
+
+from loadgen.recorder import Recorder
+from loadgen.settings import RunSettings
+from loadgen.snapshot import Snapshot
+from loadgen.wire import Record
+
+
+class Recorders(Recorder):
+    """A recorder that hands each record to the one of its target; what belongs to no target, it counts itself."""
+
+    _each: list[Recorder]
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
+        """Recorders that keep and judge what the settings ask, one for each of their targets."""
+        made = super().from_settings(settings, start_ns, scheduled)
+        made._each = [Recorder.from_settings(settings, start_ns, 0) for _ in settings.urls]
+        return made
+
+    def add(self, record: Record) -> None:
+        """Count a record that has its outcome."""
+        self.ended += 1
+        self._each[record.target].add(record)
+
+    @property
+    def failed(self) -> int:
+        """Requests that were given to a transport and did not end well."""
+        return sum(one.failed for one in self._each)
+
+    @property
+    def output_tokens(self) -> int:
+        """Output tokens of ok requests."""
+        return sum(one.output_tokens for one in self._each)
+
+    def snapshot(self, partial: str | None = None) -> Snapshot:
+        """What has been counted so far, as it stands, with the part of each target."""
+        parts = [_numbered(one.snapshot(partial), number) for number, one in enumerate(self._each)]
+        whole = reduce(Snapshot.merge, parts, super().snapshot(partial))
+        return replace(whole, scheduled=self.scheduled, targets=tuple(parts))
+
+
+def of(settings: RunSettings, start_ns: int, scheduled: int) -> Recorder:
+    """A recorder that keeps and judges what the settings ask, of each target apart where there are several.
+
+    Args:
+        settings: Of the run.
+        start_ns: When its clock starts.
+        scheduled: How many requests are to be sent.
+    """
+    kind = Recorders if len(settings.urls) > 1 else Recorder
+    return kind.from_settings(settings, start_ns, scheduled)
+
+
+def _numbered(part: Snapshot, number: int) -> Snapshot:
+    """The part of a target, whose failures say to which they were sent."""
+    examples = {name: [example | {"target": number} for example in some] for name, some in part.examples.items()}
+    return replace(part, scheduled=part.ended, examples=examples)

@@ -1,0 +1,163 @@
+"""Balancer: who gets which request, and that several transports behave as one to whoever sends through them."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from loadgen.balancer import Balancer
+from loadgen.outcomes import Outcome
+from loadgen.schedule import FOLLOWS, Schedule
+from loadgen.wire import Bell, Record
+
+
+class Transport:
+    """Remembers what it is asked to do; `end` ends what it was first sent."""
+
+    def __init__(self, bell):
+        self.bell, self.reuses, self.sent, self.taps, self.idle = bell, True, [], [], 0
+        self.on_end = None
+
+    def send(self, record, body):
+        self.sent.append(record)
+
+    def end(self):
+        record = self.sent.pop(0)
+        record.outcome = Outcome.OK
+        self.on_end(record)
+
+    def tap(self, tap):
+        self.taps.append(tap)
+
+    def abandon(self, outcome, detail):
+        for record in self.sent:
+            record.outcome = outcome
+
+    async def warm(self, count):
+        self.idle = min(count, 4)
+        return self.idle
+
+
+@pytest.fixture
+def transports():
+    bell = Bell()
+    return [Transport(bell) for _ in range(3)]
+
+
+def balancer(transports, balance="round-robin", schedule=None):
+    made = Balancer(transports, balance)
+    made.on_end = lambda record: None
+    if schedule is not None:
+        made.follow(schedule)
+    return made
+
+
+def sent(made, *indices):
+    """The targets of requests with these numbers, sent one after the other."""
+    targets = []
+    for index in indices:
+        record = Record(index)
+        made.send(record, b"{}")
+        targets.append(record.target)
+    return targets
+
+
+def sessions(*turns):
+    """A schedule of sessions with so many turns each."""
+    due_ns = [due for begin, count in enumerate(turns) for due in (begin, *[FOLLOWS] * (count - 1))]
+    return Schedule(np.array(due_ns, dtype=np.int64), len(turns))
+
+
+# -- in turn
+
+
+def test_in_turn_the_number_of_a_request_says_where_it_goes_whatever_went_before(transports):
+    made = balancer(transports)
+    assert sent(made, *range(7)) == [0, 1, 2, 0, 1, 2, 0]
+    assert sent(balancer(transports), 5, 3, 4) == [2, 0, 1]
+
+
+def test_what_a_target_is_told_to_have_got_it_has_been_sent(transports):
+    sent(balancer(transports), *range(4))
+    assert [[record.index for record in one.sent] for one in transports] == [[0, 3], [1], [2]]
+
+
+def test_in_turn_sessions_take_turns_and_their_turns_stay_together(transports):
+    made = balancer(transports, schedule=sessions(2, 3, 1, 2))
+    assert sent(made, *range(8)) == [0, 0, 1, 1, 1, 2, 0, 0]
+
+
+# -- the least outstanding
+
+
+def test_the_fewest_in_flight_come_first_and_the_first_of_several_such(transports):
+    made = balancer(transports, "least-outstanding")
+    assert sent(made, 0, 1, 2, 3) == [0, 1, 2, 0]
+    transports[2].end()
+    assert sent(made, 4, 5) == [2, 1]
+
+
+def test_what_has_ended_badly_is_no_longer_in_flight(transports):
+    made = balancer(transports, "least-outstanding")
+    (number,) = sent(made, 0)
+    record = transports[number].sent.pop()
+    record.outcome = Outcome.REFUSED
+    transports[number].on_end(record)
+    assert sent(made, 1) == [0]
+
+
+def test_later_turns_go_where_the_first_went_however_much_is_in_flight_there(transports):
+    made = balancer(transports, "least-outstanding", sessions(2, 1, 1, 1))
+    assert sent(made, 0, 2, 3) == [0, 1, 2]
+    transports[1].end()
+    transports[2].end()
+    assert sent(made, 1) == [0]
+    assert sent(made, 4) == [1]
+
+
+# -- as one
+
+
+def test_every_record_that_ends_is_handed_on_once(transports):
+    made, ended = balancer(transports), []
+    made.on_end = ended.append
+    sent(made, 0, 1, 2)
+    for one in transports:
+        one.end()
+    assert [record.index for record in ended] == [0, 1, 2]
+
+
+def test_who_listens_last_is_told(transports):
+    made, ended = balancer(transports), []
+    for one in transports:
+        one.on_end = None  # somebody has used it alone meanwhile
+    made.on_end = ended.append
+    sent(made, 1)
+    transports[1].end()
+    assert len(ended) == 1
+
+
+def test_connections_are_opened_in_equal_shares_and_all_of_them_counted(transports):
+    assert asyncio.run(balancer(transports).warm(7)) == 9
+    assert [one.idle for one in transports] == [3, 3, 3]
+    assert asyncio.run(balancer(transports).warm(100)) == 12
+
+
+def test_connections_are_used_again_only_where_each_target_allows_it(transports):
+    made = balancer(transports)
+    assert made.reuses
+    transports[1].reuses = False
+    assert not made.reuses
+
+
+def test_all_are_tapped_and_all_in_flight_abandoned(transports):
+    made, tap = balancer(transports), object()
+    made.tap(tap)
+    sent(made, 0, 1, 2)
+    made.abandon(Outcome.CANCELLED, "enough")
+    assert [one.taps for one in transports] == [[tap]] * 3
+    assert {record.outcome for one in transports for record in one.sent} == {Outcome.CANCELLED}
+
+
+def test_one_bell_is_rung_by_all(transports):
+    assert balancer(transports).bell is transports[2].bell
