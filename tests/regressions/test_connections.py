@@ -70,7 +70,7 @@ async def test_connections_are_opened_before_the_first_request_is_due(tmp_path: 
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
     async with serving(script, tls) as url:
         work = job(url, tmp_path, 40, request_rate=400.0)
-        work = replace(work, target=replace(work.target, verify_tls=False))
+        work = replace(work, targets=tuple(replace(target, verify_tls=False) for target in work.targets))
         found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}
     assert seen == ["connection"] * 40 + ["request"] * 40
