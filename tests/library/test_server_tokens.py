@@ -177,4 +177,4 @@ async def test_the_simulator_counts_what_was_planned() -> None:
         data = (await loadgen.run(settings)).data
         assert check(data)["ok"] is True
         assert data["loadgen"]["tokens"]["predicted_server_input_tokens"] == 45
-        assert data["loadgen"]["tokens"]["predicted_from"]["source"] == "the simulator's chat template"
+        assert data["loadgen"]["tokens"]["predicted_from"]["source"] == "the chat template of sim"
