@@ -126,7 +126,7 @@ class Deployment:
             ("pipeline", self.pipeline_parallel, self.model.layers, "layers"),
         ):
             if parts % number:
-                problem = f"the model's {parts} {what} are not divisible by {number}"
+                problem = f"{number} does not divide the model's {parts} {what}"
                 raise BadInput(f"--{name}-parallel-size", problem, f"give a divisor of {parts}")
 
     @property
