@@ -1,5 +1,6 @@
 """Profiles: costs and sizes by the equations of docs/simulator.md, against published figures and by hand."""
 
+import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -7,9 +8,13 @@ import pytest
 
 from loadgen.engines.crash import diagnose
 from loadgen.engines.sim.deployment import GIB, Deployment, StartFailed
-from loadgen.engines.sim.faults import log_of
+from loadgen.engines.sim.faults import Faults, log_of
+from loadgen.engines.sim.flags import flag
 from loadgen.engines.sim.profiles import FORMATS, GPUS, KV_BYTES, MODELS, PROFILES
+from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
+from tests.documents import found_between
+from tests.engines.profile_table import BEGIN, DOCUMENT, END, written
 
 
 def deployed(profile: str = "h100-qwen3-8b", **others: Any) -> Deployment:
@@ -140,3 +145,14 @@ def test_a_model_that_cannot_be_cut_so_is_refused(others: dict[str, int], field:
 def test_every_profile_has_costs() -> None:
     for profile in PROFILES:
         assert deployed(profile).step_costs().duration_ns(1024, 8, 1024) > 0
+
+
+def test_the_document_says_what_the_profiles_come_to() -> None:
+    assert found_between(DOCUMENT, BEGIN, END).strip() == written(), "python -m tests.engines.profile_table"
+
+
+def test_the_document_names_every_flag_that_only_the_simulator_has() -> None:
+    text = DOCUMENT.read_text()
+    plain = {"host", "port", "served_model_name"}
+    for field in (*dataclasses.fields(SimSettings), *dataclasses.fields(Faults)):
+        assert field.name in plain or field.name in text or flag(field.name) in text, field.name
