@@ -36,6 +36,7 @@ def test_every_event_says_the_counts_so_far_when_asked_to(client: Client) -> Non
     assert role["usage"] == {"prompt_tokens": 2, "total_tokens": 2, "completion_tokens": 0}
     assert [event["usage"]["completion_tokens"] for event in told] == list(range(1, 13))
     assert [event["usage"]["total_tokens"] for event in told] == list(range(3, 15))
+    assert {event["usage"]["prompt_tokens"] for event in told} == {2}
     assert finish["usage"] == usage["usage"] == {"prompt_tokens": 2, "total_tokens": 14, "completion_tokens": 12}
     assert usage["choices"] == []
 
@@ -59,13 +60,13 @@ def test_a_known_beginning_is_told_in_usage_and_metrics_until_it_is_flushed(clie
         *_, usage = ask(client, text, max_tokens=1, stream_options={"include_usage": True})
         return int(usage["usage"]["prompt_tokens_details"]["cached_tokens"])
 
-    first = " ".join(["word"] * 100)
+    first = " ".join(["word"] * 110)
     assert cached(first) == 0
-    assert cached(first) == 96
-    assert cached(first + " and more") == 96
+    assert cached(first) == 112  # of 113 with the template
+    assert cached(first + " and more") == 112
     assert cached("other " + first) == 0
-    assert gauge(client, "vllm:prefix_cache_hits_total") == 2 * 96
-    assert gauge(client, "vllm:prefix_cache_queries_total") == 2 * 103 + 105 + 104
+    assert gauge(client, "vllm:prefix_cache_hits_total") == 2 * 112
+    assert gauge(client, "vllm:prefix_cache_queries_total") == 2 * 113 + 115 + 114
     assert gauge(client, "vllm:kv_cache_usage_perc") == 0
     server.flush()
     assert cached(first) == 0

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from loadgen.engines.sim.flags import given
+from loadgen.engines.sim.server import parser
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
 
@@ -49,7 +51,7 @@ def test_a_profile_decides_what_is_not_given() -> None:
 
 def test_what_is_given_stays() -> None:
     given = {"weights_ms": 1.0, "num_kv_tokens": 50_000, "startup_s": 0.0, "enable_prefix_caching": False}
-    settings = SimSettings.of(profile="h100-qwen3-8b", **given)
+    settings = SimSettings.of(profile="a100-qwen3-32b", **given)  # whose own cache would not do
     assert {name: getattr(settings, name) for name in given} == given
 
 
@@ -61,3 +63,10 @@ def test_larger_steps_leave_less_cache() -> None:
 def test_without_chunks_a_step_has_room_for_the_longest_prompt() -> None:
     settings = SimSettings.of(profile="h100-qwen3-8b", enable_chunked_prefill=False, max_model_len=20_000)
     assert settings.max_num_batched_tokens == 20_000
+
+
+def test_vllm_s_short_names_mean_the_same() -> None:
+    flags = parser().parse_args(["--profile", "h100-qwen3-8b", "-tp", "2", "-pp", "3", "-dp", "4", "-q", "fp8"])
+    settings = SimSettings.of(**given(flags, SimSettings))
+    assert (settings.tensor_parallel_size, settings.pipeline_parallel_size, settings.data_parallel_size) == (2, 3, 4)
+    assert settings.quantization == "fp8"
