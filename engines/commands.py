@@ -2,7 +2,6 @@
 
 import json
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 from loadgen.arguments import OneLineParser
 from loadgen.errors import BadInput
@@ -33,13 +32,9 @@ def serve(argv: list[str]) -> int:
     name, *rest = argv
     if name not in entries:
         raise BadInput("ENGINE", f"there is no engine named {name!r}", f"use one of: {names}")
-    engine: Any = entries[name].load()
-    # What is a part of loadgen needs no second process.
-    if hasattr(engine, "serve"):
-        return int(engine.serve(rest))
     from loadgen.engines.foreground import foreground
 
-    return foreground(engine, rest)
+    return foreground(entries[name].load(), rest)
 
 
 def engines(argv: list[str]) -> int:

@@ -100,7 +100,10 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
         description="Start a server, say where it listens once it answers, and put it away at Ctrl-C.",
         allow_abbrev=False,
     )
-    parser.add_argument("model", metavar="MODEL", help="a folder, a file or a hub name")
+    # The simulator alone has one: it needs none.
+    model = getattr(engine, "default_model", None)
+    meant = "a folder, a file or a hub name" if model is None else f"any name ({model})"
+    parser.add_argument("model", metavar="MODEL", nargs="?" if model else None, default=model, help=meant)
     parser.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
     parser.add_argument("--port", type=integer_within(1, 65535), help="to listen on (one that is free)")
     parser.add_argument("--devices", metavar="ID,ID", help="accelerators that it may use (those it finds)")

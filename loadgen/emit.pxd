@@ -31,6 +31,12 @@ cdef class Stream(Outlet):
 
     cdef Py_ssize_t _room(self) noexcept
     cdef char *_put_token(self, char *out) noexcept
+    cdef char *_put_rest(self, char *out) noexcept
+
+
+cdef class Grouped(Stream):
+    cdef bytes _between, _end
+    cdef Py_ssize_t _group, _prompt_tokens, _pending
 
 
 cdef class Planned(Outlet):

@@ -43,6 +43,26 @@ class Stream(Outlet):
     ) -> None: ...
     def write(self, before: bytes = b"", tokens: int = 0, after: bytes = b"") -> None: ...
 
+class Grouped(Stream):
+    """A stream whose events hold several tokens each, or say how many there have been."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        words: Words,
+        seed: int,
+        head: bytes,
+        tail: bytes,
+        *,
+        group: int = 1,
+        prompt_tokens: int = -1,
+        between: bytes = b"",
+        end: bytes = b"",
+        reasoning_head: bytes = b"",
+        reasoning_tokens: int = 0,
+        limit: int = 4194304,
+    ) -> None: ...
+
 class Planned(Outlet):
     """One response body whose events are written at set times."""
 

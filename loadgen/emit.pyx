@@ -10,7 +10,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ENOMEM, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 from loadgen.clock cimport now_ns
 from loadgen.heap cimport pop, postpone, push
 from loadgen.live cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
@@ -60,6 +60,20 @@ cdef inline char *put_hex(char *out, Py_ssize_t value) noexcept:
         out += 1
         shift -= 4
     return out
+
+
+cdef inline char *put_decimal(char *out, int64_t value) noexcept:
+    """Write a number >= 0."""
+    cdef char[PLACES] digits
+    cdef int i = PLACES
+    while True:
+        i -= 1
+        digits[i] = b"0"[0] + value % 10
+        value //= 10
+        if value == 0:
+            break
+    memcpy(out, &digits[i], PLACES - i)
+    return out + PLACES - i
 
 
 BLANK_TIME = b" " * PLACES  # JSON allows blanks before a number, not zeros
@@ -245,6 +259,8 @@ cdef class Stream(Outlet):
         cdef char *out = put(scratch, before)
         for _ in range(tokens):
             out = self._put_token(out)
+        if PyBytes_GET_SIZE(after):
+            out = self._put_rest(out)
         out = put(out, after)
         assert out - scratch <= scratch_size
         self._send(scratch, out - scratch)
@@ -253,6 +269,10 @@ cdef class Stream(Outlet):
         """Most bytes that one token's event can take."""
         cdef Py_ssize_t head = max(PyBytes_GET_SIZE(self._head), PyBytes_GET_SIZE(self._reasoning_head))
         return CHUNK_OVERHEAD + head + self._words.longest + PyBytes_GET_SIZE(self._tail)
+
+    cdef char *_put_rest(self, char *out) noexcept:
+        """Write the tokens that wait for an event of their own, before what ends the response."""
+        return out
 
     cdef char *_put_token(self, char *out) noexcept:
         cdef uint32_t *starts = self._words._starts
@@ -277,14 +297,18 @@ cdef class Stream(Outlet):
 def emit(list streams not None):
     """Write the next token to each of the streams, in this order; None stands for an answer that is not streamed."""
     cdef Stream stream
+    cdef Py_ssize_t size
     for item in streams:
         if item is None:
             continue
         stream = <Stream?>item
         if stream._fd >= 0:
-            stream._send(scratch, stream._put_token(scratch) - scratch)
+            size = stream._put_token(scratch) - scratch
+            if size:
+                stream._send(scratch, size)
 
 
+include "grouped.pxi"
 include "planned.pxi"
 
 

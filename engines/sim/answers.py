@@ -26,20 +26,24 @@ class Answer(Sequence):
     Attributes:
         stream: What takes each token as it comes; None when the answer is sent whole.
         arrival_ns: When the request was read.
+        replica: Number of the engine core that it was given to.
     """
 
-    __slots__ = ("arrival_ns", "client", "question", "stream", "words", "writer")
+    __slots__ = ("arrival_ns", "client", "question", "replica", "stream", "words", "writer")
 
     def __init__(self, client: Client, question: Question, writer: Writer, words: emit.Words) -> None:
-        super().__init__(question.prompt_tokens, question.output_tokens)
+        super().__init__(question.prompt_tokens, question.output_tokens, blocks=question.blocks or ())
         self.client, self.question, self.writer, self.words = client, question, writer, words
         self.stream: emit.Stream | None = None
-        self.arrival_ns = 0
+        self.arrival_ns = self.replica = 0
 
     @property
     def usage(self) -> Usage:
         """The token counts so far."""
-        return Usage(self.prompt_tokens, self.generated, min(self.question.reasoning_tokens, self.generated))
+        reasoning = min(self.question.reasoning_tokens, self.generated)
+        return Usage(
+            self.prompt_tokens, self.generated, reasoning, None if self.question.blocks is None else self.cached
+        )
 
     def start(self) -> None:
         """Deliver the first token, if tokens are delivered as they come."""
@@ -61,15 +65,7 @@ class StreamedAnswer(Answer):
 
     def __init__(self, client: Client, question: Question, writer: Writer, words: emit.Words) -> None:
         super().__init__(client, question, writer, words)
-        self.stream = emit.Stream(
-            client.transport,
-            words,
-            question.seed,
-            writer.token_head,
-            writer.token_tail,
-            reasoning_head=writer.reasoning_head,
-            reasoning_tokens=question.reasoning_tokens,
-        )
+        self.stream = _stream(client, question, writer, words)
 
     def start(self) -> None:
         """Send what comes before the tokens, and the first."""
@@ -77,7 +73,8 @@ class StreamedAnswer(Answer):
 
     def finish(self) -> None:
         """Send the last token and the closing events."""
-        events = http1.chunk(self.writer.finish(self.question.finish_reason))
+        counts = self.usage if self.question.continuous_usage else None
+        events = http1.chunk(self.writer.finish(self.question.finish_reason, counts))
         if self.question.include_usage:
             events += http1.chunk(self.writer.usage(self.usage))
         before = self._opening() if self.generated == 1 else b""
@@ -90,7 +87,9 @@ class StreamedAnswer(Answer):
         self.stream.close()
 
     def _opening(self) -> bytes:
-        head, role = http1.stream_head(keep_alive=self.client.keep_alive), self.writer.role
+        head = http1.stream_head(keep_alive=self.client.keep_alive)
+        counts = Usage(self.prompt_tokens, 0, 0) if self.question.continuous_usage else None
+        role = self.writer.role(counts)
         return head + http1.chunk(role) if role else head
 
 
@@ -108,3 +107,32 @@ class WholeAnswer(Answer):
         body = self.writer.whole(content, reasoning, question.finish_reason, usage)
         self.client.transport.write(http1.response(200, http1.JSON, body, keep_alive=self.client.keep_alive))
         self.client.answered()
+
+
+def _stream(client: Client, question: Question, writer: Writer, words: emit.Words) -> emit.Stream:
+    tail, between, end = writer.token_tail, b"", b""
+    if question.tokens_per_event == 1 and not question.continuous_usage:
+        return emit.Stream(
+            client.transport,
+            words,
+            question.seed,
+            writer.token_head,
+            tail,
+            reasoning_head=writer.reasoning_head,
+            reasoning_tokens=question.reasoning_tokens,
+        )
+    if question.continuous_usage:
+        tail, between, end = writer.counted_tail(question.prompt_tokens)
+    return emit.Grouped(
+        client.transport,
+        words,
+        question.seed,
+        writer.token_head,
+        tail,
+        group=question.tokens_per_event,
+        prompt_tokens=question.prompt_tokens if question.continuous_usage else -1,
+        between=between,
+        end=end,
+        reasoning_head=writer.reasoning_head,
+        reasoning_tokens=question.reasoning_tokens,
+    )

@@ -1,33 +1,41 @@
 """The endpoints: what each answers, and how errors look."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import orjson
 
 from loadgen import __version__
 from loadgen.engines.sim import http1, metrics
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
-from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
 from loadgen.engines.sim.questions import ApiError, check_model, message_texts, parse_json, parse_question, prompt_text
+from loadgen.engines.sim.replicas import Replicas
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
 from loadgen.engines.sim.tokenizer import SimTokenizer
 
 
 class Api:
-    """Answers requests, at once or by submitting to the engine core.
+    """Answers requests, at once or by submitting to an engine core.
 
     Args:
         settings: Of the engine.
-        core: What generates.
+        faults: What goes wrong with it.
+        replicas: What generates.
         tokenizer: The engine's.
+
+    Attributes:
+        state: loading: healthy, and prompts are refused; unavailable: nor is it healthy; silent: prompts wait for ever.
     """
 
-    def __init__(self, settings: SimSettings, core: EngineCore, tokenizer: SimTokenizer) -> None:
-        self.core = core
-        self._settings, self._tokenizer = settings, tokenizer
+    def __init__(self, settings: SimSettings, faults: Faults, replicas: Replicas, tokenizer: SimTokenizer) -> None:
+        self.replicas = replicas
+        self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
+        self._settings, self._faults, self._tokenizer = settings, faults, tokenizer
         self._model = orjson.dumps(settings.served_model_name).decode()
         self._started, self._run_id, self._requests = int(time.time()), os.urandom(4).hex(), 0
         self._routes: dict[str, tuple[str, Callable[[http1.Request, Client], Answer | bytes]]] = {
@@ -38,6 +46,8 @@ class Api:
             "/metrics": ("GET", self._metrics),
             "/health": ("GET", self._health),
             "/version": ("GET", self._version),
+            "/server_info": ("GET", self._server_info),
+            "/reset_prefix_cache": ("POST", self._reset_prefix_cache),
         }
 
     def answer(self, request: http1.Request, client: Client) -> Answer | bytes:
@@ -52,15 +62,33 @@ class Api:
         except ApiError as error:
             return http1.response(error.status, http1.JSON, error.json(), keep_alive=request.keep_alive)
 
+    def fail(self) -> None:
+        """Do what the fault says; a crash ends the process."""
+        if self._faults.fault == HANG:
+            self.state = "silent"
+            self.replicas.close()
+        elif self._faults.fault == UNAVAILABLE:
+            self.state = "unavailable"
+        else:
+            sys.stdout.flush()
+            sys.stderr.write(self._faults.crash or "")
+            sys.stderr.flush()
+            os._exit(1)
+
     def _complete(self, shape: Shape, request: http1.Request, client: Client) -> Answer:
+        if self.state in ("loading", "unavailable"):
+            raise ApiError(503, "no prompts are taken now", kind="ServiceUnavailableError")
         self._requests += 1
+        if self._faults.fault and self._requests > self._faults.fault_after:
+            self.fail()
         body = parse_json(request.body)
         # Different servers and different requests answer differently, the same ones the same.
         question = parse_question(body, shape, self._settings, self._settings.seed * 1_000_003 + self._requests)
         writer = Writer(shape, f"{self._run_id}{self._requests:08x}", int(time.time()), self._model)
         kind = StreamedAnswer if question.stream else WholeAnswer
         answer = kind(client, question, writer, self._tokenizer.words)
-        self.core.submit(answer)
+        if self.state != "silent":
+            self.replicas.submit(answer)
         return answer
 
     def _models(self, request: http1.Request, client: Client) -> bytes:
@@ -87,10 +115,18 @@ class Api:
         return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
 
     def _metrics(self, request: http1.Request, client: Client) -> bytes:
-        text = self.core.metrics.text(self._settings, self.core.scheduler)
+        text = self.replicas.exposition()
         return http1.response(200, metrics.CONTENT_TYPE, text.encode(), keep_alive=request.keep_alive)
 
     def _health(self, request: http1.Request, client: Client) -> bytes:
+        status = 503 if self.state == "unavailable" else 200
+        return http1.response(status, "text/plain", b"", keep_alive=request.keep_alive)
+
+    def _server_info(self, request: http1.Request, client: Client) -> bytes:
+        return _json(self._settings.told(), request)
+
+    def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
+        self.replicas.reset_prefix_cache()
         return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
 
     def _version(self, request: http1.Request, client: Client) -> bytes:

@@ -6,6 +6,7 @@ from loadgen.clock import Alarm, now_ns
 from loadgen.emit import emit
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.metrics import Metrics
+from loadgen.engines.sim.noise import Noise
 from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
 from loadgen.engines.sim.settings import SimSettings
 
@@ -15,14 +16,28 @@ class EngineCore:
 
     Only when writing out the tokens of one step took longer than the whole next step does that one end late; the
     metrics say by how much.
+
+    Args:
+        settings: Of each core.
+        loop: That it runs in.
+        metrics: Where it counts, together with others.
+        number: Of this core; the noise of each is its own.
     """
 
-    def __init__(self, settings: SimSettings, loop: asyncio.AbstractEventLoop) -> None:
-        self.metrics = Metrics()
-        self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs)
+    def __init__(
+        self, settings: SimSettings, loop: asyncio.AbstractEventLoop, metrics: Metrics, number: int = 0
+    ) -> None:
+        self.metrics, self.number = metrics, number
+        noise = Noise(settings.noise, settings.start_noise, settings.seed + number)
+        self.scheduler: Scheduler[Answer] = Scheduler(settings.limits, settings.costs, noise)
         self._frontend_ns = round(settings.frontend_ms * 1e6)
         self._step: Step[Answer] | None = None
         self._alarm = Alarm(loop, self._wake)
+
+    @property
+    def requests(self) -> int:
+        """How many have not got their last token."""
+        return self.scheduler.running + self.scheduler.waiting
 
     def submit(self, answer: Answer) -> None:
         """Take in an answer that has just been asked for."""

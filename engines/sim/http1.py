@@ -108,6 +108,7 @@ PHRASES = {
     411: "Length Required",
     413: "Content Too Large",
     431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
     505: "HTTP Version Not Supported",
 }
 

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -60,18 +60,21 @@ class Metrics:
         self.request_generation_tokens = Histogram(TOKENS)
         self.iteration_tokens = Histogram(TOKENS)
 
-    def text(self, settings: SimSettings, scheduler: Scheduler[Any]) -> str:
-        """Return the exposition; gauges are read from the scheduler."""
+    def text(self, settings: SimSettings, schedulers: Sequence[Scheduler[Any]]) -> str:
+        """Return the exposition; gauges are read from the schedulers, and are those of all together."""
         labels = f'engine="0",model_name="{settings.served_model_name}"'
         lines: list[str] = []
 
         def plain(kind: str, name: str, value: float) -> None:
             lines.extend((f"# TYPE {name} {kind}", f"{name}{{{labels}}} {value}"))
 
-        plain("gauge", "vllm:num_requests_running", scheduler.running)
-        plain("gauge", "vllm:num_requests_waiting", scheduler.waiting)
-        plain("gauge", "vllm:kv_cache_usage_perc", scheduler.kv_tokens / settings.num_kv_tokens)
-        plain("counter", "vllm:num_preemptions_total", scheduler.preemptions)
+        used = sum(each.kv_tokens for each in schedulers) / len(schedulers)
+        plain("gauge", "vllm:num_requests_running", sum(each.running for each in schedulers))
+        plain("gauge", "vllm:num_requests_waiting", sum(each.waiting for each in schedulers))
+        plain("gauge", "vllm:kv_cache_usage_perc", used / settings.num_kv_tokens)
+        plain("counter", "vllm:num_preemptions_total", sum(each.preemptions for each in schedulers))
+        plain("counter", "vllm:prefix_cache_queries_total", sum(each.cache.queried for each in schedulers))
+        plain("counter", "vllm:prefix_cache_hits_total", sum(each.cache.hit for each in schedulers))
         plain("counter", "vllm:prompt_tokens_total", self.prompt_tokens)
         plain("counter", "vllm:generation_tokens_total", self.generation_tokens)
         lines.append("# TYPE vllm:request_success_total counter")

@@ -8,8 +8,10 @@ from typing import Any
 import orjson
 
 from loadgen.emit import count_tokens
+from loadgen.engines.sim.prefix_cache import block_names
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape
+from loadgen.engines.sim.tokenizer import pieces
 
 COMPLETION_TOKENS = 16  # the limit of a completion that names none, by the API's definition
 CHAT_TOKENS = 128  # where a chat's answer ends that has no limit
@@ -48,6 +50,9 @@ class Question:
         seed: Of the answer's words.
         stream: Whether tokens are sent as they come.
         include_usage: Whether the stream ends with the token counts.
+        continuous_usage: Whether every event has them.
+        tokens_per_event: How many come at once.
+        blocks: What the prefix cache knows the prompt by; None where that is off.
     """
 
     shape: Shape
@@ -58,6 +63,9 @@ class Question:
     seed: int
     stream: bool
     include_usage: bool
+    continuous_usage: bool = False
+    tokens_per_event: int = 1
+    blocks: tuple[int, ...] | None = None
 
 
 def parse_json(body: bytes) -> dict[str, Any]:
@@ -138,6 +146,17 @@ def _count_prompt(body: dict[str, Any], shape: Shape, chat_template_tokens: int)
     return count_tokens(prompt_text(body))
 
 
+def _blocks(body: dict[str, Any], shape: Shape, settings: SimSettings) -> tuple[int, ...] | None:
+    """Return the names of the blocks of a prompt that has been counted; None where nobody asks for them."""
+    if not settings.enable_prefix_caching:
+        return None
+    if shape is CHAT:
+        template = [None] * settings.chat_template_tokens
+        return block_names([*template, *(piece for text in message_texts(body) for piece in pieces(text))])
+    prompt = _only_prompt(body)
+    return block_names(prompt if isinstance(prompt, list) else pieces(prompt_text(body)))
+
+
 def parse_question(body: dict[str, Any], shape: Shape, settings: SimSettings, seed: int) -> Question:
     """Return what the request asks; `seed` serves where it names none.
 
@@ -166,6 +185,9 @@ def parse_question(body: dict[str, Any], shape: Shape, settings: SimSettings, se
         seed=seed,
         stream=_flag(body, "stream"),
         include_usage=_flag(options or {}, "include_usage"),
+        continuous_usage=_flag(options or {}, "continuous_usage_stats"),
+        tokens_per_event=settings.tokens_per_event,
+        blocks=_blocks(body, shape, settings),
     )
 
 

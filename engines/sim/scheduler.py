@@ -4,8 +4,11 @@ Nothing here reads a clock or knows a socket: times are int64 ns that the caller
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from loadgen.engines.sim.prefix_cache import BLOCK, PrefixCache
 
 
 @dataclass(slots=True, eq=False)
@@ -16,17 +19,23 @@ class Sequence:
         prompt_tokens: Length of the prompt; at least 1.
         output_tokens: Length the answer will have; at least 1.
         ready_ns: When the scheduler may first see it.
+        blocks: Names of the prompt's full blocks, by which the prefix cache knows them; none: it has no part in that.
         generated: Tokens of the answer so far.
         prefilled: Tokens of the context computed so far, while it is being prefilled.
-        held: Tokens of KV cache it holds.
+        held: Tokens of KV cache it holds alone.
+        shared: Tokens of KV cache it holds in blocks that others may hold too.
+        cached: Tokens of the prompt that were found in the prefix cache.
     """
 
     prompt_tokens: int
     output_tokens: int
     ready_ns: int = 0
+    blocks: tuple[int, ...] = ()
     generated: int = 0
     prefilled: int = 0
     held: int = 0
+    shared: int = 0
+    cached: int = 0
 
 
 S = TypeVar("S", bound=Sequence)
@@ -34,20 +43,42 @@ S = TypeVar("S", bound=Sequence)
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """What one engine step costs: `base_ns` plus so much for each token of its work."""
+    """What one engine step costs, ns: see `duration_ns`.
+
+    Attributes:
+        base_ns: Every step.
+        prefill_ns_per_token: Each token of a prompt.
+        decode_ns_per_seq: Each decoding sequence.
+        kv_ns_per_token: Each token of context, whose keys and values are read.
+        weights_ns: Reading the weights, the least that the matrix products take.
+        matmul_ns_per_token: The matrix products for each token, where that is longer.
+        attention_ns_per_pair: Each pair of a prompt's token and one that it attends to.
+    """
 
     base_ns: float
     prefill_ns_per_token: float
     decode_ns_per_seq: float
     kv_ns_per_token: float
+    weights_ns: float = 0.0
+    matmul_ns_per_token: float = 0.0
+    attention_ns_per_pair: float = 0.0
 
-    def duration_ns(self, prefill_tokens: int, decodes: int, kv_tokens: int) -> int:
-        """Return the length of a step that prefills, decodes and attends to so many tokens."""
-        return round(
+    def duration_ns(self, prefill_tokens: float, decodes: float, kv_tokens: float, pairs: float = 0.0) -> float:
+        """Return the length of a step.
+
+        Args:
+            prefill_tokens: Tokens of prompts that are computed.
+            decodes: Sequences that get a further token.
+            kv_tokens: Tokens of context of all sequences.
+            pairs: Of tokens of prompts with tokens that they attend to.
+        """
+        return (
             self.base_ns
+            + max(self.weights_ns, self.matmul_ns_per_token * (prefill_tokens + decodes))
             + self.prefill_ns_per_token * prefill_tokens
             + self.decode_ns_per_seq * decodes
             + self.kv_ns_per_token * kv_tokens
+            + self.attention_ns_per_pair * pairs
         )
 
 
@@ -59,11 +90,13 @@ class Limits:
         max_num_seqs: Running sequences.
         max_num_batched_tokens: Tokens computed in one step; at least `max_num_seqs`, so that every decode has room.
         num_kv_tokens: Tokens of KV cache over all running sequences; no single sequence may need more.
+        chunked_prefill: Whether a prompt may be computed in several steps; else none may be longer than a step.
     """
 
     max_num_seqs: int
     max_num_batched_tokens: int
     num_kv_tokens: int
+    chunked_prefill: bool = True
 
 
 @dataclass(slots=True)
@@ -92,19 +125,32 @@ class Progress(Generic[S]):
     finished: list[S] = field(default_factory=list)
 
 
+def steady() -> float:
+    """No noise: every step takes what it costs."""
+    return 1.0
+
+
 class Scheduler(Generic[S]):
-    """First come, first served, with chunked prefill and preemption by recomputing.
+    """First come, first served, with chunked prefill, shared prefixes, and preemption by recomputing.
 
     Call `plan` and `complete` by turns; `add` and `cancel` at any time.
 
+    Args:
+        limits: What it can hold.
+        costs: Of its steps.
+        noise: Called for each step: the factor by which it takes longer.
+
     Attributes:
-        kv_tokens: Tokens of KV cache in use: the sum of what running sequences hold.
+        kv_tokens: Tokens of KV cache in use: what running sequences hold, alone or together.
         preemptions: How often a running sequence had to give up its cache.
+        cache: The prompts that have left their KV cache behind.
     """
 
-    def __init__(self, limits: Limits, costs: StepCosts) -> None:
-        self.limits, self.costs = limits, costs
+    def __init__(self, limits: Limits, costs: StepCosts, noise: Callable[[], float] = steady) -> None:
+        self.limits, self.costs, self._noise = limits, costs, noise
         self.kv_tokens = self.preemptions = 0
+        self.cache = PrefixCache()
+        self._twice = 0  # tokens that sequences hold together, counted for each of these but one
         self._waiting: OrderedDict[S, None] = OrderedDict()
         # In order of admission; whatever decodes was admitted before whatever is still being prefilled.
         self._prefilling: dict[S, None] = {}
@@ -146,12 +192,14 @@ class Scheduler(Generic[S]):
         self.kv_tokens += decodes
 
         budget = self.limits.max_num_batched_tokens - decodes
+        pairs = 0.0
         chunks: list[tuple[S, int]] = []
 
         def prefill(sequence: S) -> None:
-            nonlocal budget
-            tokens = min(sequence.held - sequence.prefilled, budget)
+            nonlocal budget, pairs
+            tokens = min(sequence.held + sequence.shared - sequence.prefilled, budget)
             budget -= tokens
+            pairs += tokens * (sequence.prefilled + (tokens + 1) / 2)
             chunks.append((sequence, tokens))
 
         for sequence in self._prefilling:
@@ -159,13 +207,14 @@ class Scheduler(Generic[S]):
                 break
             prefill(sequence)
         if not preempted:
-            while budget and (admitted := self._admit(begin_ns)) is not None:
+            while budget and (admitted := self._admit(begin_ns, budget)) is not None:
                 prefill(admitted)
         if not decodes and not chunks:
             return None
+        self.cache.shrink(self.limits.num_kv_tokens - self.kv_tokens)
         prefill_tokens = self.limits.max_num_batched_tokens - decodes - budget
-        duration_ns = self.costs.duration_ns(prefill_tokens, decodes, self.kv_tokens)
-        return Step(begin_ns, begin_ns + duration_ns, decodes, chunks, prefill_tokens)
+        cost_ns = self.costs.duration_ns(prefill_tokens, decodes, self.kv_tokens + self._twice, pairs)
+        return Step(begin_ns, begin_ns + round(cost_ns * self._noise()), decodes, chunks, prefill_tokens)
 
     def complete(self, step: Step[S]) -> Progress[S]:
         """Count the tokens that the planned step brought; finished sequences leave."""
@@ -178,7 +227,8 @@ class Scheduler(Generic[S]):
             if sequence not in self._prefilling:
                 continue  # cancelled meanwhile
             sequence.prefilled += tokens
-            if sequence.prefilled == sequence.held:
+            if sequence.prefilled == sequence.held + sequence.shared:
+                self._share(sequence, len(sequence.blocks))
                 del self._prefilling[sequence]
                 self._decoding[sequence] = None
                 sequence.generated += 1
@@ -205,20 +255,45 @@ class Scheduler(Generic[S]):
             self.preemptions += 1
         return self.preemptions > before
 
-    def _admit(self, now_ns: int) -> S | None:
+    def _admit(self, now_ns: int, budget: int) -> S | None:
         """Take in the first waiting sequence if it is ready and its whole context has room."""
         sequence = next(iter(self._waiting), None)
         if sequence is None or sequence.ready_ns > now_ns or self.running >= self.limits.max_num_seqs:
             return None
         context = sequence.prompt_tokens + sequence.generated
-        if self.kv_tokens + context > self.limits.num_kv_tokens:
+        # The last token is always computed: from it comes the next.
+        found = self.cache.found(sequence.blocks[: (context - 1) // BLOCK])
+        alone = context - BLOCK * found
+        if self.kv_tokens + alone + self.cache.unused(sequence.blocks[:found]) > self.limits.num_kv_tokens:
+            return None
+        if not self.limits.chunked_prefill and alone > budget:
             return None
         del self._waiting[sequence]
         self._prefilling[sequence] = None
         sequence.held = context
         self.kv_tokens += context
+        self._share(sequence, found)
+        sequence.prefilled = sequence.shared
+        if sequence.blocks and not sequence.generated:
+            sequence.cached = sequence.shared
+            self.cache.queried += sequence.prompt_tokens
+            self.cache.hit += sequence.cached
         return sequence
+
+    def _share(self, sequence: S, blocks: int) -> None:
+        """Hold the first `blocks` blocks of a sequence together with whoever else holds the same."""
+        more = sequence.blocks[sequence.shared // BLOCK : blocks]
+        if more:
+            tokens, fresh = BLOCK * len(more), self.cache.take(more)
+            sequence.held -= tokens
+            sequence.shared += tokens
+            self.kv_tokens -= tokens - fresh
+            self._twice += tokens - fresh
 
     def _free(self, sequence: S) -> None:
         self.kv_tokens -= sequence.held
-        sequence.held = 0
+        if sequence.shared:
+            freed = self.cache.release(sequence.blocks[: sequence.shared // BLOCK])
+            self.kv_tokens -= freed
+            self._twice -= sequence.shared - freed
+        sequence.held = sequence.shared = 0

@@ -1,6 +1,8 @@
-"""The simulator's process: listen, serve until told to stop."""
+"""The simulator's process: start as slowly as it is told to, listen, serve until told to stop."""
 
+import argparse
 import asyncio
+import contextlib
 import gc
 import os
 import signal
@@ -9,10 +11,12 @@ from collections.abc import Sequence
 
 import uvloop
 
-from loadgen.engines.sim import settings
 from loadgen.engines.sim.api import Api
 from loadgen.engines.sim.connection import Connection
-from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.deployment import StartFailed
+from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
+from loadgen.engines.sim.flags import add, given
+from loadgen.engines.sim.replicas import Replicas
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.errors import BadInput, EngineError
@@ -20,43 +24,83 @@ from loadgen.errors import BadInput, EngineError
 BACKLOG = 16384  # a load generator may open all its connections at once
 
 
-async def serve(knobs: SimSettings) -> None:
+async def serve(knobs: SimSettings, faults: Faults) -> None:
     """Serve until SIGINT or SIGTERM; prints where it listens, then the model and the tokenizer, a line each.
 
     Raises:
         EngineError: The address cannot be had.
     """
     loop = asyncio.get_running_loop()
-    core = EngineCore(knobs, loop)
-    tokenizer = SimTokenizer()
-    api = Api(knobs, core, tokenizer)
+    stop = asyncio.Event()
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    loop.add_signal_handler(signal.SIGTERM, stop.set if not faults.ignore_sigterm else lambda: None)
+    if faults.orphan:
+        print(f"orphan {leave_orphan()}", flush=True)
+    replicas, tokenizer = Replicas(knobs, loop), SimTokenizer()
+    api = Api(knobs, faults, replicas, tokenizer)
+    if knobs.startup_s:
+        print(f"loading for {knobs.startup_s:.1f} s", flush=True)
+    if faults.early_health:
+        api.state = "loading"
+    else:
+        await _within(knobs.startup_s, stop)
+    if faults.fault and not faults.fault_after:
+        api.fail()
+    if not stop.is_set():
+        server = await _listen(knobs, api)
+        port = server.sockets[0].getsockname()[1]
+        print(f"listening on http://{knobs.host}:{port}")
+        print(f"model {knobs.served_model_name}\ntokenizer {tokenizer.path}", flush=True)
+        if api.state == "loading":
+            await _within(knobs.startup_s, stop)
+            api.state = "ready"
+        await stop.wait()
+        # Open streams end here with the process, as a killed engine's do.
+        server.close()
+    replicas.close()
+
+
+async def _within(seconds: float, stop: asyncio.Event) -> None:
+    """Wait so long, or until it is told to stop."""
+    if seconds:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), seconds)
+
+
+async def _listen(knobs: SimSettings, api: Api) -> asyncio.Server:
     try:
-        server = await loop.create_server(lambda: Connection(api), knobs.host, knobs.port, backlog=BACKLOG)
+        return await asyncio.get_running_loop().create_server(
+            lambda: Connection(api), knobs.host, knobs.port, backlog=BACKLOG
+        )
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise EngineError(
             f"cannot listen on {knobs.host}:{knobs.port}: {reason}; give another --host or --port (0: a free one)"
         ) from error
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    port = server.sockets[0].getsockname()[1]
-    print(f"listening on http://{knobs.host}:{port}")
-    print(f"model {knobs.served_model_name}\ntokenizer {tokenizer.path}", flush=True)
-    await stop.wait()
-    # Open streams end here with the process, as a killed engine's do.
-    server.close()
-    core.close()
 
 
-def main(argv: Sequence[str] | None = None, prog: str = "python -m loadgen.engines.sim") -> int:
-    """Run the server from the command line; return the exit code: 0, 1 (cannot listen) or 2 (bad flag)."""
-    flags = vars(settings.parser(prog).parse_args(argv))
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the simulator's command line."""
+    prog, about = "python -m loadgen.engines.sim", "Serve a simulated engine under the name MODEL."
+    result = argparse.ArgumentParser(prog, description=about, allow_abbrev=False)
+    result.add_argument("model", nargs="?", metavar="MODEL", help="any name; requests use it (sim)")
+    add(result, SimSettings, "how it serves; names are vLLM's where it has the flag")
+    add(result, Faults, "how it fails, for tests of those who start servers")
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the server from the command line; return the exit code: 0, 1 (it cannot start) or 2 (bad flag)."""
+    flags = parser().parse_args(argv)
+    named = {"served_model_name": flags.model} if flags.model is not None else {}
     # Requests leave no reference cycles; a full collection would stop the engine for many steps.
     gc.freeze()
     gc.set_threshold(50_000)
     try:
-        uvloop.run(serve(SimSettings(**flags)))
+        uvloop.run(serve(SimSettings.of(**(named | given(flags, SimSettings))), Faults(**given(flags, Faults))))
+    except StartFailed as failed:
+        sys.stderr.write(log_of(str(failed)))
+        return 1
     except (BadInput, EngineError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadInput) else 1

@@ -62,6 +62,7 @@ class Usage:
     prompt_tokens: int
     completion_tokens: int
     reasoning_tokens: int
+    cached_tokens: int | None = None
 
     def json(self) -> dict[str, Any]:
         """Return it as the APIs have it."""
@@ -70,6 +71,8 @@ class Usage:
             "total_tokens": self.prompt_tokens + self.completion_tokens,
             "completion_tokens": self.completion_tokens,
         }
+        if self.cached_tokens is not None:
+            usage["prompt_tokens_details"] = {"cached_tokens": self.cached_tokens}
         if self.reasoning_tokens:
             usage["completion_tokens_details"] = {"reasoning_tokens": self.reasoning_tokens}
         return usage
@@ -107,18 +110,26 @@ class Writer:
         """The rest of a token's event."""
         return (self._shape.token_end + "]}\n\n").encode()
 
-    @property
-    def role(self) -> bytes:
-        """The event before the first token; empty where the API has none."""
-        return f"{self._opening}{self._shape.role}]}}\n\n".encode() if self._shape.role else b""
+    def counted_tail(self, prompt_tokens: int) -> tuple[bytes, bytes, bytes]:
+        """Return the same with usage: up to the count of all tokens, from there to the answer's, and what is left."""
+        tail = f'{self._shape.token_end}],"usage":{{"prompt_tokens":{prompt_tokens},"total_tokens":'
+        return tail.encode(), b',"completion_tokens":', b"}}\n\n"
 
-    def finish(self, reason: str) -> bytes:
-        """Return the event that says why the answer ended."""
-        return f'{self._opening}{self._shape.finish}"{reason}","stop_reason":null}}]}}\n\n'.encode()
+    def role(self, usage: Usage | None = None) -> bytes:
+        """Return the event before the first token, with the counts if they are given; empty where the API has none."""
+        return self._event(self._shape.role, usage) if self._shape.role else b""
+
+    def finish(self, reason: str, usage: Usage | None = None) -> bytes:
+        """Return the event that says why the answer ended, with the counts if they are given."""
+        return self._event(f'{self._shape.finish}"{reason}","stop_reason":null}}', usage)
 
     def usage(self, usage: Usage) -> bytes:
-        """Return the event with the token counts."""
-        return f'{self._opening}],"usage":{orjson.dumps(usage.json()).decode()}}}\n\n'.encode()
+        """Return the event with nothing but the token counts."""
+        return self._event("", usage)
+
+    def _event(self, choice: str, usage: Usage | None) -> bytes:
+        counts = "" if usage is None else f',"usage":{orjson.dumps(usage.json()).decode()}'
+        return f"{self._opening}{choice}]{counts}}}\n\n".encode()
 
     def whole(self, content: str, reasoning: str | None, reason: str, usage: Usage) -> bytes:
         """Return the body of an answer that is not streamed."""

@@ -1,7 +1,6 @@
 """The shipped tokenizer, as far as the server needs it."""
 
 import re
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,13 @@ import orjson
 
 from loadgen.emit import Words
 from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
+
+_PIECES = re.compile(PIECE)
+
+
+def pieces(text: str) -> list[str]:
+    """Return the pieces of `text`, each of which is a token."""
+    return _PIECES.findall(text)
 
 
 class SimTokenizer:
@@ -31,8 +37,4 @@ class SimTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the token ids of `text`, as `tokenizers` would."""
         unknown = self._ids[UNKNOWN]
-        return [self._ids.get(piece, unknown) for piece in self._pieces.findall(text)]
-
-    @cached_property
-    def _pieces(self) -> re.Pattern[str]:
-        return re.compile(PIECE)
+        return [self._ids.get(piece, unknown) for piece in pieces(text)]

@@ -61,8 +61,9 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def served(*flags: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A simulator started with `loadgen serve sim`; yields its base URL and its process."""
-    process = start("serve", "sim", "--port", "0", *flags)
+    """A simulator with these flags of its own; yields its base URL and its process."""
+    command = [sys.executable, "-m", "loadgen.engines.sim", "--port", "0", *flags]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

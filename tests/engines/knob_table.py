@@ -2,13 +2,14 @@
 
 from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
 from loadgen.engines.knobs import KNOBS
+from loadgen.engines.sim import command as sim
 from loadgen.engines.table import Table
 from tests.documents import between
 from tests.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- knobs: written by python -m tests.engines.knob_table -->", "<!-- end of knobs -->"
-TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers)]
+TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers, sim)]
 
 
 def cell(table: Table, name: str) -> str:

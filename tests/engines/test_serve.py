@@ -194,6 +194,13 @@ def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixtu
     assert "sim" in error
 
 
-def test_serving_with_an_unusable_flag_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert commands.serve(["sim", "--max-num-seqs", "0"]) == 2
-    assert capsys.readouterr().err == "error: --max-num-seqs: 0 is not a usable value; give 1 or more\n"
+def test_the_simulator_needs_no_model_and_has_the_flags_of_all_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.serve(["sim", "--max-seqs", "8", "--dry-run", "--", "--profile", "h100-qwen3-8b"]) == 0
+    words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert words[words.index("loadgen.engines.sim") + 1 :][:5] == [
+        "sim",
+        "--max-num-seqs",
+        "8",
+        "--profile",
+        "h100-qwen3-8b",
+    ]

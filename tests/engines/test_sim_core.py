@@ -9,6 +9,7 @@ import pytest
 from loadgen.emit import Words
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.questions import Question, parse_question
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import COMPLETION, Writer
@@ -46,7 +47,7 @@ def question(tokens: int) -> Question:
 
 
 async def test_steps_do_not_drift() -> None:
-    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     answer = Timed(question(200))
     core.submit(answer)
     await answer.done.wait()
@@ -64,7 +65,7 @@ async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -
         while time.monotonic_ns() < end:
             pass
 
-    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     answer = Timed(question(2), dawdle)
     core.submit(answer)
     await answer.done.wait()
@@ -74,7 +75,7 @@ async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -
 
 
 async def test_an_idle_core_steps_no_more_and_wakes_for_the_next_request() -> None:
-    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     for steps in (1, 2, 3):
         answer = Timed(question(1))
         core.submit(answer)
@@ -85,7 +86,7 @@ async def test_an_idle_core_steps_no_more_and_wakes_for_the_next_request() -> No
 
 @pytest.mark.parametrize("delivered", [False, True])
 async def test_an_aborted_answer_leaves_the_engine(delivered: bool) -> None:
-    core = EngineCore(SETTINGS, asyncio.get_running_loop())
+    core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     started = asyncio.Event()
     aborted, other = Timed(question(1000), started.set), Timed(question(2))
     core.submit(aborted)

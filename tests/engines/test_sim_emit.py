@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.emit import Stream, Words, emit
+from loadgen.emit import Grouped, Stream, Words, emit
 from tests.engines.pair import Pair, on_both_loops
 
 WORDS = Words(["alpha", "be", "gammaray"])
@@ -154,3 +154,55 @@ def test_words_that_would_need_escaping_are_refused() -> None:
     for words in ([], ["a b"], ['"'], ["é"], [""]):
         with pytest.raises(ValueError, match="ASCII letters"):
             Words(words)
+
+
+USAGE = {"prompt_tokens": 5, "between": b',"own":', "end": b"}\n\n"}
+
+
+def grouped(pair: Pair, group: int, **options: Any) -> Grouped:
+    return Grouped(pair.transport, WORDS, 1, HEAD, options.pop("tail", TAIL), group=group, **options)
+
+
+@on_both_loops
+async def test_a_group_is_one_event_and_what_is_left_at_the_end_another(pair: Pair) -> None:
+    stream = grouped(pair, 4)
+    for _ in range(9):
+        emit([stream])
+    stream.write(b"<", 1, b">")
+    pair.transport.close()
+    received = await pair.receive_all()
+    head, _, rest = received.partition(b"<")
+    events = tokens(head) + tokens(rest.removesuffix(b">"))
+    assert [len(event.split()) for event in events] == [4, 4, 2]
+    assert "".join(events) == WORDS.text(1, 10)
+    assert stream.tokens == 10
+
+
+@on_both_loops
+async def test_a_group_never_spans_the_end_of_the_reasoning(pair: Pair) -> None:
+    grouped(pair, 4, reasoning_head=b'data: {"t":"!', reasoning_tokens=6).write(b"", 12, b"0\r\n\r\n")
+    pair.transport.close()
+    events = tokens((await pair.receive_all()).removesuffix(b"0\r\n\r\n"))
+    assert [len(event.lstrip("!").split()) for event in events] == [4, 2, 4, 2]
+    assert [event[0] == "!" for event in events] == [True, True, False, False]
+    assert "".join(event[1:] for event in events[:2]) == WORDS.text(1, 6)
+    assert "".join(events[2:]) == WORDS.text(1, 6, skip=6)
+
+
+@on_both_loops
+async def test_events_say_how_many_tokens_there_are_so_far(pair: Pair) -> None:
+    grouped(pair, 1, tail=b'","all":', **USAGE).write(tokens=1005)
+    pair.transport.close()
+    events = [json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())]
+    assert [event["own"] for event in events] == list(range(1, 1006))
+    assert [event["all"] for event in events] == list(range(6, 1011))
+    assert "".join(event["t"] for event in events) == WORDS.text(1, 1005)
+
+
+@on_both_loops
+async def test_without_groups_and_counts_a_grouped_stream_writes_what_any_other_does(pair: Pair) -> None:
+    grouped(pair, 1).write(tokens=50)
+    stream(pair).write(tokens=50)
+    pair.transport.close()
+    received = await pair.receive_all()
+    assert received[: len(received) // 2] == received[len(received) // 2 :]

@@ -5,21 +5,23 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from loadgen import __version__
-from loadgen.engines import EngineFailed, Launch, Launcher, Place
+from loadgen.engines import EngineFailed, Launch, Launcher, Place, vllm
 from loadgen.engines.sim import engine
+from loadgen.engines.sim.flags import given
+from loadgen.engines.sim.server import parser
+from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
 from tests.engines.fakes import gone
 from tests.engines.sim_client import FAST
 from tests.engines.sim_server import simulated
 
 
-def launch(knobs: Mapping[str, object], *raw: str) -> Launch:
+def launch(*raw: str, **knobs: object) -> Launch:
     return engine.launch("some/model", knobs, raw, Place(20123, Path("/launch")))
 
 
@@ -28,40 +30,62 @@ def flag(launched: Launch, name: str) -> str:
 
 
 def test_its_launch_says_where_and_as_what_it_will_answer() -> None:
-    launched = launch({"max_num_seqs": 3}, "--seed", "7")
+    launched = launch("--seed", "7", max_seqs=3)
     assert launched.base_url == "http://127.0.0.1:20123"
     assert launched.model == flag(launched, "--served-model-name") == "some/model"
     assert flag(launched, "--port") == "20123"
     assert flag(launched, "--max-num-seqs") == "3"
-    assert launched.argv[-2:] == ("--seed", "7")
+    assert flag(launched, "--seed") == "7"
     assert launched.tokenizer is not None
     assert Path(launched.tokenizer).is_file()
-    assert launched.template_tokens == int(flag(launched, "--chat-template-tokens"))
-
-
-def test_common_names_of_knobs_mean_its_own() -> None:
-    launched = launch({"context_len": 4096, "max_seqs": 3, "max_batched_tokens": 512})
-    assert flag(launched, "--max-model-len") == "4096"
-    assert flag(launched, "--max-num-seqs") == "3"
-    assert flag(launched, "--max-num-batched-tokens") == "512"
 
 
 @pytest.mark.parametrize(
-    ("knobs", "field"),
+    ("raw", "tokens"), [((), 0), (("--chat-template-tokens", "4"), 4), (("--chat-template-tokens=5",), 5)]
+)
+def test_what_its_chat_template_adds_is_known_beforehand(raw: tuple[str, ...], tokens: int) -> None:
+    assert launch(*raw).template_tokens == tokens
+
+
+def test_it_takes_the_knobs_that_change_something_by_vllm_s_words() -> None:
+    assert engine.knobs().keys() == vllm.engine.knobs().keys() - {
+        "expert_parallel", "attention_backend", "speculative", "reasoning_parser", "performance_mode"
+    }  # fmt: skip
+    assert all(vllm.engine.knobs()[name] == own for name, own in engine.knobs().items())
+
+
+def test_its_process_knows_every_word_that_its_launch_may_say() -> None:
+    knobs = {"tensor_parallel": 2, "pipeline_parallel": 2, "data_parallel": 2, "context_len": 4096, "max_seqs": 3}
+    knobs |= {"max_batched_tokens": 8192, "chunked_prefill": False, "prefix_cache": False, "quantization": "fp8"}
+    more: dict[str, object] = {"kv_dtype": "fp8", "memory_fraction": 0.8, "served_name": "m"}
+    assert (knobs | more).keys() == engine.knobs().keys()
+    words = launch("--profile", "h100-qwen3-8b", **knobs, **more).argv
+    flags = parser().parse_args(words[words.index("loadgen.engines.sim") + 1 :])
+    settings = SimSettings.of(**given(flags, SimSettings))
+    assert (flags.model, settings.served_model_name, settings.port) == ("some/model", "m", 20123)
+    assert (settings.tensor_parallel_size, settings.pipeline_parallel_size, settings.data_parallel_size) == (2, 2, 2)
+    assert (settings.max_model_len, settings.max_num_seqs, settings.max_num_batched_tokens) == (4096, 3, 8192)
+    assert not settings.enable_chunked_prefill
+    assert not settings.enable_prefix_caching
+    assert (settings.quantization, settings.kv_cache_dtype, settings.gpu_memory_utilization) == ("fp8", "fp8", 0.8)
+
+
+@pytest.mark.parametrize(
+    ("knobs", "raw", "field"),
     [
-        ({"step_base_ms": 0.0}, "--step-base-ms"),
-        ({"decode_us_per_seq": float("nan")}, "--decode-us-per-seq"),
-        ({"max_num_batched_tokens": 100}, "--max-num-batched-tokens"),
-        ({"num_kv_tokens": 1000}, "--num-kv-tokens"),
-        ({"max_num_seqs": "many"}, "max_num_seqs"),
-        ({"max_num_seqs": 3, "max_seqs": 3}, "max_seqs"),
-        ({"tensor_parallel": 2}, "tensor_parallel"),
-        ({"port": 1}, "port"),
+        ({"max_seqs": "many"}, (), "max_seqs"),
+        ({"max_seqs": 3}, ("--max-num-seqs", "3"), "--max-num-seqs"),
+        ({"tensor_parallel": 2}, ("-tp", "2"), "--tensor-parallel-size"),
+        ({"attention_backend": "x"}, (), "attention_backend"),
+        ({}, ("--port", "1"), "--port"),
+        ({"port": 1}, (), "port"),
     ],
 )
-def test_unusable_knobs_are_refused_before_anything_starts(knobs: dict[str, object], field: str) -> None:
+def test_unusable_knobs_are_refused_before_anything_starts(
+    knobs: dict[str, object], raw: tuple[str, ...], field: str
+) -> None:
     with pytest.raises(BadInput) as refused:
-        launch(knobs)
+        launch(*raw, **knobs)
     assert refused.value.field == field
     assert refused.value.remedy
 
@@ -91,7 +115,11 @@ def test_a_server_stops_with_streams_open() -> None:
 
 @pytest.mark.parametrize(
     ("raw", "cause"),
-    [(["--max-num-seqs", "0"], "--max-num-seqs: 0 is not a usable value"), (["--odd"], "unrecognized")],
+    [
+        (["--max-num-seqs", "0"], "--max-num-seqs: 0 is not a usable value"),
+        (["--max-num-seqs", "many"], "invalid int value"),
+        (["--odd"], "unrecognized"),
+    ],
 )
 def test_a_raw_flag_that_it_refuses_is_a_bad_flag(raw: list[str], cause: str) -> None:
     with pytest.raises(EngineFailed, match=cause) as failed:
@@ -100,16 +128,9 @@ def test_a_raw_flag_that_it_refuses_is_a_bad_flag(raw: list[str], cause: str) ->
     assert failed.value.crash.code == 2
 
 
-def test_a_port_that_was_taken_meanwhile_is_port_in_use() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        with pytest.raises(EngineFailed, match=rf"port_in_use: .*cannot listen on 127.0.0.1:{port}"):
-            Launcher().start(engine, "sim", raw=["--port", port])
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_serving_in_the_foreground_says_where_and_ends_cleanly(number: signal.Signals) -> None:
-    command = [sys.executable, "-P", "-m", "loadgen", "serve", "sim", "--port", "0"]
+def test_its_process_says_where_it_listens_and_ends_cleanly(number: signal.Signals) -> None:
+    command = [sys.executable, "-P", "-m", "loadgen.engines.sim", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]

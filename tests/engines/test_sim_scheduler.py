@@ -1,42 +1,19 @@
 """The cost model in virtual time: no clock, no socket."""
 
-import random
-from collections import deque
-from collections.abc import Iterable, Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.engines.sim.scheduler import Limits, Progress, Scheduler, Sequence, Step, StepCosts
+from loadgen.engines.sim.scheduler import Limits, Progress, Scheduler, Sequence, StepCosts
 from loadgen.engines.sim.settings import SimSettings
+from tests.engines.virtual_steps import MS, poisson, steps
 
-MS = 1_000_000
 ROOMY = Limits(max_num_seqs=100, max_num_batched_tokens=1000, num_kv_tokens=10_000)
 COSTS = StepCosts(base_ns=8 * MS, prefill_ns_per_token=100, decode_ns_per_seq=500, kv_ns_per_token=1)
 
 
 def scheduler(limits: Limits = ROOMY, costs: StepCosts = COSTS) -> Scheduler[Sequence]:
     return Scheduler(limits, costs)
-
-
-def steps(
-    engine: Scheduler[Sequence], arrivals: Iterable[Sequence] = ()
-) -> Iterator[tuple[Step[Sequence], Progress[Sequence]]]:
-    """Run until nothing is left; `arrivals` are in order of `ready_ns` and come no earlier."""
-    coming = deque(arrivals)
-    now_ns = 0
-    while True:
-        while coming and coming[0].ready_ns <= now_ns:
-            engine.add(coming.popleft())
-        step = engine.plan(now_ns)
-        if step is not None:
-            yield step, engine.complete(step)
-            now_ns = step.end_ns
-        elif coming:
-            now_ns = coming[0].ready_ns
-        else:
-            return
 
 
 def test_a_lone_request_takes_one_prefill_step_and_a_decode_step_for_each_further_token() -> None:
@@ -68,6 +45,33 @@ def test_decodes_come_before_prefill_and_share_the_step() -> None:
     short, long = Sequence(4, output_tokens=5), Sequence(20, output_tokens=1)
     taken = list(steps(engine, [short, long]))
     assert [(step.decodes, step.prefill_tokens) for step, _ in taken[:4]] == [(0, 10), (1, 9), (1, 5), (1, 0)]
+
+
+def test_without_chunks_a_prompt_waits_until_all_of_it_has_room_in_a_step() -> None:
+    engine = scheduler(Limits(max_num_seqs=4, max_num_batched_tokens=10, num_kv_tokens=1000, chunked_prefill=False))
+    short, long = Sequence(4, output_tokens=3), Sequence(10, output_tokens=1)
+    taken = list(steps(engine, [short, long]))
+    assert [(step.decodes, step.prefill_tokens) for step, _ in taken] == [(0, 4), (1, 0), (1, 0), (0, 10)]
+
+
+def test_matrix_products_take_as_long_as_the_weights_or_the_tokens_whichever_is_longer() -> None:
+    costs = StepCosts(100, 0, 0, 0, weights_ns=500, matmul_ns_per_token=10)
+    assert costs.duration_ns(20, 20, 0) == 600
+    assert costs.duration_ns(60, 20, 0) == 900
+
+
+def test_attention_pays_for_each_pair_of_tokens_once_however_a_prompt_is_cut() -> None:
+    costs = StepCosts(0, 0, 0, 0, attention_ns_per_pair=2)
+    for budget in (1000, 64, 7):
+        engine = scheduler(Limits(max_num_seqs=1, max_num_batched_tokens=budget, num_kv_tokens=10_000), costs)
+        *_, (last, _) = steps(engine, [Sequence(100, output_tokens=1)])
+        assert last.end_ns == pytest.approx(2 * 100 * 101 / 2, abs=16)  # each of up to 15 steps is rounded
+
+
+def test_noise_stretches_each_step_by_a_factor() -> None:
+    factors = iter([2.0, 0.5])
+    noisy: Scheduler[Sequence] = Scheduler(ROOMY, StepCosts(100, 0, 0, 0), lambda: next(factors))
+    assert [step.end_ns - step.begin_ns for step, _ in steps(noisy, [Sequence(10, 2)])] == [200, 50]
 
 
 def test_sequences_start_in_the_order_they_came() -> None:
@@ -169,13 +173,8 @@ def test_whatever_arrives_limits_hold_and_every_token_is_brought_once(
 def test_the_default_deployment_sustains_1000_requests_per_second_and_no_4000(rate: int, kept_up: bool) -> None:
     settings = SimSettings()
     engine: Scheduler[Sequence] = Scheduler(settings.limits, settings.costs)
-    draw, due = random.Random(1), 0.0
-    arrivals = []
-    for _ in range(4 * rate):
-        due += draw.expovariate(rate)
-        arrivals.append(Sequence(1024, 128, ready_ns=round(due * 1e9 + settings.frontend_ms * MS)))
     ttft_ms, itl_ms = [], []
-    for step, progress in steps(engine, arrivals):
+    for step, progress in steps(engine, poisson(settings, rate, 4 * rate, 1024, 128)):
         itl_ms.extend([(step.end_ns - step.begin_ns) / MS] * step.decodes)
         ttft_ms.extend((step.end_ns - each.ready_ns) / MS + settings.frontend_ms for each in progress.started)
     ttft_ms.sort()

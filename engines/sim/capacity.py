@@ -1,0 +1,123 @@
+"""Capacity: what a simulated server sustains, and how fast it answers below that, by the equations of its cost model.
+
+All requests are alike: so many tokens of prompt, none of them cached, and of answer. docs/simulator.md derives this.
+"""
+
+import math
+from dataclasses import dataclass
+
+from loadgen.engines.sim.settings import SimSettings
+
+ROUNDS = 2000  # of a fixed point, which moves by less than REST in far fewer
+REST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect at a rate below capacity; means.
+
+    Attributes:
+        ttft_ms: From a request's arrival to its first token.
+        tpot_ms: Between the tokens of an answer.
+        running: Sequences of one engine core.
+    """
+
+    ttft_ms: float
+    tpot_ms: float
+    running: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Lengths of steps, ns: `rest` without prompts, and `spared` more; with k prompts, `rest` and k times `prompt`.
+
+    What a step without prompts takes longer is the time in which the weights are read and not enough is computed.
+    """
+
+    rest: float
+    prompt: float
+    spared: float
+
+    @classmethod
+    def of(cls, settings: SimSettings, running: float, prompt_tokens: int, output_tokens: int) -> "_Steps":
+        costs, decodes = settings.costs, running * (output_tokens - 1) / output_tokens
+        context = running * (prompt_tokens + (output_tokens - 1) / 2)
+        without = costs.duration_ns(0, decodes, context)
+        spared = max(0.0, costs.weights_ns - costs.matmul_ns_per_token * decodes)
+        per_token = costs.matmul_ns_per_token + costs.prefill_ns_per_token
+        pairs = prompt_tokens * (prompt_tokens + 1) / 2
+        return cls(without - spared, per_token * prompt_tokens + costs.attention_ns_per_pair * pairs, spared)
+
+
+def capacity_per_s(settings: SimSettings, prompt_tokens: int, output_tokens: int) -> float:
+    """Return the most requests/s that the server sustains: those of as many sequences as have room at once."""
+    # Each request takes part in so many steps, and has so many tokens computed in each.
+    steps = output_tokens - 1 + math.ceil(prompt_tokens / settings.max_num_batched_tokens)
+    batched = (prompt_tokens + output_tokens - 1) / steps
+    running = min(
+        settings.max_num_seqs,
+        settings.max_num_batched_tokens / batched,
+        settings.num_kv_tokens / (prompt_tokens + (output_tokens - 1) / 2),
+    )
+    lengths, started = _Steps.of(settings, running, prompt_tokens, output_tokens), running / steps
+    step_ns = lengths.rest + started * lengths.prompt + math.exp(-started) * lengths.spared
+    return settings.data_parallel_size * running / (steps * step_ns / 1e9)
+
+
+def forecast(settings: SimSettings, rate_per_s: float, prompt_tokens: int, output_tokens: int) -> Forecast:
+    """Return what requests meet that arrive at random.
+
+    Args:
+        settings: Of the server.
+        rate_per_s: Requests/s, shared evenly by its engine cores; well below `capacity_per_s`.
+        prompt_tokens: Of each; no more than fit into one step.
+        output_tokens: Of each.
+
+    Raises:
+        ValueError: The prompts do not fit, or the rate is more than can be prefilled.
+    """
+    if prompt_tokens > settings.max_num_batched_tokens:
+        raise ValueError(f"a prompt of {prompt_tokens} tokens does not fit into a step")
+    rate = rate_per_s / settings.data_parallel_size / 1e9
+    running = step_ns = without = 0.0
+    for _ in range(ROUNDS):
+        lengths = _Steps.of(settings, running, prompt_tokens, output_tokens)
+        if rate * lengths.prompt >= 1:
+            raise ValueError(f"{rate_per_s} requests/s are more than can be prefilled")
+        without = _without_prompts(lengths, rate)
+        before, step_ns = step_ns, (lengths.rest + lengths.spared * without) / (1 - rate * lengths.prompt)
+        running = rate * step_ns * output_tokens
+        if abs(step_ns - before) <= REST * step_ns:
+            break
+    busy = 1 - math.exp(-running)
+    seen_ns = _square(lengths, rate, step_ns, without) / step_ns  # mean length of the step that an arrival falls into
+    wait_ns = busy * seen_ns * (0.5 + rate * lengths.prompt)
+    ttft_ns = settings.frontend_ms * 1e6 + wait_ns + lengths.rest + lengths.prompt
+    own = settings.costs.duration_ns(0, 1, prompt_tokens + output_tokens / 2) - settings.costs.duration_ns(0, 0, 0)
+    return Forecast(ttft_ns / 1e6, (step_ns + own) / 1e6, running)
+
+
+def _without_prompts(lengths: _Steps, rate: float) -> float:
+    """Share of steps without prompts, where each step prefills what arrived in the one before.
+
+    The generating function G of prompts in a step has G(z) = e(z) [G(y) + G(0) h(z)], y = exp(rate prompt (z - 1)),
+    e(z) = exp(rate rest (z - 1)), h(z) = exp(rate spared (z - 1)) - 1; from z = 0, y goes to 1, where G is 1.
+    """
+    z, product, total = 0.0, 1.0, 0.0
+    for _ in range(ROUNDS):
+        product *= math.exp(rate * lengths.rest * (z - 1))
+        total += product * math.expm1(rate * lengths.spared * (z - 1))
+        if 1 - z <= REST:
+            break
+        z = math.exp(rate * lengths.prompt * (z - 1))
+        if lengths.prompt == 0:
+            break
+    return product / (1 - total)
+
+
+def _square(lengths: _Steps, rate: float, step_ns: float, without: float) -> float:
+    """Mean square of the lengths of steps: the number of prompts in a step is Poisson, given the length before."""
+    rest, prompt, spared = lengths.rest, lengths.prompt, lengths.spared
+    mixed = 2 * rest * (prompt * rate * step_ns + spared * without)
+    known = rest**2 + prompt**2 * rate * step_ns + spared**2 * without + mixed
+    return known / (1 - (rate * prompt) ** 2)

@@ -1,0 +1,203 @@
+"""Deployment: what one engine step costs, and how much KV cache there is, by the equations of docs/simulator.md."""
+
+from dataclasses import dataclass
+
+from loadgen.engines.sim.scheduler import StepCosts
+from loadgen.errors import BadInput, EngineError
+
+GIB = 2**30
+# Assumptions: what a good engine gets out of the hardware, and what it spends beside the model.
+COMPUTE_SHARE = 0.6  # of the peak FLOP/s, in matrix products
+BANDWIDTH_SHARE = 0.8  # of the memory's bandwidth
+LINK_SHARE = 0.7  # of one direction of the links between GPUs
+STEP_S = 1e-3  # scheduling and launching, for each batch
+SEQUENCE_S = 5e-6  # sampling and putting out one token
+ALL_REDUCE_S = 8e-6  # before the first byte of one moves
+RUNTIME_BYTES = 1.5 * GIB  # the driver's context, graphs, buffers of collectives
+LOAD_BYTES_PER_S = 3e9  # weights, from disk to one GPU
+STARTUP_S = 20.0  # imports, compiling, capturing graphs
+BF16_BYTES = 2  # also of what flows between layers
+
+
+class StartFailed(EngineError):
+    """A deployment that cannot start; the message is what vLLM would say last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """An accelerator, by what its maker publishes.
+
+    Attributes:
+        flops: Peak FLOP/s in bfloat16, dense.
+        flops_fp8: The same in 8-bit floats; 0: it has none, and computes in bfloat16.
+        bytes_per_s: Of its memory.
+        memory_bytes: Size of its memory.
+        link_bytes_per_s: To the other GPUs of the machine, one direction.
+        max_num_seqs: What vLLM's server takes on it, when not told.
+        max_num_batched_tokens: The same.
+    """
+
+    flops: float
+    flops_fp8: float
+    bytes_per_s: float
+    memory_bytes: float
+    link_bytes_per_s: float
+    max_num_seqs: int
+    max_num_batched_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A dense decoder with grouped-query attention and a gated feed-forward network, by its published configuration.
+
+    Attributes:
+        layers: Of attention and feed-forward network each.
+        hidden: Width between layers.
+        heads: Of attention.
+        kv_heads: Of keys and of values.
+        head_dim: Width of each head.
+        intermediate: Width inside the feed-forward network.
+        vocabulary: Tokens; the embedding and the output layer are two matrices of hidden times this.
+        context: Most tokens of prompt and answer together.
+    """
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocabulary: int
+    context: int
+
+    @property
+    def layer_parameters(self) -> int:
+        """Parameters in the layers, by which every token is multiplied."""
+        attention = 2 * self.hidden * (self.heads + self.kv_heads) * self.head_dim
+        return self.layers * (attention + 3 * self.hidden * self.intermediate)
+
+    @property
+    def output_parameters(self) -> int:
+        """Parameters of the output layer; the embedding has as many."""
+        return self.hidden * self.vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How the weights of the layers are stored.
+
+    Attributes:
+        bytes: Of one parameter, its share of the scales included.
+        fp8: Whether products are computed in 8-bit floats where the GPU can.
+    """
+
+    bytes: float
+    fp8: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A model on GPUs.
+
+    Attributes:
+        gpu: Each of them.
+        model: What they serve.
+        weights: Format of the layers' weights; embedding and output layer stay in bfloat16.
+        kv_bytes: Of one element of the KV cache.
+        tensor_parallel: GPUs that share each layer.
+        pipeline_parallel: Groups of layers, each on GPUs of its own.
+        utilization: Share of a GPU's memory that may be used.
+
+    Raises:
+        BadInput: The model cannot be cut so.
+    """
+
+    gpu: Gpu
+    model: Model
+    weights: Format
+    kv_bytes: float
+    tensor_parallel: int
+    pipeline_parallel: int
+    utilization: float
+
+    def __post_init__(self) -> None:
+        for name, number, parts, what in (
+            ("tensor", self.tensor_parallel, self.model.heads, "attention heads"),
+            ("pipeline", self.pipeline_parallel, self.model.layers, "layers"),
+        ):
+            if parts % number:
+                problem = f"{number} does not divide the model's {parts} {what}"
+                raise BadInput(f"--{name}-parallel-size", problem, f"give a divisor of {parts}")
+
+    @property
+    def weight_bytes(self) -> float:
+        """Of all weights on one GPU."""
+        model = self.model
+        whole = model.layer_parameters * self.weights.bytes + 2 * model.output_parameters * BF16_BYTES
+        return whole / (self.tensor_parallel * self.pipeline_parallel)
+
+    @property
+    def kv_token_bytes(self) -> float:
+        """Of one token's keys and values on one GPU; one head is the least that a GPU can hold."""
+        heads = max(1.0, self.model.kv_heads / self.tensor_parallel)
+        return 2 * self.model.layers / self.pipeline_parallel * heads * self.model.head_dim * self.kv_bytes
+
+    @property
+    def startup_s(self) -> float:
+        """From the start of the process until it listens."""
+        return STARTUP_S + self.weight_bytes / LOAD_BYTES_PER_S
+
+    def step_costs(self) -> StepCosts:
+        """What an engine step costs: one batch, or with a pipeline one for each of its stages at once."""
+        gpu, model, shared, stages = self.gpu, self.model, self.tensor_parallel, self.pipeline_parallel
+        compute = gpu.flops * COMPUTE_SHARE * shared
+        layers = compute * (gpu.flops_fp8 / gpu.flops if self.weights.fp8 and gpu.flops_fp8 else 1.0)
+        read = gpu.bytes_per_s * BANDWIDTH_SHARE
+        collectives = 2 * model.layers if shared > 1 else 0
+        moved = 2 * (shared - 1) / shared * model.hidden * BF16_BYTES
+        exchange_s = collectives * moved / (gpu.link_bytes_per_s * LINK_SHARE) / stages
+        once = (model.layer_parameters * self.weights.bytes + model.output_parameters * BF16_BYTES) / shared
+        return StepCosts(
+            base_ns=(STEP_S * stages + collectives * ALL_REDUCE_S) * 1e9,
+            prefill_ns_per_token=exchange_s * 1e9,
+            decode_ns_per_seq=(exchange_s + SEQUENCE_S + 2 * model.output_parameters / compute) * 1e9,
+            kv_ns_per_token=self.kv_token_bytes / read * 1e9,
+            weights_ns=once / read * 1e9,
+            matmul_ns_per_token=2 * model.layer_parameters / layers / stages * 1e9,
+            attention_ns_per_pair=4 * model.layers * model.heads * model.head_dim / compute / stages * 1e9,
+        )
+
+    def kv_tokens(self, max_num_batched_tokens: int, max_model_len: int) -> int:
+        """How many tokens of KV cache have room.
+
+        Args:
+            max_num_batched_tokens: Of one step: what flows between its layers takes room too.
+            max_model_len: Of one sequence, which must fit.
+
+        Raises:
+            StartFailed: The weights have no room, or the cache of one sequence has none.
+        """
+        gpu, model = self.gpu, self.model
+        flows = max_num_batched_tokens * (4 * model.hidden + 2 * model.intermediate / self.tensor_parallel) * BF16_BYTES
+        if self.weight_bytes + RUNTIME_BYTES > gpu.memory_bytes:
+            tried = model.hidden * model.intermediate * self.weights.bytes / self.tensor_parallel
+            raise StartFailed(
+                f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried / 2**20:.2f} MiB. GPU 0 has a "
+                f"total capacity of {gpu.memory_bytes / GIB:.2f} GiB of which {tried / 2**21:.2f} MiB is free."
+            )
+        free = gpu.memory_bytes * self.utilization - self.weight_bytes - RUNTIME_BYTES - flows
+        if free <= 0:
+            raise StartFailed(
+                "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
+                "initializing the engine."
+            )
+        tokens = int(free / self.kv_token_bytes)
+        if tokens < max_model_len:
+            raise StartFailed(
+                f"ValueError: To serve at least one request with the models's max seq len ({max_model_len}), "
+                f"({max_model_len * self.kv_token_bytes / GIB:.2f} GiB KV cache is needed, which is larger than the "
+                f"available KV cache memory ({free / GIB:.2f} GiB). Based on the available memory, the estimated "
+                f"maximum model length is {tokens}. Try increasing `gpu_memory_utilization` or decreasing "
+                "`max_model_len` when initializing the engine."
+            )
+        return tokens

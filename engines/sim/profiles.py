@@ -1,0 +1,83 @@
+"""Profiles: GPUs and models by name, and what a simulated server of one on the other is like."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from loadgen.engines.sim.deployment import GIB, Deployment, Format, Gpu, Model
+from loadgen.errors import BadInput
+
+# Data sheets of NVIDIA's SXM modules, without sparsity; the last two numbers are vLLM's choice for such a GPU.
+GPUS = {
+    "a100": Gpu(312e12, 0, 2.039e12, 80 * GIB, 300e9, 256, 2048),
+    "h100": Gpu(989e12, 1979e12, 3.35e12, 80 * GIB, 450e9, 1024, 8192),
+    "h200": Gpu(989e12, 1979e12, 4.8e12, 141 * GIB, 450e9, 1024, 8192),
+}
+# The config.json of each.
+MODELS = {
+    "qwen3-8b": Model(36, 4096, 32, 8, 128, 12288, 151936, 40960),
+    "qwen3-14b": Model(40, 5120, 40, 8, 128, 17408, 151936, 40960),
+    "qwen3-32b": Model(64, 5120, 64, 8, 128, 25600, 151936, 40960),
+}
+PROFILES = tuple(f"{gpu}-{model}" for gpu in GPUS for model in MODELS)
+# Groups of 128 four-bit weights have a scale and a zero point of two bytes each.
+FORMATS = {"": Format(2.0), "fp8": Format(1.0, fp8=True), "awq": Format(0.5 + 4 / 128), "gptq": Format(0.5 + 4 / 128)}
+KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0}
+FRONTEND_MS = 3.0  # assumed: reading a request, its template and tokens
+
+
+def deployment(knobs: Mapping[str, Any]) -> Deployment:
+    """The deployment that the simulator's flags describe: `profile`, and what changes it.
+
+    Raises:
+        BadInput: There is no such profile, or the model cannot be cut so.
+    """
+    name = knobs["profile"]
+    if name not in PROFILES:
+        raise BadInput("--profile", f"there is no profile {name!r}", f"use one of {', '.join(PROFILES)}")
+    gpu, _, model = name.partition("-")
+    return Deployment(
+        gpu=GPUS[gpu],
+        model=MODELS[model],
+        weights=FORMATS[knobs["quantization"]],
+        kv_bytes=KV_BYTES[knobs["kv_cache_dtype"]],
+        tensor_parallel=knobs["tensor_parallel_size"],
+        pipeline_parallel=knobs["pipeline_parallel_size"],
+        utilization=knobs["gpu_memory_utilization"],
+    )
+
+
+def decided(knobs: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a profile decides of the simulator's settings.
+
+    Args:
+        knobs: All settings, those that are not given as they are without a profile.
+        given: Those that were given, which a profile leaves as they are.
+
+    Raises:
+        BadInput: As `deployment`.
+        StartFailed: It has no room in the GPUs' memory.
+    """
+    deployed = deployment(knobs)
+    gpu, costs = deployed.gpu, deployed.step_costs()
+    length = given.get("max_model_len", deployed.model.context)
+    whole = length if given.get("enable_chunked_prefill") is False else 0
+    seqs = given.get("max_num_seqs", gpu.max_num_seqs)
+    batch = given.get("max_num_batched_tokens", max(gpu.max_num_batched_tokens, whole, seqs))
+    told = {
+        "max_model_len": length,
+        "max_num_seqs": seqs,
+        "max_num_batched_tokens": batch,
+        "enable_prefix_caching": True,
+        "step_base_ms": costs.base_ns / 1e6,
+        "weights_ms": costs.weights_ns / 1e6,
+        "matmul_us_per_token": costs.matmul_ns_per_token / 1e3,
+        "prefill_us_per_token": costs.prefill_ns_per_token / 1e3,
+        "decode_us_per_seq": costs.decode_ns_per_seq / 1e3,
+        "kv_ns_per_token": costs.kv_ns_per_token,
+        "attention_ns_per_pair": costs.attention_ns_per_pair,
+        "frontend_ms": FRONTEND_MS,
+        "startup_s": deployed.startup_s,
+    }
+    if "num_kv_tokens" not in given:
+        told["num_kv_tokens"] = deployed.kv_tokens(batch, length)
+    return told
