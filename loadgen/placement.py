@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def apart(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
-    """While the context lasts, keep the calling thread on a processor of its own and the processes off that one.
+    """While the context lasts, keep the calling thread on processors of its own and the processes off those.
 
     The kernel likes to wake who reads where the writer runs, and there a reader waits until the writer has done with
     its step, though the other processors are idle. A server on another machine does not do that to its clients.
@@ -17,16 +17,16 @@ def apart(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
 
     Args:
         pids: The processes.
-        processor: The one for the calling thread; None: the last.
+        processor: The only one for the calling thread; None: the last half of them, so that it can give way to others.
     """
     if not pids or not hasattr(os, "sched_setaffinity"):
         yield
         return
     ours, theirs = os.sched_getaffinity(0), [thread for pid in pids for thread in _threads(pid)]
-    own = max(ours) if processor is None else processor
+    own = set(sorted(ours)[len(ours) // 2 :]) if processor is None else {processor}
     with contextlib.ExitStack() as stack:
-        if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - {own}) for thread in theirs):
-            _moved(stack, 0, {own})
+        if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - own) for thread in theirs):
+            _moved(stack, 0, own)
         yield
 
 

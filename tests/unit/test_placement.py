@@ -1,4 +1,4 @@
-"""Who runs on which processor: the measuring thread on one of its own, a process beside it on the others."""
+"""Who runs on which processor: the measuring thread on some of its own, a process beside it on the others."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside
     assert len(threads) > 1
     with apart([beside]):
         ours = os.sched_getaffinity(0)
-        assert len(ours) == 1
+        assert len(ours) == (len(before) + 1) // 2
         assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(threads)
     assert [os.sched_getaffinity(thread) for thread in (0, *threads)] == [before] * (1 + len(threads))
 
