@@ -84,6 +84,8 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
     else:
         found = [await _found(base, alone) for base, alone in each.items()]
         sources = [source for source in found if source]
+        if len(sources) < len(each):  # the sums of some would be taken for those of all
+            sources = []
     return Order(tuple(sources), folder, gpus_too) if sources or gpus_too else None
 
 

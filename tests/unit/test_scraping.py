@@ -1,5 +1,6 @@
 """Scraping: who is asked of itself, with which credentials, and whose GPUs are read. Nobody is asked here."""
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,21 @@ async def test_gpus_are_read_where_the_server_is_on_this_machine(asked, base, he
     assert (order is not None and order.gpus) is here
     monkeypatch.setattr(scraping.gpus, "installed", lambda: False)
     assert await scraping.order(RunSettings(base_url=base), FOLDER) is None
+
+
+async def test_of_several_targets_all_are_asked_or_none(asked):
+    both = ("http://a:1", "http://b:2")
+    asked["http://a:1/metrics"] = TEXT
+    assert await urls(both) == []
+    asked["http://b:2/metrics"] = TEXT
+    assert await urls(both) == ["http://a:1/metrics", "http://b:2/metrics"]
+
+
+async def test_a_key_goes_to_the_target_of_the_same_origin_alone(asked):
+    asked["http://b:2/other"] = TEXT
+    both = ("http://u:one@a:1", "http://u:two@b:2")
+    order = await scraping.order(RunSettings(base_url=both, server_metrics=("http://b:2/other",)), FOLDER)
+    (source,) = order.sources
+    assert source.target == "http://b:2"
+    assert source.headers["Authorization"].startswith("Basic ")
+    assert "two" in base64.b64decode(source.headers["Authorization"].split()[1]).decode()

@@ -14,6 +14,7 @@ from loadgen import requests
 from loadgen.clock import Clock
 from loadgen.load import Load
 from loadgen.measurement import Measured
+from loadgen.pacer import Pacer
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.results import conclude
@@ -63,7 +64,7 @@ def carried_out(
     prompts: Sequence[Prompt] = (Prompt("Hello?", 2, 1, "test/0"),),
     meanwhile: Callable[[Load], None] = lambda load: None,
 ) -> Run:
-    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm rings late by the i-th lateness.
+    """Carry out a schedule, or a stripe (i, n) of it; the i-th alarm of the pacer rings late by the i-th lateness.
 
     Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
     """
@@ -93,6 +94,7 @@ def _late(clock: Clock, lateness_ns: Iterator[int]) -> Clock:
             virtual.spend(next(lateness_ns))
             callback()
 
-        return clock.alarm(loop, ring)
+        paces = isinstance(getattr(callback, "__self__", None), Pacer)
+        return clock.alarm(loop, ring if paces else callback)
 
     return replace(clock, alarm=alarm)
