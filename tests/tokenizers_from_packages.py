@@ -7,6 +7,7 @@ kept, because the Qwen ones take seconds to build. A missing package is an Impor
 import base64
 import importlib.util
 import json
+import os
 import tempfile
 from collections.abc import Iterable
 from itertools import pairwise
@@ -204,6 +205,6 @@ def _package(name: str) -> Path:
 
 def _saved(tokenizer: Tokenizer, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
+    partial = path.with_suffix(f".{os.getpid()}")  # others may make the same at the same time
     tokenizer.save(str(partial), pretty=False)
     return partial.replace(path)

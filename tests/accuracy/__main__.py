@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__, machine
+from tests.accuracy.stillness import patience
 from tests.accuracy.table import Table, markdown, text
 from tests.documents import between, found_between
 
 FOLDER = Path(__file__).parent
+PATIENCE_S = 300.0  # for still moments, in all
 LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long
 DOCUMENT = FOLDER.parents[1] / "docs" / "accuracy.md"
 BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
@@ -35,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}")
     parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
     flags = parser.parse_args(argv)
+    patience.left_s = PATIENCE_S
     table = Table()
     code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
     print(f"\n{heading()}\n\n{text(table.rows)}")

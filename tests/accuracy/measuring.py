@@ -23,11 +23,9 @@ from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.wire import Record
-from tests.accuracy.stillness import stood_still
+from tests.accuracy.stillness import STILL_SHARE, patience, stood_still
 
 Int64s = NDArray[np.int64]
-
-STILL_SHARE = 0.005  # of the time: with half of that work waiting behind it, a percentile of 99 % moves
 
 
 @dataclass(frozen=True)
@@ -203,7 +201,7 @@ class Watch:
 
     def __init__(self, server: Process) -> None:
         self._server = server
-        self._still = stood_still()
+        self._still = patience.stillness()
         self.quietest = min(self._still, key=self._still.__getitem__)
         self._before = machine.Busy.now(), self._friends_s()
 
