@@ -15,7 +15,7 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 	$(BIN)/loadgen run --rate 1000
 
 test: $(VENV)/.test  ## everything that proves it works, real engines included
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff check .

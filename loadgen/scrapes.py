@@ -30,7 +30,31 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scrape:
+class Told:
+    """What holds a server's histogram, as JSON and back.
+
+    Attributes:
+        ttft: Its times to first token in seconds; None where it keeps none.
+    """
+
+    ttft: Buckets | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return vars(self) | {"ttft": self.ttft and self.ttft.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The one of which `to_dict` made `data`.
+
+        Raises:
+            KeyError, TypeError, ValueError: It made something else.
+        """
+        return cls(**data | {"ttft": data["ttft"] and Buckets.from_dict(data["ttft"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scrape(Told):
     """One answer of one source, or none.
 
     Attributes:
@@ -53,24 +77,10 @@ class Scrape:
     failed: str | None = None
     values: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    ttft: Buckets | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return vars(self) | {"ttft": self.ttft and self.ttft.to_dict()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
-
-        Raises:
-            KeyError, TypeError, ValueError: It made something else.
-        """
-        return cls(**data | {"ttft": data["ttft"] and Buckets.from_dict(data["ttft"])})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scraped:
+class Scraped(Told):
     """What one source said of a run. Lists have an item for each scrape.
 
     Attributes:
@@ -94,7 +104,6 @@ class Scraped:
     failed: list[str | None]
     names: dict[str, str]
     series: dict[str, Series]
-    ttft: Buckets | None
     restarts: int
 
     @property
@@ -106,19 +115,6 @@ class Scraped:
     def increase(self, quantity: str) -> float | None:
         """By how much a count grew; None where it was never told."""
         return next((value for value in reversed(self.series.get(quantity, [])) if value is not None), None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return vars(self) | {"ttft": self.ttft and self.ttft.to_dict()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
-
-        Raises:
-            KeyError, TypeError, ValueError: It made something else.
-        """
-        return cls(**data | {"ttft": data["ttft"] and Buckets.from_dict(data["ttft"])})
 
     @classmethod
     def of(cls, scrapes: list[Scrape], start_ns: int) -> Self:

@@ -77,7 +77,7 @@ def test_one_stall_in_a_hundred_beats_is_not_the_p99():
     assert "max 50.000 ms" in checks["loop stall p99"].value
 
 
-def test_a_thousandth_of_a_run_must_be_more_than_one_beat():
+def test_fewer_than_a_thousand_appointments_and_reads_are_too_few_to_tell():
     check = of(beating(*[50] * 999))["loop stall p99"]
     assert (check.ok, check.limit) == (None, "the run is too short to tell")
 
