@@ -70,6 +70,11 @@ class Run:
         return self.truth.arrival_ns[self._rows]
 
     @cached_property
+    def way_ns(self) -> Int64s:
+        """From the client's send until the server had read each request, shape (requests,)."""
+        return self.arrival_ns - self.sent_ns
+
+    @cached_property
     def counts(self) -> Int64s:
         """Tokens of each request, shape (requests,); both sides agree or this raises."""
         seen = np.array([record.events for record in self.records])
@@ -107,13 +112,13 @@ class Run:
         about: dict[str, Any] = self.result.data["loadgen"]["client"]
         return about
 
-    def excuse(self, *, sound: bool) -> str:
+    def excuse(self, *, sound: bool, server_late: bool = False) -> str:
         """What else kept the machine busy, or the server from keeping its own time; empty if nothing did.
 
         Others make a run worse, but hardly every moment of it: what is not `sound`, judged by its best samples, has no
-        excuse.
+        excuse. `server_late` says that the server was, by more than its writing shows.
         """
-        server = "the server was late itself" if self.truth.overloaded else ""
+        server = "the server was late itself" if self.truth.overloaded or server_late else ""
         return ", ".join(filter(None, (self.machine_disturbance, server))) if sound else ""
 
     @cached_property

@@ -1,6 +1,7 @@
 """Queueing in real time: each request beside Lindley's recursion of the same draws.
 
-What the server itself was late in writing, as it noted down, is taken off: it is no error of the client.
+What the server itself was late in reading a request or in writing its answer is taken off: it is no error of the client.
+In a queue it would count more than once, since all who wait behind a late one are late.
 """
 
 from collections.abc import Callable
@@ -45,12 +46,15 @@ async def test_each_request_takes_as_long_as_the_queue_says(
         run = await compared(metronome, tokens=1, plan=fields, request_rate=rate, num_prompts=requests)
         service = np.array([int(pace.offsets_ns(number, 1)[0]) for number in range(requests)])
         sojourn = run.seen_ns - run.server_late_ns - run.due_ns
-        errors = np.abs(sojourn - (departures(run.due_ns, service) - run.due_ns))
+        errors = np.abs(sojourn - (departures(run.due_ns + run.way_ns, service) - run.due_ns))
         share = float(np.mean(errors <= TOLERANCE_NS))
         p50, p99 = np.percentile(sojourn, (50, 99))
         told = f"mean wait {ms(np.mean(sojourn - service))}" if name == "M/D/1" else f"p50 {ms(p50)}, p99 {ms(p99)}"
         seen = f"{share:.2%} of requests, error p99 {ms(np.percentile(errors, 99))}; {told} (theory: {theory})"
-        return Finding(seen, share >= SHARE, run.excuse(sound=np.percentile(errors, 1) <= TOLERANCE_NS))
+        # A machine that wakes the server later than that wakes the client no sooner.
+        slow = np.mean(run.way_ns > TOLERANCE_NS) > 1 - SHARE
+        excuse = run.excuse(sound=np.percentile(errors, 1) <= TOLERANCE_NS, server_late=bool(slow))
+        return Finding(seen, share >= SHARE, excuse)
 
     found = await best_of(3, attempt)
     row(f"{name}, {rate} req/s, utilisation 0.5", found.measured, BOUND, found.met, found.disturbance)
