@@ -1,7 +1,7 @@
 """Queueing in real time: each request beside Lindley's recursion of the same draws.
 
-What the server itself was late in reading a request or in writing its answer is taken off: it is no error of the client.
-In a queue it would count more than once, since all who wait behind a late one are late.
+What the server itself was late in reading a request or in writing its answer is taken off: it is no error of the
+client. In a queue it would count more than once, since all who wait behind a late one are late.
 """
 
 from collections.abc import Callable
