@@ -73,7 +73,7 @@ class Crash:
     """Why an engine failed.
 
     Attributes:
-        kind: Of `KINDS` (oom as oom_load or oom_run), or killed, start_timeout, hang, unknown.
+        kind: Of `KINDS` (oom as oom_load or oom_run), or gpu_in_use, hang, killed, start_timeout, unknown, wrong_model.
         cause: The line of the log that says so, without prefixes, or what was seen from outside.
         code: The exit code; negative: the signal; None while it runs.
     """

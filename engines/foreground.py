@@ -50,7 +50,7 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
     try:
         _say(f"starting {engine.name}: {shlex.join(server.launch.argv)}")
         _say(f"its log: {server.log.path}")
-        server.ready(flags.timeout, Progress())
+        server.ready(flags.timeout, Progress(server.usual_s))
         for difference in server.differences():
             _say(str(difference))
         tokenizer = [f"tokenizer {server.tokenizer}"] if server.tokenizer else []
@@ -81,16 +81,21 @@ def shown(launch: Launch) -> str:
 
 
 class Progress:
-    """A line now and then while a server starts."""
+    """A line now and then while a server starts.
 
-    def __init__(self) -> None:
+    Args:
+        usual_s: How long that has taken before; None: nobody knows.
+    """
+
+    def __init__(self, usual_s: float | None) -> None:
+        self._usual = "" if usual_s is None else f" (usually {usual_s:.0f} s)"
         self._next_s = 0.0
 
     def __call__(self, elapsed_s: float, last_line: str) -> None:
         """Say how long it has taken, and what the engine said last."""
         if time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + LINE_EVERY_S
-            _say(f"starting {elapsed_s:.0f} s: {last_line or 'nothing said yet'}")
+            _say(f"starting {elapsed_s:.0f} s{self._usual}: {last_line or 'nothing said yet'}")
 
 
 def _parser(engine: Engine) -> argparse.ArgumentParser:

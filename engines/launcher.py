@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from loadgen import private
@@ -14,11 +15,13 @@ from loadgen.engines import ports, processes
 from loadgen.engines.crash import Crash, EngineFailed
 from loadgen.engines.engine import Engine, Launch, Place
 from loadgen.engines.given import given
+from loadgen.engines.gpu_memory import GpuMemory
 from loadgen.engines.keeping import Kept
 from loadgen.engines.logs import Log
 from loadgen.engines.processes import Process
 from loadgen.engines.registry import Entry, Orphan, Registry
 from loadgen.engines.server import READY_S, OnProgress, Server
+from loadgen.engines.start_times import StartTimes
 from loadgen.errors import EngineError
 from loadgen.settings import KEY_VARIABLE
 
@@ -82,6 +85,7 @@ class Launcher:
             undo.callback(shutil.rmtree, folder, ignore_errors=True)
             temporary = tempfile.mkdtemp(prefix="loadgen-")
             undo.callback(shutil.rmtree, temporary, ignore_errors=True)
+            gpu_memory = GpuMemory(devices)
             launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
             kept = self._keep(engine, launch, run_id, folder, temporary)
             undo.pop_all()
@@ -95,8 +99,19 @@ class Launcher:
             with contextlib.suppress(OSError):  # others are in it
                 self._registry.folder.rmdir()
 
-        log = Log(folder / LOG)
-        return Server(engine, launch, kept, run_id=run_id, log=log, reservation=reservation, on_stopped=forget)
+        times = StartTimes()
+        return Server(
+            engine,
+            launch,
+            kept,
+            run_id=run_id,
+            log=Log(folder / LOG),
+            reservation=reservation,
+            gpu_memory=gpu_memory,
+            usual_s=times.usual_s(engine.name, model),
+            on_ready=partial(times.add, engine.name, model),
+            on_stopped=forget,
+        )
 
     def start(
         self,

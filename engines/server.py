@@ -12,6 +12,7 @@ from loadgen.engines import processes, shared_memory, stopping
 from loadgen.engines.ask import ask
 from loadgen.engines.crash import Crash, EngineFailed, complaint, diagnose
 from loadgen.engines.engine import Engine, Launch
+from loadgen.engines.gpu_memory import GpuMemory
 from loadgen.engines.keeping import Kept
 from loadgen.engines.logs import Log
 from loadgen.engines.ports import Reservation
@@ -26,6 +27,7 @@ GRACE_S = 30.0
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.5  # between two looks whether it answers: at first, and at last
 FIRST_TOKEN_S = 180.0
 TAIL_LINES = 20
+WANTS_MEMORY = {"leaked_memory", "oom_kv", "oom_load", "oom_run"}  # kinds of failure that others may have caused
 FLUSH_TRIES = 20
 FLUSH_AGAIN_S = 0.5
 
@@ -42,6 +44,7 @@ class Server:
         template_tokens: What its chat template adds to the tokens of a message; None: nobody knows beforehand.
         log: What it says.
         run_id: In the environment of all its processes, as LOADGEN_RUN_ID.
+        usual_s: How long it has taken before until it answered; None: it has never started here.
     """
 
     def __init__(
@@ -53,12 +56,16 @@ class Server:
         run_id: str,
         log: Log,
         reservation: Reservation,
+        gpu_memory: GpuMemory,
+        usual_s: float | None,
+        on_ready: Callable[[float], None],
         on_stopped: Callable[[bool], None],
     ) -> None:
-        self.engine, self.launch, self.log, self.run_id = engine, launch, log, run_id
+        self.engine, self.launch, self.log, self.run_id, self.usual_s = engine, launch, log, run_id, usual_s
         self.base_url, self.model, self.tokenizer = launch.base_url, launch.model, launch.tokenizer
         self.template_tokens = launch.template_tokens
-        self._kept, self._reservation, self._on_stopped = kept, reservation, on_stopped
+        self._kept, self._reservation, self._gpu_memory = kept, reservation, gpu_memory
+        self._on_ready, self._on_stopped = on_ready, on_stopped
         self._began_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
         self._stop_once = threading.Lock()
@@ -103,6 +110,7 @@ class Server:
                 why = self._silence(end_s, on_progress)
                 if why is None:
                     self._ready = True
+                    self._on_ready(time.monotonic() - self._began_s)
                     self._look_at_shared_memory()
                 elif time.monotonic() >= end_s:
                     raise self._failure(Crash("start_timeout", f"no token after {timeout_s:g} s: {why}{self._said()}"))
@@ -188,7 +196,7 @@ class Server:
                 return
             at = self._reservation if self._ready else None
             self._look_at_shared_memory()
-            stopping.put_away(self.engine.name, self._kept, self.run_id, at, grace_s)
+            stopping.put_away(self.engine.name, self._kept, self.run_id, at, self._gpu_memory, grace_s)
             shared_memory.remove(self._shared, self._since)
             self._stopped = True
             self._on_stopped(self._failed)
@@ -229,6 +237,9 @@ class Server:
 
     def _failure(self, crash: Crash) -> EngineFailed:
         self._failed = True
+        others = self._gpu_memory.in_use() if crash.kind in WANTS_MEMORY else ""
+        if others:
+            crash = Crash("gpu_in_use", f"{others}; {crash.cause}", crash.code)
         return EngineFailed(self.engine.name, crash, self.log.path, self.log.tail(TAIL_LINES))
 
     def _told(self, path: str | None) -> Any:

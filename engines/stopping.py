@@ -8,12 +8,14 @@ import time
 from collections.abc import Sequence
 
 from loadgen.engines import ports, processes
+from loadgen.engines.gpu_memory import GpuMemory
 from loadgen.engines.keeping import Kept
 from loadgen.engines.ports import Reservation
 from loadgen.engines.processes import Process
 from loadgen.errors import EngineError
 
 KILLED_S = 10.0  # for what has been killed to be gone: the kernel may have much memory to free
+GIVEN_BACK_S = 30.0  # for a driver to free what is gone
 
 
 class Leaked(EngineError):
@@ -28,7 +30,9 @@ class Leaked(EngineError):
         self.processes = tuple(survivors)
 
 
-def put_away(engine: str, kept: Kept, run_id: str, at: Reservation | None, grace_s: float) -> None:
+def put_away(
+    engine: str, kept: Kept, run_id: str, at: Reservation | None, gpu_memory: GpuMemory, grace_s: float
+) -> None:
     """SIGTERM to the group, after `grace_s` SIGKILL to every descendant; then look whether anything is left.
 
     Args:
@@ -36,6 +40,7 @@ def put_away(engine: str, kept: Kept, run_id: str, at: Reservation | None, grace
         kept: Its process.
         run_id: Its tag.
         at: Its port; None for one that has never answered there: who does may be a stranger who was faster.
+        gpu_memory: As it was before the start.
         grace_s: Between the two signals.
 
     Raises:
@@ -49,6 +54,7 @@ def put_away(engine: str, kept: Kept, run_id: str, at: Reservation | None, grace
     left += [f"process {process} survived SIGKILL" for process in survivors]
     if at is not None and not ports.is_free(at.host, at.port):
         left.append(f"port {at.port} is held by {ports.holder(at.port)}")
+    left += gpu_memory.kept(GIVEN_BACK_S)
     if left:
         raise Leaked(engine, left, survivors)
 

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 PACKAGE = "pynvml"  # of the distribution nvidia-ml-py
@@ -13,6 +14,21 @@ QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 def installed() -> bool:
     """Whether the package is there; NVML itself may still be missing."""
     return importlib.util.find_spec(PACKAGE) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Of one GPU, in bytes.
+
+    Attributes:
+        used: By whomever.
+        total: That it has.
+        holders: Ids of the processes that compute there, as far as they can be seen.
+    """
+
+    used: int
+    total: int
+    holders: frozenset[int]
 
 
 class Nvml:
@@ -44,6 +60,19 @@ class Nvml:
     def read(self) -> list[dict[str, Any]]:
         """Of each GPU its name and QUANTITIES: watts, MHz, a share of the time, bytes; None for what it hides."""
         return [self._read(gpu) for gpu in self._gpus]
+
+    def memory(self) -> list[Memory | None]:
+        """Of each GPU; None for one that hides it."""
+        return [self._memory(gpu) for gpu in self._gpus]
+
+    def _memory(self, gpu: Any) -> Memory | None:
+        nvml = self._nvml
+        try:
+            told = nvml.nvmlDeviceGetMemoryInfo(gpu)
+            computing = nvml.nvmlDeviceGetComputeRunningProcesses(gpu)
+        except nvml.NVMLError:
+            return None
+        return Memory(told.used, told.total, frozenset(process.pid for process in computing))
 
     def _read(self, gpu: Any) -> dict[str, Any]:
         nvml = self._nvml

@@ -129,16 +129,17 @@ async def _answering(
     """A process that has answered; it was checked before."""
     loop = asyncio.get_running_loop()
 
-    def tell(elapsed_s: float, last_line: str) -> None:
+    def tell(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
         if elapsed_s >= QUIET_S:
-            loop.call_soon_threadsafe(on_progress, Progress("starting", elapsed_s, note=last_line))
+            progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
+            loop.call_soon_threadsafe(on_progress, progress)
 
     for again in (True, False):
         beginning = asyncio.ensure_future(asyncio.to_thread(begin))
         try:
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, tell)
+            await asyncio.to_thread(process.ready, timeout_s, partial(tell, process.usual_s))
         except EngineError as error:  # it has been stopped
             if not (again and error.transient):
                 raise

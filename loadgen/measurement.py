@@ -95,6 +95,7 @@ class Progress:
     ok: int = 0
     output_tokens: int = 0
     note: str = ""  # what the engine said last
+    usual_s: float | None = None  # that this engine takes to start
 
 
 class Measurement:

@@ -97,7 +97,8 @@ def describe(progress: "Progress") -> str:
     if progress.phase == "preparing":
         return preparing(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
-        return f"starting the engine {progress.elapsed_s:.0f} s: {progress.note or 'nothing said yet'}"
+        usual = "" if progress.usual_s is None else f" (usually {progress.usual_s:.0f} s)"
+        return f"starting the engine {progress.elapsed_s:.0f} s{usual}: {progress.note or 'nothing said yet'}"
     if not progress.elapsed_s:
         return progress.phase
     failed = progress.ended - progress.ok
