@@ -24,7 +24,7 @@ KINDS = {
     r"|(does|do) not (appear to have|have) a file named|Can't load (the configuration|tokenizer)"
     r"|Repo id must be in the form|outgoing traffic has been disabled|couldn't find them in the cached files",
     "bad_checkpoint": r"KeyError: '.*weight|size mismatch|(not|n't) divisible|weight_block_size|invalid magic"
-    r"|SafetensorError|tensor .*(not found|wrong shape)|corrupted or incomplete",
+    r"|SafetensorError|tensor .*(not found|wrong shape)|corrupted or incomplete|gguf_init_from_reader: failed to read",
     "bad_flag": r"unrecognized arguments|[Nn]o such option|invalid argument|unknown argument|invalid choice"
     r"|is not a usable value|expected one argument|arguments are required",
     "unsupported_combo": r"is not valid for this configuration|does not support|unexpected keyword argument"

@@ -26,7 +26,7 @@ SHOWN_PORT = 8000  # in a command that is only shown
 
 
 def foreground(engine: Engine, argv: Sequence[str]) -> int:
-    """Start a server as the flags say, print its URL once it answers, and put it away at Ctrl-C or SIGTERM.
+    """Start a server as the flags say, print its URL once it answers, and put it away at Ctrl-C, SIGTERM or SIGHUP.
 
     Returns:
         The exit code: 0; 1 where the server ended by itself.
@@ -46,7 +46,11 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
             return 0
         where = {"host": flags.host, "port": flags.port, "devices": devices}
         server = Launcher().begin(engine, flags.model, knobs, raw, **where)
-    signal.signal(signal.SIGTERM, _interrupt)
+    asking = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has it outlive the terminal
+        asking.append(signal.SIGHUP)
+    for asked in asking:
+        signal.signal(asked, _interrupt)
     try:
         _say(f"starting {engine.name}: {shlex.join(server.launch.argv)}")
         _say(f"its log: {server.log.path}")
@@ -64,8 +68,8 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
         _say(f"stopping; in {GRACE_S:g} s it is killed")
         return 0
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not leave it half stopped
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for asked in asking:
+            signal.signal(asked, signal.SIG_IGN)  # a second one must not leave it half stopped
         server.stop(0.0 if sys.exc_info()[0] is not None else GRACE_S)
 
 

@@ -1,12 +1,13 @@
 """Keeper: the parent of one engine, which lets none of its descendants outlive it or those who asked for it.
 
-It runs as a script of its own (`python -I -S keeper.py PARENT LOG FOLDER COMMAND...`), because what it does to itself
-cannot be asked of somebody's program: it is the subreaper of all that the engine starts, however often that forks, and
-it must not die with the program. Only the standard library, and little of it: every start waits for it.
+It runs as a script of its own (`python -I -S keeper.py PARENT LOG FOLDER TEMPORARY COMMAND...`), because what it does
+to itself cannot be asked of somebody's program: it is the subreaper of all that the engine starts, however often that
+forks, and it must not die with the program. Only the standard library, and little of it: every start waits for it.
 
 stdin: `stop SECONDS`: ask the engine to end, and kill what is left after so long. The end of stdin, the end of the
 parent process and SIGTERM: kill at once. stdout: `started PID`, then `ended CODE` (negative: the signal) once the
-engine itself has. The keeper ends when it has no child any more: its end is the proof that nothing is left.
+engine itself has. The keeper ends when it has no child any more: its end is the proof that nothing is left, nor the
+folder TEMPORARY, which a program that was killed cannot remove.
 """
 
 import ctypes
@@ -161,4 +162,7 @@ def tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[5:])
+    import shutil  # only now: every start would wait for it
+
+    shutil.rmtree(sys.argv[4], ignore_errors=True)

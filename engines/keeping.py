@@ -22,6 +22,7 @@ class Kept:
         env: Its whole environment.
         folder: Its working directory; None: the caller's.
         log: Where its stdout and stderr go.
+        temporary: A folder that is removed when nothing of the engine runs any more.
         on_started: Called once it has started with its process id and the keeper's, by a thread of its own.
 
     Attributes:
@@ -35,6 +36,7 @@ class Kept:
         env: Mapping[str, str],
         folder: Path | None,
         log: Path,
+        temporary: str,
         on_started: Callable[[int, int], None],
     ) -> None:
         self.code: int | None = None
@@ -42,7 +44,8 @@ class Kept:
         self._gone = False
         self._changed = threading.Condition()
         self._on_started = on_started
-        command = [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), str(log), str(folder or ""), *argv]
+        places = [str(log), str(folder or ""), temporary]
+        command = [sys.executable, "-I", "-S", keeper.__file__, str(os.getpid()), *places, *argv]
         written = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(

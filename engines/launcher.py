@@ -153,7 +153,7 @@ class Launcher:
             with contextlib.suppress(OSError):  # nothing but the report of the next start depends on it
                 self._registry.write(Entry(run_id, engine.name, launch.base_url, str(log), owner, *kept))
 
-        return Kept([found, *launch.argv[1:]], env, launch.folder, log, enter)
+        return Kept([found, *launch.argv[1:]], env, launch.folder, log, temporary, enter)
 
     def _new_folder(self, run_id: str) -> Path:
         root = self._folder or private.state_folder() / "engines"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 END_BYTES = 64 << 10
+MOST_SHOWN = 1000  # characters of a line: a progress bar, or one that is not text, may be one line for ever
 READ_BYTES = 8 << 20  # of the beginning and of the end of what is looked at for a cause
 
 
@@ -24,8 +25,8 @@ class Log:
         return lines[0] if lines else ""
 
     def tail(self, count: int) -> list[str]:
-        """The last lines that say something, `count` at most."""
-        return [line for line in self._end(END_BYTES).splitlines() if line.strip()][-count:]
+        """The last lines that say something, `count` at most; of a long one its beginning."""
+        return [line[:MOST_SHOWN] for line in self._end(END_BYTES).splitlines() if line.strip()][-count:]
 
     def text(self) -> str:
         """Its beginning and its end, where the whole is too long."""

@@ -62,7 +62,8 @@ async def launched(
         return _asking(processes, settings, simulated=name == SIMULATOR)
 
     def checked(process: Any) -> None:
-        check(asking(process))
+        with _tokenizer_of_the_model(settings):
+            check(asking(process))
 
     starting = [
         asyncio.ensure_future(_answering(partial(begin, share), checked, settings.engine_timeout, on_progress))
@@ -72,10 +73,16 @@ async def launched(
         processes = await asyncio.gather(*starting)
         server = await running(asking(*processes))
         each = [await asyncio.to_thread(process.differences) for process in processes]
+        installed = await asyncio.to_thread(engine.version)
         tokens = processes[0].template_tokens
         yield replace(
             server,
-            about={"name": name, "simulated": name == SIMULATOR, "differences": [str(d) for one in each for d in one]}
+            about={
+                "name": name,
+                "simulated": name == SIMULATOR,
+                "installed": installed,
+                "differences": [str(d) for one in each for d in one],
+            }
             | server.about,
             simulated=name == SIMULATOR,
             processes=tuple(processes),
@@ -143,7 +150,7 @@ async def _answering(
         except EngineError as error:  # it has been stopped
             if not (again and error.transient):
                 raise
-            logger.warning("%s\nstarted once more: that may pass", error)
+            logger.warning("started once more, since that may pass: %s", error)
         except BaseException:
             with contextlib.suppress(LoadgenError):  # it never began, and that is what is raised
                 await asyncio.to_thread((await beginning).stop, 0.0)
@@ -179,6 +186,18 @@ def _bounded(settings: RunSettings) -> RunSettings:
         duration=settings.duration if bounded else SIMULATED_DURATION_S,
         max_concurrency=settings.max_concurrency or (SIMULATED_CONCURRENCY if endless else None),
     )
+
+
+@contextlib.contextmanager
+def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
+    """A tokenizer that cannot be used is the model's own, where its user has named none."""
+    try:
+        yield
+    except BadInput as error:
+        if error.field != "--tokenizer" or settings.tokenizer is not None:
+            raise
+        problem = f"its tokenizer cannot be used: {error.problem}"
+        raise BadInput("--model", problem, "name another model, or a tokenizer with --tokenizer") from error
 
 
 @contextlib.contextmanager

@@ -120,7 +120,13 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
         raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+        if "@" in parts.netloc:
+            raise BadInput(
+                FLAG,
+                f"{without_user(url)!r} has a user in it",
+                "leave it out: --api-key and --header go to the host and port of --base-url",
+            )
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
         usable = usable and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
     except ValueError:
         usable = False

@@ -294,9 +294,11 @@ class RunSettings(DataSettings):
                 raise BadInput(flag(name), problem, "leave one of the two out")
         if self.model is None and self.engine != "sim":
             raise BadInput("--model", "missing beside --engine", "name the folder, file or hub name it is to serve")
+        if self.devices is not None and not all(map(str.strip, self.devices.split(","))):
+            raise BadInput("--devices", f"{self.devices!r} names an empty one", "write ID,ID, as 0,1")
         if self.devices is not None and len(self.devices.split(",")) % self.replicas:
             problem = f"{self.devices} cannot be shared equally by {self.replicas} servers"
-            raise BadInput("--devices", problem, "give a multiple of --replicas, as 0,1,2,3")
+            raise BadInput("--devices", problem, f"give a multiple of {self.replicas}")
 
     def _check_target(self) -> None:
         if self.base_url == ():

@@ -91,8 +91,9 @@ def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> 
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupt, True)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, interrupt, False)
+    loop.add_signal_handler(signal.SIGTERM, interrupt, False)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has the run outlive the terminal
+        loop.add_signal_handler(signal.SIGHUP, interrupt, False)
     return interrupts
 
 

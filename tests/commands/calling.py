@@ -42,6 +42,13 @@ def hear(process: "subprocess.Popen[str]", wanted: Callable[[str], bool]) -> str
     raise AssertionError("it ended without saying so")
 
 
+def ignored(pid: int) -> set[int]:
+    """The signals that a process ignores."""
+    mask = re.search(r"SigIgn:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    assert mask is not None
+    return {number for number in range(1, 65) if int(mask[1], 16) >> (number - 1) & 1}
+
+
 def ended(line: str) -> int:
     """How many requests have ended, by a line of progress; 0 in any other line."""
     found = re.search(r"(\d+) (?:of \d+ )?ended", line)

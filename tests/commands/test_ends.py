@@ -18,6 +18,7 @@ from tests.commands.calling import (
     ended,
     environment,
     hear,
+    ignored,
     in_flight,
     loadgen,
     served,
@@ -108,6 +109,16 @@ def test_sigterm_or_a_lost_terminal_ends_the_run_at_once_with_a_partial_report(n
         out, err = run.communicate(timeout=30)
     assert run.returncode == 130, err
     assert "PARTIAL: interrupted" in out
+
+
+def test_a_run_under_nohup_outlives_its_terminal() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does; a child inherits it
+    try:
+        with served("--step-base-ms", "60000") as (url, _), running(url, "--rate", "50") as run:
+            hear(run, in_flight)
+            assert signal.SIGHUP in ignored(run.pid)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 # -- killed

@@ -7,6 +7,7 @@ import pytest
 
 from loadgen.engines import Crash, EngineFailed
 from loadgen.engines.crash import DETERMINISTIC, complaint, diagnose, stripped
+from loadgen.engines.logs import MOST_SHOWN, Log
 
 LOGS = Path(__file__).with_name("logs")
 
@@ -128,6 +129,8 @@ def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: 
 LOGGED = [
     ("llamacpp_missing", 1, "model_missing", "'/models/model.gguf' (No such file or directory)"),
     ("llamacpp_broken", 1, "bad_checkpoint", "invalid magic characters"),
+    ("llamacpp_empty", 1, "bad_checkpoint", "gguf_init_from_reader: failed to read magic"),
+    ("llamacpp_header", 1, "bad_checkpoint", "gguf_init_from_reader: failed to read key-value pairs"),
     ("llamacpp_cut", 1, "bad_checkpoint", "tensor 'token_embd.weight' data is not within the file bounds"),
     ("llamacpp_port", 1, "port_in_use", "couldn't bind HTTP server socket, hostname: 127.0.0.1, port: 28124"),
     ("llamacpp_flag", 2, "bad_flag", "unrecognized arguments: --no-such-flag"),
@@ -216,3 +219,9 @@ def test_the_message_names_the_log_and_shows_its_end_and_crosses_between_process
     assert str(failed) == "vllm: hang: no answer; its log /logs/engine.log ends:\nthe end"
     again = pickle.loads(pickle.dumps(failed))
     assert (str(again), again.crash, again.log) == (str(failed), failed.crash, failed.log)
+
+
+def test_of_a_line_without_end_the_beginning_is_shown(tmp_path: Path) -> None:
+    log = Log(tmp_path / "engine.log")
+    log.path.write_text("first\n" + "x" * 5000)
+    assert log.tail(2) == ["first", "x" * MOST_SHOWN]

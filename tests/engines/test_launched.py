@@ -69,12 +69,16 @@ async def test_it_answers_inside_and_is_gone_after(serves: Callable[[Fake], None
     assert nothing_is_left()
 
 
-async def test_a_failure_that_may_pass_is_tried_once_more(serves: Callable[[Fake], None]) -> None:
+async def test_a_failure_that_may_pass_is_tried_once_more(
+    serves: Callable[[Fake], None], caplog: pytest.LogCaptureFixture
+) -> None:
     engine = Failing("RuntimeError: NCCL error: unhandled system error", times=1)
     serves(engine)
     async with launched(SETTINGS, nothing, silent) as server:
         assert server.processes[0].alive()
     assert len(engine.launches) == 2
+    (said,) = caplog.messages
+    assert said.startswith("started once more, since that may pass: fake: distributed: "), "before the log, not in it"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +146,30 @@ async def test_what_the_run_cannot_use_is_told_before_the_engine_answers(serves:
     assert seen[0].model == "m"
     assert seen[0].base_url is not None
     assert nothing_is_left()
+
+
+@pytest.mark.parametrize(("given", "field"), [(None, "--model"), ("t.json", "--tokenizer")])
+async def test_a_tokenizer_of_no_use_is_the_model_s_unless_it_was_named(
+    serves: Callable[[Fake], None], given: str | None, field: str
+) -> None:
+    def check(settings: RunSettings) -> None:
+        raise BadInput("--tokenizer", "it cannot be read", "name another")
+
+    serves(Fake())
+    with pytest.raises(BadInput) as refused:
+        async with launched(SETTINGS.replace(tokenizer=given), check, silent):
+            pass
+    assert refused.value.field == field
+    assert "it cannot be read" in refused.value.problem
+
+
+async def test_the_installed_version_is_told_also_where_the_server_tells_none(
+    serves: Callable[[Fake], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fake, "version", lambda self: "1.2.3")
+    serves(Fake())
+    async with launched(SETTINGS, nothing, silent) as server:
+        assert (server.about["installed"], server.about["version"]) == ("1.2.3", None)
 
 
 async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None]) -> None:

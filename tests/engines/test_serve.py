@@ -16,14 +16,16 @@ from loadgen.engines import Launch, commands, vllm
 from loadgen.engines.foreground import foreground, shown
 from loadgen.engines.knobs import KNOBS
 from loadgen.errors import EngineError
+from tests.commands.calling import ignored
 from tests.engines.fakes import Fake, wait_for_end
 from tests.source import ROOT
 
 PROGRAM = """
-import sys
+import signal, sys
 from loadgen.engines.foreground import foreground
 from loadgen.errors import LoadgenError
 from tests.engines.fakes import Fake
+signal.signal(signal.SIGHUP, {hangup})
 try:
     sys.exit(foreground(Fake(), sys.argv[1:]))
 except LoadgenError as error:
@@ -32,8 +34,8 @@ except LoadgenError as error:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-c", PROGRAM, "m", *flags]
+def served(folder: Path, *flags: str, hangup: str = "signal.SIG_DFL") -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-c", PROGRAM.format(hangup=hangup), "m", *flags]
     env = os.environ | {"XDG_STATE_HOME": str(folder)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=env
@@ -48,7 +50,7 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, number: signal.Signals) -> None:
     with served(tmp_path) as process:
         assert process.stdout is not None
@@ -63,6 +65,15 @@ def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, numbe
     assert wait_for_end(engine, 0)
     assert "loadgen: stopping" in said
     assert "Traceback" not in said
+
+
+def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
+    with served(tmp_path, hangup="signal.SIG_IGN") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("listening on ")
+        assert signal.SIGHUP in ignored(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
 
 
 def test_progress_shows_what_the_engine_says(tmp_path: Path) -> None:

@@ -148,6 +148,16 @@ def killed(*, keeper_too: bool) -> tuple[int, int]:
     return server, daemon
 
 
+def test_a_program_that_is_killed_leaves_no_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
+    killed(keeper_too=False)
+    assert Launcher().orphans() == [], "its keeper has ended"
+    assert list((tmp_path / "t").iterdir()) == []
+
+
 def test_a_program_that_is_killed_leaves_no_server_and_no_daemon_of_it() -> None:
     for pid in killed(keeper_too=False):
         assert wait_for_end(pid)

@@ -179,7 +179,7 @@ async def test_where_a_url_is_named_that_tells_nothing_nothing_is_sent(
     ("given", "problem"),
     [
         (("ftp://h/metrics",), "'ftp://h/metrics' is no http or https URL"),
-        (("http://u:p@h/metrics",), "'http://(given)@h/metrics' is no http or https URL"),
+        (("http://u:p@h/metrics",), "'http://(given)@h/metrics' has a user in it"),
         (("metrics",), "'metrics' is no http or https URL"),
         (("http://h:x/metrics",), "'http://h:x/metrics' is no http or https URL"),
         (("auto", "off"), "auto beside other values"),
