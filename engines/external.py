@@ -33,7 +33,8 @@ class External:
         Raises:
             BadInput: Always.
         """
-        raise BadInput("engine", "an external server runs already and is not started", "name its address, or an engine")
+        remedy = "measure it with `loadgen run --base-url URL`"
+        raise BadInput("engine", "an external server runs already and is not started", remedy)
 
 
 engine: Engine = External()

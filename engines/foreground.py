@@ -8,9 +8,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from loadgen.arguments import OneLineParser, integer, integer_within, number
@@ -49,8 +48,7 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
     asking = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has it outlive the terminal
         asking.append(signal.SIGHUP)
-    for asked in asking:
-        signal.signal(asked, _interrupt)
+    _obey(asking, _interrupt)
     try:
         _say(f"starting {engine.name}: {shlex.join(server.launch.argv)}")
         _say(f"its log: {server.log.path}")
@@ -65,11 +63,11 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
         assert trouble is not None
         raise trouble
     except KeyboardInterrupt:
-        _say(f"stopping; in {GRACE_S:g} s it is killed")
+        _obey(asking, server.hurry)
+        _say(f"stopping; in {GRACE_S:g} s, or at the next Ctrl-C, it is killed")
         return 0
     finally:
-        for asked in asking:
-            signal.signal(asked, signal.SIG_IGN)  # a second one must not leave it half stopped
+        _obey(asking, server.hurry)  # a second one must not leave it half stopped
         server.stop(0.0 if sys.exc_info()[0] is not None else GRACE_S)
 
 
@@ -168,7 +166,13 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return argv[:end], argv[end + 1 :]
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _obey(asking: Sequence[signal.Signals], what: Callable[[], None]) -> None:
+    """Let each of the signals do `what`."""
+    for each in asking:
+        signal.signal(each, lambda *_: what())
+
+
+def _interrupt() -> None:
     raise KeyboardInterrupt
 
 

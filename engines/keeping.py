@@ -86,11 +86,15 @@ class Kept:
         with self._changed:
             return self._changed.wait_for(lambda: not self.alive, timeout_s)
 
-    def stop(self, grace_s: float, timeout_s: float) -> bool:
-        """Ask the engine to end, kill what is left of it after `grace_s`; whether nothing is left after `timeout_s`."""
-        with contextlib.suppress(BrokenPipeError, ValueError):  # it has gone, or this is not the first call
+    def ask_to_end(self, grace_s: float) -> None:
+        """What is left of the engine after `grace_s` is killed, whatever was asked before."""
+        with contextlib.suppress(BrokenPipeError, ValueError):  # it has gone, or was put away
             assert self._process.stdin is not None
             self._process.stdin.write(b"stop %f\n" % grace_s)
+
+    def stop(self, grace_s: float, timeout_s: float) -> bool:
+        """Ask the engine to end, kill what is left of it after `grace_s`; whether nothing is left after `timeout_s`."""
+        self.ask_to_end(grace_s)
         with self._changed:
             gone = self._changed.wait_for(lambda: self._gone, timeout_s)
         if gone:

@@ -201,6 +201,10 @@ class Server:
             self._stopped = True
             self._on_stopped(self._failed)
 
+    def hurry(self) -> None:
+        """Let a `stop` that goes on in the meantime wait no longer: what is left is killed."""
+        self._kept.ask_to_end(0.0)
+
     def _look_at_shared_memory(self) -> None:
         """Note what its processes share: once they have ended nobody can tell whose it was."""
         self._shared |= shared_memory.segments(processes.descendants(self._kept.keeper_pid))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib.metadata
 import logging
+import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,6 +14,7 @@ from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
+from loadgen.redaction import without_secrets
 from loadgen.server import Server
 from loadgen.settings import RunSettings
 from loadgen.targets import running
@@ -81,6 +83,7 @@ async def launched(
                 "name": name,
                 "simulated": name == SIMULATOR,
                 "installed": installed,
+                "commands": [without_secrets(shlex.join(process.launch.argv)) for process in processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,

@@ -11,6 +11,12 @@ import orjson
 SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
 TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too
 MARK = "(given)"  # stands wherever a credential stood
+FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, and its value
+
+
+def without_secrets(words: str) -> str:
+    """Words of a command line with MARK for what its flags say to be a key or a token."""
+    return FLAG.sub(rf"\1{MARK}", words)
 
 
 class Redaction:

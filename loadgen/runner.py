@@ -1,14 +1,13 @@
 """Runner: from settings to a result, in the caller's event loop."""
 
 import asyncio
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests, scraping
+from loadgen import provenance, requests, scraping, scratch
 from loadgen.child import Child
 from loadgen.errors import LoadgenError, WorkerDied
 from loadgen.heading import Heading
@@ -54,7 +53,7 @@ async def run(
     asked = (settings or RunSettings()).checked()
     early = check if dataset is None and asked.engine else lambda settings: None
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadgen-")))
+        folder = stack.enter_context(scratch.folder())
         if wants_engine(asked):
             server = await stack.enter_async_context(launched(asked, early, on_progress))
         else:
@@ -93,8 +92,9 @@ async def run(
 
 def _trouble(processes: Sequence[Any]) -> str | None:
     """What is wrong with engines after the run, None if nothing is."""
-    failed = [error for process in processes if (error := process.trouble())]
-    told = [f"{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for error in failed]
+    where = [f"{process.base_url} " if len(processes) > 1 else "" for process in processes]
+    failed = [(one, error) for one, process in zip(where, processes, strict=True) if (error := process.trouble())]
+    told = [f"{where}{error.crash.kind}: {error.crash.cause}; its log is {error.log}" for where, error in failed]
     return "; ".join(told) or None
 
 

@@ -10,7 +10,7 @@ from loadgen import slo
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
-from loadgen.redaction import MARK
+from loadgen.redaction import MARK, without_secrets
 
 Backend = Literal["openai-chat", "openai", "vllm"]
 Balance = Literal["round-robin", "least-outstanding"]
@@ -21,7 +21,6 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
-SECRET = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # a flag of an engine, and its value
 METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
@@ -296,6 +295,8 @@ class RunSettings(DataSettings):
             raise BadInput("--model", "missing beside --engine", "name the folder, file or hub name it is to serve")
         if self.devices is not None and not all(map(str.strip, self.devices.split(","))):
             raise BadInput("--devices", f"{self.devices!r} names an empty one", "write ID,ID, as 0,1")
+        if self.devices is not None and len(set(self.devices.split(","))) < len(self.devices.split(",")):
+            raise BadInput("--devices", f"{self.devices} names one twice", "name each once")
         if self.devices is not None and len(self.devices.split(",")) % self.replicas:
             problem = f"{self.devices} cannot be shared equally by {self.replicas} servers"
             raise BadInput("--devices", problem, f"give a multiple of {self.replicas}")
@@ -348,7 +349,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
         shown[name] = list(value) if isinstance(value, tuple) else value
     shown["api_key"] = MARK if settings.api_key else None
     shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
-    shown["engine_arg"] = [SECRET.sub(rf"\1{MARK}", word) for word in settings.engine_arg]
+    shown["engine_arg"] = [without_secrets(word) for word in settings.engine_arg]
     urls = shown_urls(settings)
     shown["base_url"] = list(urls) if len(urls) > 1 else next(iter(urls), None)
     return shown

@@ -22,20 +22,23 @@ from tests.source import ROOT
 
 PROGRAM = """
 import signal, sys
-from loadgen.engines.foreground import foreground
+from loadgen.engines import foreground
 from loadgen.errors import LoadgenError
 from tests.engines.fakes import Fake
 signal.signal(signal.SIGHUP, {hangup})
+foreground.GRACE_S = {grace_s}
 try:
-    sys.exit(foreground(Fake(), sys.argv[1:]))
+    sys.exit(foreground.foreground(Fake(), sys.argv[1:]))
 except LoadgenError as error:
     sys.exit(str(error))
 """
 
 
 @contextlib.contextmanager
-def served(folder: Path, *flags: str, hangup: str = "signal.SIG_DFL") -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-c", PROGRAM.format(hangup=hangup), "m", *flags]
+def served(
+    folder: Path, *flags: str, hangup: str = "signal.SIG_DFL", grace_s: float = 30.0
+) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-c", PROGRAM.format(hangup=hangup, grace_s=grace_s), "m", *flags]
     env = os.environ | {"XDG_STATE_HOME": str(folder)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=env
@@ -65,6 +68,18 @@ def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, numbe
     assert wait_for_end(engine, 0)
     assert "loadgen: stopping" in said
     assert "Traceback" not in said
+
+
+def test_a_second_one_waits_no_longer_for_what_ignores_the_first(tmp_path: Path) -> None:
+    with served(tmp_path, "--", "--ignore-term", grace_s=3600.0) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("listening on ")
+        process.send_signal(signal.SIGINT)
+        assert any("stopping" in line for line in iter(process.stderr.readline, ""))
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
@@ -166,7 +181,7 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
         (["vllm", "m", "--port", "70000"], "--port: 70000 is not within 1 to 65535; see"),
         (["vllm"], "the following arguments are required: MODEL; see"),
         (["mindie", "m"], "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"),
-        (["external", "m"], "engine: an external server runs already and is not started; name its address"),
+        (["external", "m"], "engine: an external server runs already and is not started; measure it"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line_before_anything_is_started(

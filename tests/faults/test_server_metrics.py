@@ -129,10 +129,11 @@ async def test_differences_are_exactly_of_the_run_without_what_came_before() -> 
     assert found["output_tokens"] == {"server": 32, "ours": 32}
     assert found["covers_run"]
     (source,) = found["sources"]
-    assert source["moments"] == ["first", "tick", "last"]
-    assert source["at_s"][0] < 0 < 1.5 <= source["at_s"][2]
-    assert 0.9 <= source["at_s"][1] - source["at_s"][0] <= 1.5
-    assert source["failed"] == [None] * 3
+    first, *ticks, last = source["moments"]
+    assert (first, set(ticks), last) == ("first", {"tick"}, "last"), "a slow machine has more ticks"
+    assert source["at_s"][0] < 0 < 1.5 <= source["at_s"][-1]
+    assert source["at_s"][1] - source["at_s"][0] >= 0.9
+    assert source["failed"] == [None] * len(source["moments"])
     assert state(result, "served alone") is True
     assert state(result, "tokens as the server's") is True
 

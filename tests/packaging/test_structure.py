@@ -38,6 +38,7 @@ LAYERS = [
         "prompts",
         "redaction",
         "scrapes",
+        "scratch",
         "telemetry",
         "terminal",
     }

@@ -117,8 +117,13 @@ def test_a_target_that_fails_more_than_chance_allows_is_named(failures, named):
 
 
 def test_it_is_a_note_unless_something_rests_on_the_run():
-    assert not judged(failing(200, 0, 100), "targets fail alike").counts
-    assert judged(failing(200, 0, 100), "targets fail alike", IN_TURN.replace(strict=True)).counts
+    assert not judged(failing(200, 0, 99), "targets fail alike").counts
+    assert judged(failing(200, 0, 99), "targets fail alike", IN_TURN.replace(strict=True)).counts
+
+
+def test_a_target_that_serves_nothing_is_no_note():
+    assert judged(failing(200, 0, 100), "targets fail alike").counts
+    assert not judged(failing(200, 100, 100), "targets fail alike").counts, "that is what all of them do"
 
 
 # -- speed

@@ -1,0 +1,89 @@
+"""The folder of a run: gone with it, and with the next where it was killed."""
+
+import multiprocessing
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from loadgen import scratch
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def aged(path: Path) -> Path:
+    os.utime(path, (0, 0))
+    return path
+
+
+def left_behind(temporary: Path) -> Path:
+    path = temporary / f"{scratch.PREFIX}left"
+    path.mkdir()
+    (path / "bodies").write_bytes(b"prompts")
+    return aged(path)
+
+
+def test_it_is_the_owners_alone_and_gone_in_the_end(temporary: Path) -> None:
+    with scratch.folder() as path:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        (path / "bodies").write_bytes(b"prompts")
+    assert not list(temporary.iterdir())
+
+
+def test_it_is_gone_after_an_error_too(temporary: Path) -> None:
+    with pytest.raises(KeyError), scratch.folder():
+        raise KeyError
+    assert not list(temporary.iterdir())
+
+
+def test_what_a_killed_program_has_left_is_removed_by_the_next(temporary: Path) -> None:
+    left = left_behind(temporary)
+    with scratch.folder():
+        assert not left.exists()
+
+
+def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
+    left = left_behind(temporary)
+    os.utime(left)
+    with scratch.folder():
+        assert left.exists()
+
+
+def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
+    used, done = multiprocessing.Pipe()
+    other = multiprocessing.get_context("fork").Process(target=_use, args=(used,))
+    other.start()
+    try:
+        path = Path(done.recv())
+        aged(path)
+        with scratch.folder():
+            assert path.exists()
+    finally:
+        done.send("enough")
+        other.join(60)
+    assert not path.exists()
+
+
+def _use(told: "multiprocessing.connection.Connection") -> None:
+    with scratch.folder() as path:
+        told.send(str(path))
+        told.recv()
+
+
+def test_what_is_no_folder_is_left_alone(temporary: Path) -> None:
+    file = temporary / f"{scratch.PREFIX}file"
+    file.write_text("somebody else's")
+    target = temporary / "target"
+    target.mkdir()
+    link = temporary / f"{scratch.PREFIX}link"
+    link.symlink_to(target)
+    aged(file), aged(target)
+    with scratch.folder():
+        assert file.exists()
+        assert target.exists()
