@@ -157,6 +157,17 @@ def test_the_design_names_every_module_once_and_below_those_that_it_knows() -> N
             assert row[other.split(".")[0]] <= row[name.split(".")[0]], f"{name} imports {other}"
 
 
+def test_the_design_of_the_engines_names_every_module_once() -> None:
+    engines, named = ROOT / "engines", list[Path]()
+    rows = [line.split("|")[1] for line in (engines / "DESIGN.md").read_text().splitlines() if line[:3] == "| `"]
+    for row in rows:
+        names = [Path(name) for name in re.findall(r"`([\w/]+\.py)`", row)]
+        named += [names[0].with_name(name.name) for name in names]  # a row's folder is that of its first
+    assert sorted(named) == sorted(
+        path.relative_to(engines) for path in engines.rglob("*.py") if not path.name.startswith("__")
+    )
+
+
 @pytest.mark.parametrize("name", sorted(name for name in modules() if name.startswith("engines")))
 def test_an_engine_sees_only_the_little_it_needs_of_the_core(name: str) -> None:
     for other in ours(modules()[name]):
