@@ -50,7 +50,7 @@ def ask(
     Raises:
         Unreachable: No answer, or none in time.
     """
-    from http.client import HTTPConnection, HTTPException
+    from http.client import HTTPConnection, HTTPException  # slow to import
 
     address = urlsplit(url)
     end_s = time.monotonic() + timeout_s

@@ -62,7 +62,7 @@ class Command:
         told = (*user.words, *own)
         return Launch(
             argv=(*self.command(model), *told, *self._always(raw), *fixed.words),
-            base_url=f"http://{place.host}:{place.port}",
+            base_url=place.base_url,
             model=served,
             env={**self.env, **self._where(model, place), **user.env},
             files=files,

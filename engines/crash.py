@@ -1,6 +1,7 @@
 """Crash: why an engine failed, from its log and its exit code; nothing here touches a process or a file."""
 
 import re
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,8 +191,6 @@ def _said(exception: str, following: Sequence[str]) -> str:
 
 
 def _ended(code: int | None) -> str:
-    import signal
-
     if code is None:
         return "it ended, and nobody knows how"
     if code >= 0:

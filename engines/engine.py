@@ -27,6 +27,11 @@ class Place:
     host: str = "127.0.0.1"
     devices: tuple[str, ...] = ()
 
+    @property
+    def base_url(self) -> str:
+        """Where what listens here is asked."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:

@@ -1,7 +1,7 @@
 """A server that somebody else started: nothing to launch, only to ask."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from loadgen.engines.engine import Engine, Launch, Place, Probes
 from loadgen.errors import BadInput
@@ -17,7 +17,7 @@ class External:
     """
 
     name: str = "external"
-    probes: Probes = field(default=Probes(health="/v1/models", metrics="/metrics"))
+    probes: Probes = Probes(health="/v1/models", metrics="/metrics")
 
     def version(self) -> str | None:
         """Nobody knows."""

@@ -119,7 +119,7 @@ class MindIE:
             env["ASCEND_RT_VISIBLE_DEVICES"] = ",".join(place.devices)
         return Launch(
             argv=(str(self.install / "bin/mindieservice_daemon"),),
-            base_url=f"http://{place.host}:{place.port}",
+            base_url=place.base_url,
             model=served,
             env=env,
             files={target: json.dumps(config, indent=4, ensure_ascii=False) + "\n"},

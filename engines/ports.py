@@ -58,7 +58,7 @@ def reserve(host: str, port: int | None = None) -> Reservation:
             if lock is not None:
                 lock.close()
     if port is not None:
-        raise BadInput("--port", f"{port} is taken by {holder(port)}", "give another, or none to have one chosen")
+        raise BadInput("port", f"{port} is taken by {holder(port)}", "give another, or none to have one chosen")
     raise EngineError(f"of {TRIES} ports between {LEAST} and {MOST} none is free on {host}; end some servers")
 
 
@@ -75,11 +75,11 @@ def is_free(host: str, port: int) -> bool:
             tried.bind((host, port))
             tried.listen(1)  # with SO_REUSEADDR two may bind, and one listen
         except PermissionError:
-            raise BadInput("--port", f"{port} is for the system's administrator", "give one above 1023") from None
+            raise BadInput("port", f"{port} is for the system's administrator", "give one above 1023") from None
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return False
-            raise BadInput("--host", f"{host} cannot be listened on ({error.strerror})", "give 127.0.0.1") from None
+            raise BadInput("host", f"{host} cannot be listened on ({error.strerror})", "give 127.0.0.1") from None
     return True
 
 

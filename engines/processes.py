@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import select
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -38,6 +40,20 @@ class Process:
     def alive(self) -> bool:
         """Whether it is there and has not ended."""
         return type(self).at(self.pid) == self
+
+    def wait_ended(self, timeout_s: float, *, kill: bool = False) -> None:
+        """Wait until it has ended, at most so long; `kill`: send it SIGKILL first."""
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)  # names this process, even should it end now
+            try:
+                if self.alive:
+                    if kill:
+                        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    poll = select.poll()
+                    poll.register(descriptor, select.POLLIN)
+                    poll.poll(max(0.0, timeout_s) * 1000)
+            finally:
+                os.close(descriptor)
 
     def __str__(self) -> str:
         return f"{self.pid} ({command(self.pid)})"

@@ -3,13 +3,13 @@
 import contextlib
 import dataclasses
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen import private
 from loadgen.engines import processes
 from loadgen.engines.processes import Process
+from loadgen.whole import whole_file
 
 KEEPER_S = 10.0  # for the keeper of a program that was killed just now to put its engine away
 
@@ -70,12 +70,9 @@ class Registry:
         Raises:
             OSError: The folder cannot be written.
         """
-        path = self._path(entry.run_id)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        half = path.with_suffix(".new")
-        with open(half, "w", opener=private.opener) as file:
-            json.dump(dataclasses.asdict(entry), file)
-        os.replace(half, path)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with whole_file(self._path(entry.run_id), private.opener) as file:
+            file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:
         """A server has been stopped."""
@@ -93,7 +90,7 @@ class Registry:
             if entry is None or (entry.owner is not None and entry.owner.alive):
                 continue
             if entry.keeper is not None:
-                _wait(entry.keeper)
+                entry.keeper.wait_ended(KEEPER_S)
             left = tuple(entry.survivors())
             if left:
                 found.append(Orphan(entry, left))
@@ -114,17 +111,3 @@ def _read(path: Path) -> Entry | None:
         return Entry(**told)
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _wait(process: Process) -> None:
-    import select
-
-    with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            if process.alive:
-                poll = select.poll()
-                poll.register(descriptor, select.POLLIN)
-                poll.poll(KEEPER_S * 1000)
-        finally:
-            os.close(descriptor)

@@ -72,8 +72,8 @@ class Server:
         self._since, self._shared = time.time(), set[Path]()
 
     def __repr__(self) -> str:
-        state = "stopped" if self._stopped else "ready" if self._ready else "starting"
-        return f"<Server {self.engine.name} {self.base_url} {state if self.alive() else 'stopped'}>"
+        state = "stopped" if not self.alive() else "ready" if self._ready else "starting"
+        return f"<Server {self.engine.name} {self.base_url} {state}>"
 
     def __enter__(self) -> "Server":
         self.ready()

@@ -7,7 +7,7 @@ from loadgen.engines import speculation
 from loadgen.engines.command import Command
 from loadgen.engines.engine import Probes
 from loadgen.engines.table import Table
-from loadgen.engines.ways import Flag, Switch, Words
+from loadgen.engines.ways import Flag, Switch, Words, group_size
 
 METHODS = {"mtp": "NEXTN", "eagle": "EAGLE", "eagle3": "EAGLE3", "ngram": "NGRAM", "draft_model": "STANDALONE"}
 
@@ -16,10 +16,6 @@ def _batched(tokens: int, knobs: Mapping[str, Any]) -> list[str]:
     """A step is bounded by the size of a piece of a prompt, and by the prompts that are taken into it together."""
     piece = [] if knobs.get("chunked_prefill") is False else ["--chunked-prefill-size", str(tokens)]
     return [*piece, "--max-prefill-tokens", str(tokens)]
-
-
-def _experts(on: bool, knobs: Mapping[str, Any]) -> int | None:
-    return knobs.get("tensor_parallel", 1) if on else None
 
 
 def _speculative(value: Mapping[str, Any], knobs: Mapping[str, Any]) -> list[str]:
@@ -44,7 +40,7 @@ TABLE = Table(
         "pipeline_parallel": (Flag("--pp-size", ("--pipeline-parallel-size",)),),
         "data_parallel": (Flag("--dp-size", ("--data-parallel-size",)),),
         "expert_parallel": (
-            Flag("--ep-size", ("--expert-parallel-size", "--ep"), of=_experts, note="the size of tensor_parallel"),
+            Flag("--ep-size", ("--expert-parallel-size", "--ep"), of=group_size, note="the size of tensor_parallel"),
         ),
         "context_len": (Flag("--context-length"),),
         "max_batched_tokens": (Words({"--chunked-prefill-size": (), "--max-prefill-tokens": ()}, of=_batched),),

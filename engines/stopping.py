@@ -1,9 +1,5 @@
 """Stopping: put an engine away and prove that nothing of it is left."""
 
-import contextlib
-import os
-import select
-import signal
 import time
 from collections.abc import Sequence
 
@@ -64,18 +60,5 @@ def _kill_tagged(run_id: str) -> list[Process]:
     end_s = time.monotonic() + KILLED_S
     while (found := processes.tagged(run_id)) and time.monotonic() < end_s:
         for process in found:
-            _kill(process, end_s)
+            process.wait_ended(end_s - time.monotonic(), kill=True)
     return found
-
-
-def _kill(process: Process, end_s: float) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        descriptor = os.pidfd_open(process.pid)  # names this process, even should it end now
-        try:
-            if process.alive:
-                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-                poll = select.poll()
-                poll.register(descriptor, select.POLLIN)
-                poll.poll(max(0.0, end_s - time.monotonic()) * 1000)
-        finally:
-            os.close(descriptor)

@@ -10,15 +10,11 @@ from loadgen.engines.command import Command
 from loadgen.engines.engine import Engine, Place, Probes
 from loadgen.engines.spelling import is_flag
 from loadgen.engines.table import Table
-from loadgen.engines.ways import Entry, Flag, Said, Switch
+from loadgen.engines.ways import Entry, Flag, Said, Switch, group_size
 from loadgen.errors import BadInput
 
 CONFIG = "--extra_llm_api_options"
 METHODS = {"mtp": "MTP", "eagle3": "Eagle", "ngram": "NGram", "draft_model": "DraftTarget"}
-
-
-def _experts(on: bool, knobs: Mapping[str, Any]) -> int | None:
-    return knobs.get("tensor_parallel", 1) if on else None
 
 
 def _attention_dp(copies: int, knobs: Mapping[str, Any]) -> bool | None:
@@ -54,7 +50,7 @@ TABLE = Table(
                 "--ep_size",
                 ("--moe_expert_parallel_size",),
                 key=("moe_expert_parallel_size",),
-                of=_experts,
+                of=group_size,
                 note="the size of tensor_parallel",
             ),
         ),

@@ -16,6 +16,11 @@ def plain(value: Any, knobs: Mapping[str, Any]) -> Any:
     return value
 
 
+def group_size(on: bool, knobs: Mapping[str, Any]) -> int | None:
+    """How many accelerators share each layer, where the knob is on: over all of them experts are spread."""
+    return knobs.get("tensor_parallel", 1) if on else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way(abc.ABC):
     """One way of saying a knob.

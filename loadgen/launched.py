@@ -23,6 +23,8 @@ SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
 QUIET_S = 1.0  # what starts sooner needs no word
+# What an engine calls a setting that has a flag of its own.
+_FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
 _NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 logger = logging.getLogger("loadgen")
@@ -58,7 +60,8 @@ async def launched(
 
     def begin(devices: Sequence[str]) -> Any:
         with _named_as_given(settings.engine_arg):
-            return launcher.begin(engine, settings.model or name, knobs, raw, devices=devices)
+            host = settings.host or "127.0.0.1"
+            return launcher.begin(engine, settings.model or name, knobs, raw, host=host, devices=devices)
 
     def asking(*processes: Any) -> RunSettings:
         return _asking(processes, settings, simulated=name == SIMULATOR)
@@ -172,6 +175,7 @@ def _asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool)
         engine_arg=(),
         replicas=1,
         devices=None,
+        host=None,
         base_url=tuple(each.base_url for each in processes),
         backend=settings.backend or "openai-chat",
         model=model,
@@ -210,6 +214,6 @@ def _named_as_given(words: Sequence[str]) -> Iterator[None]:
         yield
     except BadInput as error:
         name = error.field.partition(".")[0]
-        if not any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words):
-            raise
-        raise BadInput(f"--engine-arg {error.field}", error.problem, error.remedy) from error
+        given = any(word.startswith((f"{name}=", f"{name} ")) or word == name for word in words)
+        field = f"--engine-arg {error.field}" if given else _FLAGS.get(name, error.field)
+        raise BadInput(field, error.problem, error.remedy) from error

@@ -78,11 +78,20 @@ class Scraper:
             await asyncio.sleep(SETTLE_S)
 
 
+async def ask(source: Source) -> http.Reply:
+    """What a source answers.
+
+    Raises:
+        Unreachable: Nothing, or nothing in time.
+    """
+    return await http.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
+
+
 async def scrape(source: Source, moment: str) -> Scrape:
     """Ask one source once; whatever it does, it is a scrape."""
     asked_ns, failed, reading = now_ns(), None, None
     try:
-        reply = await http.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
+        reply = await ask(source)
         answered_ns = now_ns()
         if reply.status == 200:
             reading = read(reply.body)

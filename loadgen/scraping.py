@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
-from loadgen import gpus, http, target
+from loadgen import gpus, target
 from loadgen.child import Child
 from loadgen.errors import BadInput, Unreachable
 from loadgen.exposition import is_json, is_text
-from loadgen.scraper import MOST_LAST, PATIENCE_S, SETTLE_S, Order
+from loadgen.scraper import MOST_LAST, PATIENCE_S, SETTLE_S, Order, ask
 from loadgen.scrapes import Source
 from loadgen.settings import RunSettings, without_user
 
@@ -103,7 +103,7 @@ async def _found(base: str, settings: RunSettings) -> Source | None:
     for path in PATHS:
         source = _source(base + path, base, settings)
         try:
-            reply = await _ask(source)
+            reply = await ask(source)
         except Unreachable:
             return json
         if reply.status == 200 and is_text(reply.body):
@@ -132,11 +132,11 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
         usable = False
     if not usable:
         raise BadInput(FLAG, f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
-    base = next((base for base in each if _origin(base) == _origin(url)), next(iter(each)))
+    base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
     source = _source(url, base, each[base])
     remedy = "name another, start the server so that it tells (SGLang: --enable-metrics), or leave the flag out"
     try:
-        reply = await _ask(source)
+        reply = await ask(source)
     except Unreachable as error:
         raise BadInput(FLAG, str(error), remedy) from error
     if reply.status != 200:
@@ -146,16 +146,7 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
     return source
 
 
-async def _ask(source: Source) -> http.Reply:
-    return await http.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
-
-
 def _source(url: str, base: str, settings: RunSettings) -> Source:
     """A source of the target at `base`; credentials are for that server alone, and no other gets them."""
-    headers = target.headers(settings) if _origin(url) == _origin(base) else {}
+    headers = target.headers(settings) if target.origin(url) == target.origin(base) else {}
     return Source(url, base, headers, not settings.insecure)
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)

@@ -40,7 +40,7 @@ class RunSettings(DataSettings):
         metavar="URL",
     )
     balance: Balance | None = option(None, TARGET, "how several servers share the requests (round-robin)")
-    host: str | None = option(None, TARGET, "server host (127.0.0.1)")
+    host: str | None = option(None, TARGET, "server host; with --engine, where it listens (127.0.0.1)")
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (by backend)", metavar="PATH")
     backend: Backend | None = option(
@@ -287,7 +287,7 @@ class RunSettings(DataSettings):
                 if getattr(self, name) != getattr(RunSettings, name):
                     raise BadInput(flag(name), "given without an engine to start", "name one with --engine")
             return
-        for name in ("base_url", "host", "port"):
+        for name in ("base_url", "port"):
             if getattr(self, name) is not None:
                 problem = "given beside --engine, which starts a server of its own"
                 raise BadInput(flag(name), problem, "leave one of the two out")

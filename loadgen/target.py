@@ -137,6 +137,12 @@ def base_url(settings: RunSettings) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
 
 
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of a URL, the scheme's own port where it names none."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
 def headers(settings: RunSettings) -> dict[str, str]:
     """The extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
     found: dict[str, str] = {}

@@ -13,8 +13,6 @@ from loadgen.server import Server
 from loadgen.settings import BALANCE, RunSettings
 from loadgen.target import Target
 
-_PORTS = {"http": 80, "https": 443}
-
 
 def described(settings: RunSettings, model: str) -> tuple[Target, ...]:
     """Describe every server that the settings name, with `model` as its name in requests."""
@@ -48,8 +46,7 @@ def _refuse_twins(each: Sequence[RunSettings]) -> None:
     seen = set()
     for alone in each:
         url = target.base_url(alone)
-        parts = urlsplit(url)
-        place = parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme], parts.path
+        place = target.origin(url), urlsplit(url).path
         if place in seen:
             raise BadInput("--base-url", f"{url} is given twice", "name each server once")
         seen.add(place)

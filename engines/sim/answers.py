@@ -26,16 +26,16 @@ class Answer(Sequence):
     Attributes:
         stream: What takes each token as it comes; None when the answer is sent whole.
         arrival_ns: When the request was read.
-        replica: Number of the engine core that it was given to.
+        core: Number of the engine core that it was given to.
     """
 
-    __slots__ = ("arrival_ns", "client", "question", "replica", "stream", "words", "writer")
+    __slots__ = ("arrival_ns", "client", "core", "question", "stream", "words", "writer")
 
     def __init__(self, client: Client, question: Question, writer: Writer, words: emit.Words) -> None:
         super().__init__(question.prompt_tokens, question.output_tokens, blocks=question.blocks or ())
         self.client, self.question, self.writer, self.words = client, question, writer, words
         self.stream: emit.Stream | None = None
-        self.arrival_ns = self.replica = 0
+        self.arrival_ns = self.core = 0
 
     @property
     def usage(self) -> Usage:

@@ -11,9 +11,9 @@ import orjson
 from loadgen import __version__
 from loadgen.engines.sim import http1, metrics
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
+from loadgen.engines.sim.cores import Cores
 from loadgen.engines.sim.faults import HANG, UNAVAILABLE, Faults
 from loadgen.engines.sim.questions import ApiError, check_model, message_texts, parse_json, parse_question, prompt_text
-from loadgen.engines.sim.replicas import Replicas
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
 from loadgen.engines.sim.tokenizer import SimTokenizer
@@ -25,15 +25,15 @@ class Api:
     Args:
         settings: Of the engine.
         faults: What goes wrong with it.
-        replicas: What generates.
+        cores: What generates.
         tokenizer: The engine's.
 
     Attributes:
         state: loading: healthy, and prompts are refused; unavailable: nor is it healthy; silent: prompts wait for ever.
     """
 
-    def __init__(self, settings: SimSettings, faults: Faults, replicas: Replicas, tokenizer: SimTokenizer) -> None:
-        self.replicas = replicas
+    def __init__(self, settings: SimSettings, faults: Faults, cores: Cores, tokenizer: SimTokenizer) -> None:
+        self.cores = cores
         self.state: Literal["ready", "loading", "unavailable", "silent"] = "ready"
         self._settings, self._faults, self._tokenizer = settings, faults, tokenizer
         self._model = orjson.dumps(settings.served_model_name).decode()
@@ -66,7 +66,7 @@ class Api:
         """Do what the fault says; a crash ends the process."""
         if self._faults.fault == HANG:
             self.state = "silent"
-            self.replicas.close()
+            self.cores.close()
         elif self._faults.fault == UNAVAILABLE:
             self.state = "unavailable"
         else:
@@ -88,7 +88,7 @@ class Api:
         kind = StreamedAnswer if question.stream else WholeAnswer
         answer = kind(client, question, writer, self._tokenizer.words)
         if self.state != "silent":
-            self.replicas.submit(answer)
+            self.cores.submit(answer)
         return answer
 
     def _models(self, request: http1.Request, client: Client) -> bytes:
@@ -115,7 +115,7 @@ class Api:
         return _json({"count": len(tokens), "max_model_len": self._settings.max_model_len, "tokens": tokens}, request)
 
     def _metrics(self, request: http1.Request, client: Client) -> bytes:
-        text = self.replicas.exposition()
+        text = self.cores.exposition()
         return http1.response(200, metrics.CONTENT_TYPE, text.encode(), keep_alive=request.keep_alive)
 
     def _health(self, request: http1.Request, client: Client) -> bytes:
@@ -126,7 +126,7 @@ class Api:
         return _json(self._settings.told(), request)
 
     def _reset_prefix_cache(self, request: http1.Request, client: Client) -> bytes:
-        self.replicas.reset_prefix_cache()
+        self.cores.reset_prefix_cache()
         return http1.response(200, "text/plain", b"", keep_alive=request.keep_alive)
 
     def _version(self, request: http1.Request, client: Client) -> bytes:

@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
         """Free what the client's unfinished answer holds in the engine."""
         if self._answer is not None:
             self._answer.abandon()
-            self._api.replicas.abort(self._answer)
+            self._api.cores.abort(self._answer)
             self._answer = None
 
     def answered(self) -> None:

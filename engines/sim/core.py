@@ -75,8 +75,7 @@ class EngineCore:
         self._begin(step.end_ns)
         self._count(step, progress)
         self._deliver(progress)
-        late_ns = now_ns() - self._step.end_ns if self._step is not None else 0
-        if late_ns > 0 and self._step is not None:
+        if self._step is not None and (late_ns := now_ns() - self._step.end_ns) > 0:
             self._step.end_ns += late_ns
             self.metrics.step_overrun_s += late_ns / 1e9
 

@@ -45,7 +45,7 @@ class Metrics:
         generation_tokens: Tokens brought by engine steps.
         finished: Requests by finish reason.
         steps: Engine steps completed.
-        step_overrun_s: Time by which steps began late because writing out the tokens of the step before took longer.
+        step_overrun_s: By how much steps ended late, because writing out the tokens of the one before outlasted them.
         streams_cut: Connections closed because the client read too slowly.
     """
 

@@ -13,10 +13,10 @@ import uvloop
 
 from loadgen.engines.sim.api import Api
 from loadgen.engines.sim.connection import Connection
+from loadgen.engines.sim.cores import Cores
 from loadgen.engines.sim.deployment import StartFailed
 from loadgen.engines.sim.faults import Faults, leave_orphan, log_of
 from loadgen.engines.sim.flags import add, given
-from loadgen.engines.sim.replicas import Replicas
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.tokenizer import SimTokenizer
 from loadgen.errors import BadInput, EngineError
@@ -36,8 +36,8 @@ async def serve(knobs: SimSettings, faults: Faults) -> None:
     loop.add_signal_handler(signal.SIGTERM, stop.set if not faults.ignore_sigterm else lambda: None)
     if faults.orphan:
         print(f"orphan {leave_orphan()}", flush=True)
-    replicas, tokenizer = Replicas(knobs, loop), SimTokenizer()
-    api = Api(knobs, faults, replicas, tokenizer)
+    cores, tokenizer = Cores(knobs, loop), SimTokenizer()
+    api = Api(knobs, faults, cores, tokenizer)
     if knobs.startup_s:
         print(f"loading for {knobs.startup_s:.1f} s", flush=True)
     if faults.early_health:
@@ -57,7 +57,7 @@ async def serve(knobs: SimSettings, faults: Faults) -> None:
         await stop.wait()
         # Open streams end here with the process, as a killed engine's do.
         server.close()
-    replicas.close()
+    cores.close()
 
 
 async def _within(seconds: float, stop: asyncio.Event) -> None:

@@ -87,6 +87,15 @@ def read(path: Path, flag: str) -> Inside:
     if kind != "gpt2" or cut not in CUTS:
         problem = f"{path.name} has a tokenizer of the kind {kind} {cut or ''}".rstrip()
         raise BadInput(flag, f"{problem}, not one of {', '.join(CUTS)}", remedy)
+    tokens = told("tokens")
+    numbers = {f"{name}_token": told(f"{name}_token_id") for name in ("bos", "eos")}
+    special = {name: tokens[number] for name, number in numbers.items() if number is not None}
+    template = fields.get("tokenizer.chat_template")
+    return Inside(_tokenizer(told), template and template.contents(), special)
+
+
+def _tokenizer(told: Callable[[str], Any]) -> Tokenizer:
+    """Byte-pair encoding, of what a file says of it under each name."""
     tokens, merges = told("tokens"), told("merges")
     core = Tokenizer(
         models.BPE(
@@ -94,18 +103,14 @@ def read(path: Path, flag: str) -> Inside:
             merges=[(left, right) for left, _, right in (merge.partition(" ") for merge in merges)],
         )
     )
-    core.pre_tokenizer, core.decoder = CUTS[cut](), decoders.ByteLevel()
-    of_type: dict[int, list[str]] = {kind: [] for kind in (CONTROL, USER_DEFINED)}
-    for token, kind in zip(tokens, told("token_type"), strict=True):
-        of_type.get(kind, []).append(token)
-    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in of_type[CONTROL]])
-    core.add_tokens([AddedToken(token, normalized=False) for token in of_type[USER_DEFINED]])
+    core.pre_tokenizer, core.decoder = CUTS[told("pre")](), decoders.ByteLevel()
+    kinds = list(zip(tokens, told("token_type"), strict=True))
+    control, added = ([token for token, kind in kinds if kind == wanted] for wanted in (CONTROL, USER_DEFINED))
+    core.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in control])
+    core.add_tokens([AddedToken(token, normalized=False) for token in added])
     if told("add_bos_token"):
         first = tokens[told("bos_token_id")]
         core.post_processor = processors.TemplateProcessing(
             single=f"{first} $A", special_tokens=[(first, told("bos_token_id"))]
         )
-    numbers = {f"{name}_token": told(f"{name}_token_id") for name in ("bos", "eos")}
-    special = {name: tokens[number] for name, number in numbers.items() if number is not None}
-    template = fields.get("tokenizer.chat_template")
-    return Inside(core, template and template.contents(), special)
+    return core

@@ -97,7 +97,7 @@ def _times(ttft: dict[str, Any] | None) -> Iterator[str]:
         return
     theirs, ours = ttft["server"], ttft["ours"]
     told = [f"mean {theirs['mean']:.3f}"] + [f"p{p} {_interval(theirs[f'p{p}'])}" for p in PERCENTILES]
-    seen = [f"{'n/a' if ours[key] is None else format(ours[key], '.3f')}" for key in ("mean", "p50", "p99")]
+    seen = ["n/a" if ours[key] is None else f"{ours[key]:.3f}" for key in ("mean", "p50", "p99")]
     yield f"TTFT (ms) {', '.join(told)}; ours from sent {', '.join(seen)}"
 
 

@@ -81,7 +81,7 @@ class EngineOnPaper:
     def test_it_answers_where_it_is_placed(self, case: Case, tmp_path: Path) -> None:
         for port in (20_001, 20_002):
             told = case.launch(tmp_path, port).base_url
-            assert told == f"http://{case.host}:{port}", f"placed at {case.host}:{port}, it says {told}"
+            assert told == Place(port, tmp_path, case.host).base_url, f"placed at {case.host}:{port}, it says {told}"
 
     def test_another_port_makes_another_launch(self, case: Case, tmp_path: Path) -> None:
         first, second = (case.launch(tmp_path, port) for port in (20_001, 20_002))

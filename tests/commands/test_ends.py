@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadgen.engines import start_times
 from tests.commands.calling import (
     LOADGEN,
     SHORT,
@@ -45,7 +46,7 @@ def running(url: str, *flags: str, cwd: Path | None = None) -> Iterator["subproc
 
 
 def journals(state: Path) -> list[Path]:
-    return list(state.glob("*")) if state.exists() else []
+    return [path for path in state.glob("*") if path.name != start_times.FILE] if state.exists() else []
 
 
 # -- interrupted

@@ -16,6 +16,7 @@ CHUNK = b"x" * 79 + b"\n"
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--model", required=True)
     parser.add_argument("--exit", type=int, help="at start, with this code")
@@ -153,7 +154,7 @@ def main() -> None:
     while switches.never_listen:
         signal.pause()
     Server.switches = switches
-    with Server(("127.0.0.1", switches.port), Handler) as server:
+    with Server((switches.host, switches.port), Handler) as server:
         server.serve_forever()
 
 

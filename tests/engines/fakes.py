@@ -32,10 +32,10 @@ class Fake:
         return {"max_seqs": "variable max_seqs"}
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
-        argv = (*self.command, "--port", str(place.port), "--model", model, *raw)
+        argv = (*self.command, "--host", place.host, "--port", str(place.port), "--model", model, *raw)
         return Launch(
             argv,
-            f"http://{place.host}:{place.port}",
+            place.base_url,
             model,
             env={name: str(value) for name, value in knobs.items()},
             files={place.folder / "private" / "config.json": "{}"},

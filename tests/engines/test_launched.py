@@ -180,6 +180,40 @@ async def test_a_knob_is_named_as_its_user_gave_it(serves: Callable[[Fake], None
     assert refused.value.field == "--engine-arg max_seqs"
 
 
+class Choosy(Fake):
+    """Serves nothing, for a reason that it names."""
+
+    def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
+        raise BadInput(raw[0].removeprefix("--bad-"), "not usable", "give another")
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("model", "--model"),
+        ("served_name", "--served-model-name"),
+        ("host", "--host"),
+        ("devices", "--devices"),
+        ("--its-own", "--its-own"),
+    ],
+)
+async def test_what_has_a_flag_of_its_own_is_named_by_that(
+    serves: Callable[[Fake], None], field: str, flag: str
+) -> None:
+    serves(Choosy())
+    with pytest.raises(BadInput) as refused:
+        async with launched(SETTINGS.replace(engine_arg=(f"--bad-{field}",)), nothing, silent):
+            pass
+    assert refused.value.field == flag
+
+
+async def test_it_listens_where_it_is_told_to(serves: Callable[[Fake], None]) -> None:
+    serves(Fake())
+    async with launched(SETTINGS.replace(host="127.0.0.2").checked(), nothing, silent) as server:
+        assert str(server.settings.base_url).startswith("http://127.0.0.2:")
+        assert server.settings.checked().host is None
+
+
 def test_an_engine_that_nobody_offers_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInput, match=r"choose from .*llamacpp.*vllm"):
         module.find("engines", "nope")

@@ -268,7 +268,7 @@ def test_a_flood_of_words_is_cut_and_its_beginning_kept() -> None:
 def test_a_port_with_a_stranger_is_refused_by_name_and_the_stranger_left_alone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
-        with pytest.raises(BadInput, match=rf"--port: {port} is taken by process {os.getpid()} \(.*python"):
+        with pytest.raises(BadInput, match=rf"^port: {port} is taken by process {os.getpid()} \(.*python"):
             Launcher().begin(Fake(), MODEL, port=port)
 
 
@@ -299,7 +299,7 @@ def test_a_reserved_port_is_none_that_an_outgoing_connection_gets() -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"--host: 192\.0\.2\.1 cannot be listened on"):
+    with pytest.raises(BadInput, match=r"^host: 192\.0\.2\.1 cannot be listened on"):
         Launcher().begin(Fake(), MODEL, host="192.0.2.1")
 
 

@@ -1,4 +1,4 @@
-"""What the simulator can be told to do for its clients, and says of it: events, caches, replicas, its settings."""
+"""What the simulator can be told to do for its clients, and says of it: events, caches, engine cores, its settings."""
 
 import json
 from collections.abc import Iterator

@@ -40,6 +40,10 @@ def test_its_launch_says_where_and_as_what_it_will_answer() -> None:
     assert Path(launched.tokenizer).is_file()
 
 
+def test_an_ipv6_address_stands_in_brackets_in_its_url() -> None:
+    assert engine.launch("m", {}, (), Place(20123, Path("/launch"), "::1")).base_url == "http://[::1]:20123"
+
+
 @pytest.mark.parametrize(
     ("raw", "tokens"), [((), 0), (("--chat-template-tokens", "4"), 4), (("--chat-template-tokens=5",), 5)]
 )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.source import FOLDERS, ROOT, modules
 
-# A module imports from its own layer and the ones above it in this list.
+# A module imports from its own layer and those below it; the lowest comes first.
 LAYERS = [
     {
         "arguments",
@@ -73,7 +73,7 @@ LAYERS = [
 # The one part of the core that knows engines: it tests them, and nothing of the core imports it.
 TESTS_ENGINES = "testing.engine_conformance"
 # Outside its own package an engine sees only these.
-SEEN_BY_ENGINES = {"arguments", "clock", "emit", "errors", "gpus", "http", "private", "settings", "terminal", "whole"}
+SEEN_BY_ENGINES = {"arguments", "clock", "emit", "errors", "gpus", "private", "settings", "terminal", "whole"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
     "aiohttp": {"http", "scraper", "transport", "worker"},
@@ -156,6 +156,17 @@ def test_the_design_names_every_module_once_and_below_those_that_it_knows() -> N
     for name in CORE:
         for other in ours(modules()[name]) if name not in ("__main__", TESTS_ENGINES) else ():
             assert row[other.split(".")[0]] <= row[name.split(".")[0]], f"{name} imports {other}"
+
+
+def test_the_design_of_the_engines_names_every_module_once() -> None:
+    engines, named = ROOT / "engines", list[Path]()
+    rows = [line.split("|")[1] for line in (engines / "DESIGN.md").read_text().splitlines() if line[:3] == "| `"]
+    for row in rows:
+        names = [Path(name) for name in re.findall(r"`([\w/]+\.py)`", row)]
+        named += [names[0].with_name(name.name) for name in names]  # a row's folder is that of its first
+    assert sorted(named) == sorted(
+        path.relative_to(engines) for path in engines.rglob("*.py") if not path.name.startswith("__")
+    )
 
 
 @pytest.mark.parametrize("name", sorted(name for name in modules() if name.startswith("engines")))

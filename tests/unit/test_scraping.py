@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import scraping
+from loadgen import http, scraping
 from loadgen.errors import Unreachable
 from loadgen.http import Reply
 from loadgen.settings import RunSettings
@@ -26,7 +26,7 @@ def asked(monkeypatch):
             raise Unreachable(f"{url}: no answer in 2 s")
         return answers[url]
 
-    monkeypatch.setattr(scraping.http, "get", get)
+    monkeypatch.setattr(http, "get", get)
     monkeypatch.setattr(scraping.gpus, "installed", lambda: True)
     answers["urls"] = urls
     return answers

@@ -68,6 +68,8 @@ BAD = [
     ({"port": 0}, "--port"),
     ({"port": 65536}, "--port"),
     ({"port": -1}, "--port"),
+    ({"engine": "sim", "port": 8000}, "--port"),
+    ({"engine": "sim", "base_url": "http://127.0.0.1:8000"}, "--base-url"),
     ({"warm_connections": "some"}, "--warm-connections"),
     ({"warm_connections": "-1"}, "--warm-connections"),
     ({"warm_connections": "1.5"}, "--warm-connections"),

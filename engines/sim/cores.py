@@ -1,4 +1,4 @@
-"""Replicas: the engine cores behind one server, of which each request goes to the one that has fewest."""
+"""Cores: the engine cores behind one server, of which each request goes to the one that has fewest."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.settings import SimSettings
 
 
-class Replicas:
+class Cores:
     """As many cores as the settings say, each with a scheduler and a cache of its own.
 
     Attributes:
@@ -25,12 +25,12 @@ class Replicas:
     def submit(self, answer: Answer) -> None:
         """Give an answer that has just been asked for to a core."""
         core = min(self._cores, key=lambda core: core.requests)
-        answer.replica = core.number
+        answer.core = core.number
         core.submit(answer)
 
     def abort(self, answer: Answer) -> None:
         """Drop an answer that nobody waits for any more."""
-        self._cores[answer.replica].abort(answer)
+        self._cores[answer.core].abort(answer)
 
     def exposition(self) -> str:
         """What was counted, in Prometheus' text format."""
