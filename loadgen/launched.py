@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
+from loadgen.plugins import find
 from loadgen.server import Server
 from loadgen.settings import RunSettings
 from loadgen.targets import running
@@ -105,19 +105,6 @@ def _shares(settings: RunSettings) -> list[tuple[str, ...]]:
     devices = tuple(settings.devices.split(",")) if settings.devices else ()
     many = len(devices) // settings.replicas
     return [devices[many * number : many * (number + 1)] for number in range(settings.replicas)]
-
-
-def find(group: str, name: str) -> Any:
-    """What the installed packages offer under the name: an engine, or who starts it; the core imports neither.
-
-    Raises:
-        BadInput: None offers it.
-    """
-    entries = importlib.metadata.entry_points(group=f"loadgen.{group}")
-    for entry in entries.select(name=name):
-        return entry.load()
-    known = ", ".join(sorted(entries.names)) or "none is installed"
-    raise BadInput(f"--{group.rstrip('s')}", f"there is none named {name!r}", f"choose from {known}")
 
 
 async def _answering(
