@@ -47,19 +47,23 @@ class Accuracy(Strict):
     """A gate: questions with known answers, of which a changed model must still answer nearly as many."""
 
     file: str = Field(min_length=1, description="questions and answers, one JSON line each")
-    max_loss: float = Field(0.01, ge=0, lt=1, description="most that may be lost against the baseline, a share")
+    max_loss: float = Field(default=0.01, ge=0, lt=1, description="most that may be lost against the baseline, a share")
 
 
 class Objective(Strict):
     """What is wanted, measured on which workload."""
 
-    metric: MetricName = Field("total_tps_per_box", description="; ".join(f"{m}: {METRICS[m].text}" for m in METRICS))
+    metric: MetricName = Field(
+        default="total_tps_per_box", description="; ".join(f"{m}: {METRICS[m].text}" for m in METRICS)
+    )
     workload: str = Field(description="name of the workload that decides")
     slo: Annotated[str, AfterValidator(_limits)] | None = Field(
-        None, description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%"
+        default=None, description="limits that an arm must meet, as --slo: ttft_p99<500ms,error_rate<1%"
     )
-    success_rate: float = Field(0.99, gt=0, le=1, description="share of requests that must succeed, or the arm is out")
-    accuracy: Accuracy | None = Field(None, description="what a changed model must still know")
+    success_rate: float = Field(
+        default=0.99, gt=0, le=1, description="share of requests that must succeed, or the arm is out"
+    )
+    accuracy: Accuracy | None = Field(default=None, description="what a changed model must still know")
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> "Objective":

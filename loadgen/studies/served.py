@@ -118,4 +118,4 @@ def identity(arm: Arm, launches: Sequence["Launch"]) -> str:
 def _expected(engine: Any, base: EngineBase) -> Any:
     """The engine in the version that is expected, as far as it can speak another than the one that is installed."""
     speaks = dataclasses.is_dataclass(engine) and "release" in {field.name for field in dataclasses.fields(engine)}
-    return dataclasses.replace(engine, release=base.version) if speaks and base.version is not None else engine  # type: ignore[type-var]
+    return dataclasses.replace(engine, release=base.version) if speaks and base.version is not None else engine

@@ -64,13 +64,15 @@ class Change(Strict):
     Another engine begins afresh, from what `engines` says of it: what was found good for one says nothing of another.
     """
 
-    engine: str | None = Field(None, description="name of an engine of the study")
-    model: str | None = Field(None, description="name of a model of the study")
-    knobs: dict[str, Any] = Field({}, description="engine-neutral knobs; null: the engine's own default again")
-    raw: list[RawFlag] = Field([], description="flags of the engine's own, each with its values")
-    env: dict[str, Text | None] = Field({}, description="variables; null: not set by the study")
-    replicas: int | None = Field(None, ge=1, description="servers that share the requests and the devices")
-    devices: list[Text] | None = Field(None, min_length=1, description="ids of the accelerators, of all replicas")
+    engine: str | None = Field(default=None, description="name of an engine of the study")
+    model: str | None = Field(default=None, description="name of a model of the study")
+    knobs: dict[str, Any] = Field(default={}, description="engine-neutral knobs; null: the engine's own default again")
+    raw: list[RawFlag] = Field(default=[], description="flags of the engine's own, each with its values")
+    env: dict[str, Text | None] = Field(default={}, description="variables; null: not set by the study")
+    replicas: int | None = Field(default=None, ge=1, description="servers that share the requests and the devices")
+    devices: list[Text] | None = Field(
+        default=None, min_length=1, description="ids of the accelerators, of all replicas"
+    )
 
 
 class Stage(Strict):
@@ -78,17 +80,17 @@ class Stage(Strict):
 
     name: Name = Field(description="in reports, and for later stages")
     from_: str = Field(
-        INCUMBENT,
+        default=INCUMBENT,
         alias="from",
         description="the arm it starts from: incumbent, baseline, or STAGE/ARM of an earlier one",
     )
-    workloads: list[str] = Field([], description="loads to run beside the one that decides")
+    workloads: list[str] = Field(default=[], description="loads to run beside the one that decides")
 
 
 class Named(Stage):
     """A stage whose arms are known beforehand."""
 
-    expect: Names = Field([], description="the arms that plan takes for the winners; ignored by run")
+    expect: Names = Field(default=[], description="the arms that plan takes for the winners; ignored by run")
 
 
 class Choice(Named):
@@ -104,7 +106,7 @@ class Grid(Named):
         min_length=1, description="knobs (also model and replicas) to the values they are tried with"
     )
     where: Annotated[str, AfterValidator(_where)] | None = Field(
-        None, description="combinations that are tried: an expression over knobs, replicas and devices"
+        default=None, description="combinations that are tried: an expression over knobs, replicas and devices"
     )
 
 
@@ -129,7 +131,7 @@ class Whole(Strict):
     """Whole numbers."""
 
     int_: list[int] = Field(alias="int", min_length=2, max_length=2, description="the least and the most")
-    step: int = Field(1, ge=1, description="between two that may be drawn")
+    step: int = Field(default=1, ge=1, description="between two that may be drawn")
 
     def ends(self) -> list[Any]:
         """The least and the most that may be drawn."""
@@ -183,15 +185,17 @@ class Joint(Stage):
     """Knobs tried together: which combinations is drawn as it goes, by what was measured before."""
 
     joint: dict[str, Range] = Field(min_length=1, description="knobs to ranges")
-    trials: int = Field(16, ge=2, le=1000, description="most combinations that are drawn")
-    sampler: Literal["tpe", "gp", "random"] = Field("tpe", description="who draws them, of Optuna's samplers")
-    expect: dict[str, Any] = Field({}, description="the combination that plan takes for the winner; ignored by run")
+    trials: int = Field(default=16, ge=2, le=1000, description="most combinations that are drawn")
+    sampler: Literal["tpe", "gp", "random"] = Field(default="tpe", description="who draws them, of Optuna's samplers")
+    expect: dict[str, Any] = Field(
+        default={}, description="the combination that plan takes for the winner; ignored by run"
+    )
 
 
 class Interactions(Named):
     """The winners of earlier stages together, and each of three or more left out."""
 
-    from_: str = Field(BASELINE, alias="from", description="the arm to which the winners' changes are made")
+    from_: str = Field(default=BASELINE, alias="from", description="the arm to which the winners' changes are made")
     interactions: list[str] = Field(min_length=2, description="names of earlier stages")
 
 

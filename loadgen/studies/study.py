@@ -24,27 +24,27 @@ class Hardware(Strict):
     """What the study claims to run on; it is probed when it is run, and never believed."""
 
     name: str = Field(description="in reports")
-    devices: int = Field(0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
-    gpu_hour_price: float | None = Field(None, gt=0, description="of one accelerator, in any currency")
+    devices: int = Field(default=0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
+    gpu_hour_price: float | None = Field(default=None, gt=0, description="of one accelerator, in any currency")
 
 
 class EngineBase(Strict):
     """An engine, and what every arm begins with that uses it."""
 
     version: Annotated[str, BeforeValidator(_version), WithJsonSchema({"type": ["string", "integer"]})] | None = Field(
-        None, description="the version that is expected, and for which commands are written (the installed one)"
+        default=None, description="the version that is expected, and for which commands are written (the installed one)"
     )
-    host: str = Field("127.0.0.1", description="address to listen on")
-    knobs: dict[str, Any] = Field({}, description="engine-neutral knobs")
-    raw: list[RawFlag] = Field([], description="flags of its own, each with its values")
-    env: dict[str, Text] = Field({}, description="variables")
+    host: str = Field(default="127.0.0.1", description="address to listen on")
+    knobs: dict[str, Any] = Field(default={}, description="engine-neutral knobs")
+    raw: list[RawFlag] = Field(default=[], description="flags of its own, each with its values")
+    env: dict[str, Text] = Field(default={}, description="variables")
 
 
 class Repeats(Strict):
     """Fresh starts of each arm."""
 
-    least: int = Field(2, ge=2, le=100, description="before anything is decided")
-    most: int = Field(7, ge=2, le=100, description="where it stays undecided")
+    least: int = Field(default=2, ge=2, le=100, description="before anything is decided")
+    most: int = Field(default=7, ge=2, le=100, description="where it stays undecided")
 
     @model_validator(mode="after")
     def _in_order(self) -> "Repeats":
@@ -56,27 +56,27 @@ class Repeats(Strict):
 class Decision(Strict):
     """When an arm counts as better."""
 
-    min_effect: float = Field(0.01, ge=0, lt=1, description="a gain below this share is none")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="that a gain is real")
+    min_effect: float = Field(default=0.01, ge=0, lt=1, description="a gain below this share is none")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that a gain is real")
     repeats: Repeats = Repeats()
-    seed: int = Field(0, ge=0, lt=1 << 63, description="of the order of starts, and of what a sampler draws")
+    seed: int = Field(default=0, ge=0, lt=1 << 63, description="of the order of starts, and of what a sampler draws")
 
 
 class Budget(Strict):
     """What may be spent."""
 
-    hours: float | None = Field(None, gt=0, description="of time")
-    gpu_hours: float | None = Field(None, gt=0, description="hours times the devices of the box")
-    start_timeout: float = Field(600.0, gt=0, le=86400, description="seconds until a server answers")
+    hours: float | None = Field(default=None, gt=0, description="of time")
+    gpu_hours: float | None = Field(default=None, gt=0, description="hours times the devices of the box")
+    start_timeout: float = Field(default=600.0, gt=0, le=86400, description="seconds until a server answers")
 
 
 class Report(Strict):
     """How the result is shown."""
 
-    title: str | None = Field(None, description="(the study's name)")
-    formats: list[Literal["markdown", "html"]] = Field(["markdown", "html"], min_length=1)
+    title: str | None = Field(default=None, description="(the study's name)")
+    formats: list[Literal["markdown", "html"]] = Field(default=["markdown", "html"], min_length=1)
     layout: Literal["stages", "groups"] = Field(
-        "stages", description="stages: each against the one before; groups: each against the baseline"
+        default="stages", description="stages: each against the one before; groups: each against the baseline"
     )
 
 
@@ -95,7 +95,7 @@ class Study(Strict):
     objective: Objective
     baseline: Change = Field(description="the arm that all is held against; with engine and model")
     stages: list[AnyStage] = Field(min_length=1, max_length=MOST_STAGES)
-    keep: int = Field(1, ge=1, le=8, description="best arms that go on to the next stage")
+    keep: int = Field(default=1, ge=1, le=8, description="best arms that go on to the next stage")
     decision: Decision = Decision()
     budget: Budget = Budget()
     report: Report = Report()
