@@ -70,6 +70,11 @@ class Launcher:
         """
         return engine.launch(model, knobs, raw, Place(port, SHOWN_FOLDER, host, tuple(devices)))
 
+    @staticmethod
+    def usual_start_s(engine: str, model: str) -> float | None:
+        """How long that engine has taken here to answer with that model; None if it has never started here."""
+        return StartTimes().usual_s(engine, model)
+
     def orphans(self) -> list[Orphan]:
         """The servers that programs of this user have left behind, and that still run."""
         return self._registry.orphans()

@@ -36,13 +36,14 @@ def plan(argv: list[str]) -> int:
     parser.add_argument("file", metavar="FILE", help="a study")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     arguments = parser.parse_args(argv)
+    from loadgen.plugins import find
     from loadgen.report import to_json
     from loadgen.studies import printed, reading
     from loadgen.studies.plan import plan as planned
 
     file = reading.read(Path(arguments.file))
     with file.named():
-        made = planned(file.study)
+        made = planned(file.study, find("launchers", "local").usual_start_s)
     text = to_json(printed.as_json(made)) + "\n" if arguments.json else printed.as_text(made)
     sys.stdout.write(text)
     return exits.DONE

@@ -43,6 +43,11 @@ class Arm:
         return [self.devices[many * number : many * (number + 1)] for number in range(self.replicas)]
 
     @property
+    def width(self) -> int:
+        """Accelerators that a replica computes on, as far as its knobs say."""
+        return int(self.knobs.get("tensor_parallel", 1) * self.knobs.get("pipeline_parallel", 1))
+
+    @property
     def overrides(self) -> int:
         """How much is set: of two arms that are as good, the one with less is kept."""
         return len(self.knobs) + len(self.raw) + len(self.env) + (self.replicas > 1)

@@ -13,8 +13,8 @@ from loadgen.studies.strict import At, AtFault, suggestion
 from loadgen.studies.study import Study
 
 
-def arm(study: Study, candidate: Candidate, knobs: Sequence[str]) -> None:
-    """Look whether an arm's knobs are knobs, and whether it fits into the box.
+def names(study: Study, candidate: Candidate, knobs: Sequence[str]) -> None:
+    """Look whether an arm's knobs are knobs.
 
     Args:
         study: Which.
@@ -22,13 +22,21 @@ def arm(study: Study, candidate: Candidate, knobs: Sequence[str]) -> None:
         knobs: The names there are, of all engines.
 
     Raises:
-        AtFault: It does not.
+        AtFault: One is not.
     """
-    asked = candidate.arm
-    for name in asked.knobs:
+    for name in candidate.arm.knobs:
         if name not in knobs:
             remedy = suggestion(name, knobs) or f"use one of {', '.join(knobs)}"
             raise AtFault(_place(study, candidate, name), "is no knob", remedy)
+
+
+def room(study: Study, candidate: Candidate) -> None:
+    """Look whether an arm, which its engine has not refused, fits into the box.
+
+    Raises:
+        AtFault: It does not.
+    """
+    asked = candidate.arm
     box, given = study.hardware.devices, len(asked.devices)
     if given > box:
         raise AtFault(candidate.at, f"{given} devices, and the hardware has {box}", "let hardware.devices say how many")
@@ -36,9 +44,8 @@ def arm(study: Study, candidate: Candidate, knobs: Sequence[str]) -> None:
         problem = f"{given} devices cannot be shared equally by {asked.replicas} replicas"
         raise AtFault(_place(study, candidate, "replicas"), problem, "give a multiple of the replicas")
     share = (given or box) // asked.replicas
-    wide = [asked.knobs.get(name, 1) for name in ("tensor_parallel", "pipeline_parallel")]
-    if share and all(type(each) is int for each in wide) and wide[0] * wide[1] > share:
-        problem = f"{wide[0] * wide[1]} devices wide, and each replica has {share}"
+    if share and asked.width > share:
+        problem = f"{asked.width} devices wide, and each replica has {share}"
         raise AtFault(_place(study, candidate, "tensor_parallel"), problem, "make it narrower, or use fewer replicas")
 
 

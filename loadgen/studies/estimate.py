@@ -55,9 +55,9 @@ def start(engine: str, model: str, usual_s: UsualStart) -> Span:
     rows = STARTS.get(engine) or STARTS.get(engine.partition("-")[0]) or ANY_ENGINE
     size = billions(model)
     if size is None:
-        return Span(rows[0][1], rows[-1][2], f"usual for {engine}, of whatever size")
+        return Span(rows[0][1], rows[-1][2], "usual, of whatever size")
     _, least, most = next(row for row in rows if size <= row[0])
-    return Span(least, most, f"usual for {engine} and {size:g} billion parameters")
+    return Span(least, most, f"usual for {size:g} billion parameters")
 
 
 def load(settings: RunSettings, model: str, devices: int) -> Span | None:

@@ -173,7 +173,7 @@ class _Planner:
     def plan(self) -> Plan:
         tuning = (self._study.objective.workload,)
         baseline = self._course.baseline
-        noise = self._planned(NOISE, baseline, tuning, start=True)
+        noise = self._planned(NOISE, baseline, tuning)
         steps = [Step(NOISE, NOISE, (baseline.name,), (noise,), NOISE_STARTS, NOISE_STARTS)]
         steps += [self._stage(number) for number in range(len(self._study.stages))]
         last = self._course.incumbents[0]
@@ -253,7 +253,7 @@ class _Planner:
         arm, model = candidate.arm, self._study.models[candidate.arm.model]
         launches = self._launches(candidate)
         same = identity(arm, launches)
-        devices = len(arm.devices) or self._study.hardware.devices
+        devices = min(arm.width * arm.replicas, self._study.hardware.devices)
         return Planned(
             name=candidate.name,
             start=start,
@@ -269,8 +269,10 @@ class _Planner:
         )
 
     def _launches(self, candidate: Candidate) -> list["Launch"]:
-        checking.arm(self._study, candidate, self._served.all_knobs)
+        checking.names(self._study, candidate, self._served.all_knobs)
         try:
-            return self._served.launches(candidate.arm)
+            launches = self._served.launches(candidate.arm)
         except BadInput as error:
             raise checking.blamed(self._study, candidate, error) from error
+        checking.room(self._study, candidate)
+        return launches

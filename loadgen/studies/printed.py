@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen.redaction import MARK
-from loadgen.settings import SECRET, public
+from loadgen.settings import SECRET, RunSettings, public
 from loadgen.studies.estimate import Span
 from loadgen.studies.objective import METRICS
 from loadgen.studies.plan import Plan, Planned, Step
@@ -64,14 +64,14 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"Study {study.name}: {', '.join(dict.fromkeys(study.models.values()))}"
     yield f"  on         {hardware.name}{devices}, as the file claims; it is looked at when the study runs"
     yield f"  objective  {objective.metric} on {objective.workload}, {aim} is better: {METRICS[objective.metric].text}"
-    needs = [f"{percent(objective.success_rate)} of requests succeed"]
+    needs = [f"{percent(objective.success_rate, 1)} of requests succeed"]
     needs += [objective.slo] if objective.slo else []
     needs += [f"at most {percent(objective.accuracy.max_loss, 1)} of accuracy is lost"] if objective.accuracy else []
     yield f"  as long as {', '.join(needs)}"
     repeats = decision.repeats
     yield (
-        f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence)} confidence, from "
-        f"{repeats.least} to {repeats.most} fresh starts of each arm, in blocks whose order seed {decision.seed} draws"
+        f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, from "
+        f"{repeats.least} to {repeats.most} starts of each arm, in blocks whose order seed {decision.seed} draws"
     )
     for number, step in enumerate(plan.steps):
         yield ""
@@ -135,9 +135,9 @@ def _total(plan: Plan) -> Iterator[str]:
         yield f"Assumed: {'; '.join(won)}"
     yield "Times rest on:"
     arms = [arm for step in plan.steps for arm in step.arms]
-    bases = dict.fromkeys(f"start of {arm.arm.engine} {arm.model}: {arm.until_ready.basis}" for arm in arms)
-    loads = ((name, arm.model, span) for arm in arms for name, span in arm.loads.items())
-    bases |= dict.fromkeys(f"{name} on {model}: {span.basis if span else 'nothing'}" for name, model, span in loads)
+    bases = dict.fromkeys(f"start of {arm.arm.engine}: {arm.until_ready.basis}" for arm in arms)
+    loads = (load for arm in arms for load in arm.loads.items())
+    bases |= dict.fromkeys(f"{name}: {span.basis if span else 'nothing'}" for name, span in loads)
     yield from (f"  {basis}" for basis in bases)
     yield "Nothing was started and nothing was measured."
 
@@ -146,8 +146,21 @@ def _span(span: Span | None) -> str:
     return "n/a" if span is None else _range(span.least_s, span.most_s)
 
 
+def _public(words: Sequence[str]) -> list[str]:
+    """A command line without the values of flags that are credentials."""
+    shown: list[str] = []
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if shown and SECRET.match(f"{shown[-1]} {word}"):
+            word = MARK
+        elif equals and SECRET.match(word):
+            word = f"{name}={MARK}"
+        shown.append(word)
+    return shown
+
+
 def _command(words: Sequence[str]) -> str:
-    return SECRET.sub(rf"\1{MARK}", shlex.join(words))
+    return shlex.join(_public(words))
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, str]:
@@ -155,8 +168,6 @@ def _variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _differing(settings: dict[str, Any]) -> dict[str, Any]:
-    from loadgen.settings import RunSettings
-
     default = public(RunSettings())
     return {name: value for name, value in settings.items() if value != default[name]}
 
@@ -193,8 +204,8 @@ def _arm(arm: Planned) -> dict[str, Any]:
         "workloads": list(arm.workloads),
         "servers": [
             {
-                "argv": _cut(launch.argv),
-                "shorthand": _cut(launch.shorthand or launch.argv),
+                "argv": _public(launch.argv),
+                "shorthand": _public(launch.shorthand or launch.argv),
                 "env": _variables(launch.env),
                 "files": {str(path): text for path, text in launch.files.items()},
             }
@@ -206,10 +217,6 @@ def _arm(arm: Planned) -> dict[str, Any]:
         },
         "notes": list(arm.notes),
     }
-
-
-def _cut(words: Sequence[str]) -> list[str]:
-    return shlex.split(_command(words))
 
 
 def _as_list(span: Span | None) -> dict[str, Any] | None:

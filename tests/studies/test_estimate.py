@@ -43,11 +43,11 @@ def test_a_start_that_was_never_seen_takes_what_is_usual_for_engine_and_size() -
     small, large = (start("vllm", model, never) for model in ("Qwen3-8B", "Qwen3-235B-A22B"))
     assert (small.least_s, small.most_s) == (60, 300)
     assert (large.least_s, large.most_s) == (180, 600)
-    assert small.basis == "usual for vllm and 8 billion parameters"
+    assert small.basis == "usual for 8 billion parameters"
     assert start("vllm-ascend", "Qwen3-8B", never).most_s == 300
     assert start("unheard-of", "Qwen3-8B", never).most_s == 300
     unknown = start("vllm", "mine", never)
-    assert (unknown.least_s, unknown.most_s, unknown.basis) == (60, 1800, "usual for vllm, of whatever size")
+    assert (unknown.least_s, unknown.most_s, unknown.basis) == (60, 1800, "usual, of whatever size")
 
 
 def test_every_table_ends_with_whatever_size() -> None:

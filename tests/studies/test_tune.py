@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.main import dispatch
+from loadgen.engines.start_times import StartTimes
 from loadgen.studies.printed import as_json, as_text, duration
 from tests.commands.calling import environment
 from tests.studies.writing import as_yaml, planned
@@ -24,40 +25,40 @@ PLAN = """\
 Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
   on         a box, 4 devices, as the file claims; it is looked at when the study runs
   objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
-  as long as 99% of requests succeed
-  better is  1.0% or more with 95% confidence, from 2 to 7 fresh starts of each arm, in blocks whose order seed 0 draws
+  as long as 99.0% of requests succeed
+  better is  1.0% or more with 95.0% confidence, from 2 to 7 starts of each arm, in blocks whose order seed 0 draws
 
-0. noise: the baseline against itself; 3 starts, 3 to 15 min
-   baseline  start 60 s to 5 min, short 0.9 to 5.3 s (the arm it starts from)
+0. noise: the baseline against itself; 3 starts, 3.2 to 16 min
+   baseline  start 60 s to 5 min, short 3.5 to 21 s
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-1. engine: choice, from baseline; 4 to 14 starts, 3.1 to 57 min
-   vllm    start 60 s to 5 min, short 0.9 to 5.3 s (the arm it starts from)
+1. engine: choice, from baseline; 4 to 14 starts, 3.2 to 61 min
+   vllm    start 60 s to 5 min, short 3.5 to 21 s (the arm it starts from)
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   sglang  start 30 s to 3 min, short 0.9 to 5.3 s (expected to win)
+   sglang  start 30 s to 3 min, short 3.5 to 21 s (expected to win)
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-2. seqs: grid, from engine/sglang; 6 to 21 starts, 3.1 to 65 min
-   engine/sglang  start 30 s to 3 min, short 0.9 to 5.3 s (the arm it starts from)
+2. seqs: grid, from engine/sglang; 6 to 21 starts, 3.4 to 70 min
+   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s (the arm it starts from)
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   max_seqs=64    start 30 s to 3 min, short 0.9 to 5.3 s
+   max_seqs=64    start 30 s to 3 min, short 3.5 to 21 s
        SGLANG --max-running-requests 64 --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   max_seqs=128   start 30 s to 3 min, short 0.9 to 5.3 s
+   max_seqs=128   start 30 s to 3 min, short 3.5 to 21 s
        SGLANG --max-running-requests 128 --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-3. confirmation: baseline and winner, on every workload; 4 to 14 starts, 4 to 77 min
-   baseline       start 60 s to 5 min, short 0.9 to 5.3 s, long 14 to 84 s (the arm it starts from)
+3. confirmation: baseline and winner, on every workload; 4 to 14 starts, 7 min to 2.3 h
+   baseline       start 60 s to 5 min, short 3.5 to 21 s, long 56 s to 5.6 min (the arm it starts from)
        ENV vllm serve Qwen/Qwen3-8B --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
-   engine/sglang  start 30 s to 3 min, short 0.9 to 5.3 s, long 14 to 84 s
+   engine/sglang  start 30 s to 3 min, short 3.5 to 21 s, long 56 s to 5.6 min
        SGLANG --enable-metrics --host 127.0.0.1 --port 8000 --served-model-name Qwen/Qwen3-8B
 
-In all 17 to 52 starts, 13 min to 3.6 h, 0.9 to 14.3 GPU-hours
+In all 17 to 52 starts, 17 min to 4.8 h, 1.1 to 19.1 GPU-hours
 Assumed: sglang wins engine
 Times rest on:
-  start of vllm Qwen/Qwen3-8B: usual for vllm and 8 billion parameters
-  start of sglang Qwen/Qwen3-8B: usual for sglang and 8 billion parameters
-  short on Qwen/Qwen3-8B: 1000 requests of 132 tokens at 25,000 to 150,000 tok/s, usual for 8B
-  long on Qwen/Qwen3-8B: 500 requests of 4,200 tokens at 25,000 to 150,000 tok/s, usual for 8B
+  start of vllm: usual for 8 billion parameters
+  start of sglang: usual for 8 billion parameters
+  short: 1000 requests of 132 tokens at 6,250 to 37,500 tok/s, usual for 8B
+  long: 500 requests of 4,200 tokens at 6,250 to 37,500 tok/s, usual for 8B
 Nothing was started and nothing was measured.
 """
 SHORT = {
@@ -82,6 +83,17 @@ def test_a_plan_as_text(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert out == PLAN
 
 
+def test_a_start_takes_what_it_has_taken_on_this_machine(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    StartTimes().add("vllm", "Qwen/Qwen3-8B", 45.0)
+    assert dispatch(["tune", "plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "baseline  start 45 s, " in out
+    assert "  start of vllm: as it has started on this machine\n" in out
+
+
 def test_the_command_that_pages_print_stands_above_the_real_one_where_they_differ() -> None:
     lines = as_text(
         planned(
@@ -101,12 +113,14 @@ def test_files_that_are_written_for_an_engine_are_shown() -> None:
 
 
 def test_credentials_are_not_shown_and_yet_two_of_them_make_two_arms() -> None:
-    raw = {"a": {"raw": ["--api-key hunter2"]}, "b": {"raw": ["--api-key hunter3"]}}
+    raw = {"a": {"raw": ["--api-key 'hunter2 x'"]}, "b": {"raw": ["--api-key=hunter3"]}}
     made = planned({"name": "s", "choice": raw}, engines={"vllm": {"env": ENV, "version": "0.17.1"}})
     for text in (as_text(made), json.dumps(as_json(made))):
         assert "hunter" not in text
         assert "OMP_NUM_THREADS" in text
     assert "HF_TOKEN='(given)'" in as_text(made)
+    argv = as_json(made)["steps"][1]["arms"][1]["servers"][0]["argv"]
+    assert argv[3:5] == ["--api-key", "(given)"]
 
 
 def test_what_a_file_says_does_not_move_a_terminal() -> None:
@@ -127,8 +141,8 @@ def test_every_time_says_what_it_rests_on() -> None:
     lines = as_text(planned(workloads={"short": {"dataset_name": "prose", "num_prompts": 3}})).splitlines()
     rest = lines[lines.index("Times rest on:") + 1 :]
     assert rest[:2] == [
-        "  start of vllm Qwen/Qwen3-8B: usual for vllm and 8 billion parameters",
-        "  short on Qwen/Qwen3-8B: nothing",
+        "  start of vllm: usual for 8 billion parameters",
+        "  short: nothing",
     ]
     assert any("and what short take, of which nothing tells" in line for line in lines)
 
