@@ -94,6 +94,8 @@ def notes(arm: Arm, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:
 def _place(study: Study, candidate: Candidate, name: str) -> At:
     """Where a study file says this of an arm; where it is the arm itself, if it does not."""
     asked = candidate.arm
+    if name == "host":
+        return ("engines", asked.engine, name)
     for change in reversed(candidate.changes):
         if name in change.knobs or (name in OF_ARMS and getattr(change, name) is not None):
             deep = candidate.at[-1] in ("grid", "joint", "expect") or name in OF_ARMS

@@ -70,8 +70,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield f"  as long as {', '.join(needs)}"
     repeats = decision.repeats
     yield (
-        f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, from "
-        f"{repeats.least} to {repeats.most} starts of each arm, in blocks whose order seed {decision.seed} draws"
+        f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
+        f"from {repeats.least} to {repeats.most} starts of each arm, in blocks whose order seed {decision.seed} draws"
     )
     for number, step in enumerate(plan.steps):
         yield ""

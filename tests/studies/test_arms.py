@@ -1,9 +1,11 @@
 """An arm is what it changes of the one it starts from, and is the same arm however its command is written."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from loadgen.errors import BadInput
 from loadgen.studies.arm import baseline
 from loadgen.studies.served import Served, identity
 from loadgen.studies.stages import Change
@@ -117,6 +119,31 @@ def test_what_stands_in_a_file_that_is_written_counts() -> None:
 
     assert written(True) == written(True)
     assert written(True) != written(False)
+
+
+def test_what_no_command_shows_counts_too() -> None:
+    """Two engines that are spoken to alike, a number of servers, devices that an engine is not told."""
+    both = study(engines={"vllm": {"version": "0.9.1"}, "vllm-ascend": {"version": "0.9.1"}})
+    begun = baseline(both)
+    found = []
+    for each in (
+        begun,
+        begun.changed(change(engine="vllm-ascend"), both),
+        begun.changed(change(replicas=2), both),
+        begun.changed(change(devices=[0]), both),
+    ):
+        launch = dataclasses.replace(Served(both).launches(each)[0], env={})
+        found.append(identity(each, [launch]))
+    assert len(set(found)) == 4
+
+
+def test_a_variable_that_says_what_a_knob_says_is_refused() -> None:
+    older = study(engines={"vllm": {"version": "0.11.0"}})
+    begun = baseline(older).changed(change(env={"VLLM_ATTENTION_BACKEND": "FLASHINFER"}), older)
+    assert Served(older).launches(begun)[0].env["VLLM_ATTENTION_BACKEND"] == "FLASHINFER"
+    twice = begun.changed(change(knobs={"attention_backend": "XFORMERS"}), older)
+    with pytest.raises(BadInput, match="VLLM_ATTENTION_BACKEND: it says what a knob or a flag says; say it once"):
+        Served(older).launches(twice)
 
 
 def test_the_version_that_is_expected_is_spoken_to() -> None:

@@ -241,6 +241,21 @@ def test_more_devices_than_the_box_has_are_refused() -> None:
     assert "4 devices cannot be shared equally by 3 replicas" in refusal({"name": "s", "grid": {"replicas": [3]}})
 
 
+def test_an_engine_that_does_not_answer_at_the_host_is_refused_there() -> None:
+    engines = {"vllm": {"version": "0.17.1"}, "mindie": {"version": "2.1RC1"}}
+    stage = {"name": "s", "choice": {"x": {"engine": "mindie"}}}
+    message = "engines.mindie.host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"
+    assert refusal(stage, engines=engines) == message
+
+
+def test_a_server_is_no_wider_than_its_devices() -> None:
+    wide = {"name": "s", "grid": {"tensor_parallel": [2], "pipeline_parallel": [2], "replicas": [2]}}
+    assert "stages.0.grid.tensor_parallel: 4 devices wide, and each replica has 2" in refusal(wide)
+    assert refusal(wide | {"grid": {"tensor_parallel": [8]}}).startswith(
+        "stages.0.grid.tensor_parallel: 8 devices wide"
+    )
+
+
 def test_a_workload_that_no_context_holds_is_noted() -> None:
     found = step({"name": "s", "grid": {"context_len": [1024, 8192]}, "workloads": ["long"]})
     assert [arm.notes for arm in found.arms] == [(), ("long asks 4,200 tokens of a context of 1,024",), ()]
