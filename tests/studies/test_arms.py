@@ -135,6 +135,9 @@ def test_what_no_command_shows_counts_too() -> None:
         launch = dataclasses.replace(Served(both).launches(each)[0], env={})
         found.append(identity(each, [launch]))
     assert len(set(found)) == 4
+    bare = study(hardware={"name": "no accelerators"})
+    one, two = (baseline(bare).changed(change(replicas=replicas), bare) for replicas in (1, 2))
+    assert identity(one, Served(bare).launches(one)) != identity(two, Served(bare).launches(two))
 
 
 def test_a_variable_that_says_what_a_knob_says_is_refused() -> None:
