@@ -122,6 +122,12 @@ def test_models_may_be_values_of_a_grid() -> None:
     assert "stages.0.grid.model: 'awq' is not there" in refusal({"name": "s", "grid": {"model": ["awq"]}})
 
 
+@pytest.mark.parametrize("replicas", [0, 1.5, "two", None])
+def test_replicas_in_a_grid_are_numbers_of_servers(replicas: object) -> None:
+    message = f"stages.0.grid.replicas: {replicas!r} is no number of servers; give 1 or more"
+    assert refusal({"name": "s", "grid": {"replicas": [replicas]}}) == message
+
+
 def test_a_grid_has_its_bounds() -> None:
     grid = {name: list(range(1, 41)) for name in ("max_seqs", "max_batched_tokens", "context_len")}
     assert "stages.0.grid: 64000 combinations" in refusal({"name": "s", "grid": grid})
