@@ -1,1 +1,1 @@
-"""Benches, and in time tuning studies."""
+"""Benches."""

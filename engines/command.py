@@ -49,7 +49,7 @@ class Command:
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Place) -> Launch:
         """See `Engine.launch`."""
-        version = self.version()
+        version = self.version() if self.table.dated else None  # telling it may start a program
         checked = self.table.check(knobs)
         served = self.served(check_model(model), checked)
         placed = {"host": place.host, "port": place.port} | (
@@ -60,6 +60,7 @@ class Command:
         fixed = self.table.say(placed, version)
         own, files = self.configure(user, checked, raw, place)
         told = (*user.words, *own)
+        shorthand = (*self.page(model), *told)
         return Launch(
             argv=(*self.command(model), *told, *self._always(raw), *fixed.words),
             base_url=place.base_url,
@@ -67,7 +68,8 @@ class Command:
             env={**self.env, **self._where(model, place), **user.env},
             files=files,
             tokenizer=None if model.endswith(".gguf") else model,
-            shorthand=(*self.page(model), *told),
+            shorthand=shorthand,
+            normal=self.table.spelling.normal(shorthand),
         )
 
     def command(self, model: str) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ class Launch:
         template_tokens: What its chat template adds to the tokens of a message; None: nobody knows beforehand.
         shorthand: How pages print the command: without what every server is told, and as a command where that is none;
             empty: as `argv`.
+        normal: The same in a form that is equal for commands that say the same, each flag with its values apart; empty:
+            `argv` is compared.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +61,7 @@ class Launch:
     tokenizer: str | None = None
     template_tokens: int | None = None
     shorthand: tuple[str, ...] = ()
+    normal: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,22 +6,19 @@ import json
 import shlex
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from loadgen.arguments import OneLineParser, integer, integer_within, number
-from loadgen.engines.engine import Engine, Launch, Place
+from loadgen.engines.engine import Engine, Launch
 from loadgen.engines.knobs import KNOBS
-from loadgen.engines.launcher import Launcher
+from loadgen.engines.launcher import SHOWN_PORT, Launcher
 from loadgen.engines.server import GRACE_S, READY_S
 from loadgen.errors import BadInput
 from loadgen.terminal import printable
 
 LINE_EVERY_S = 2.0
-SHOWN_PORT = 8000  # in a command that is only shown
 
 
 def foreground(engine: Engine, argv: Sequence[str]) -> int:
@@ -40,8 +37,8 @@ def foreground(engine: Engine, argv: Sequence[str]) -> int:
     devices = tuple(flags.devices.split(",")) if flags.devices else ()
     with _named_as_flags(flags):
         if flags.dry_run:
-            place = Place(flags.port or SHOWN_PORT, Path(tempfile.gettempdir()) / "loadgen-engine", flags.host, devices)
-            print(shown(engine.launch(flags.model, knobs, raw, place)))
+            where = {"host": flags.host, "port": flags.port or SHOWN_PORT, "devices": devices}
+            print(shown(Launcher.shown(engine, flags.model, knobs, raw, **where)))
             return 0
         where = {"host": flags.host, "port": flags.port, "devices": devices}
         server = Launcher().begin(engine, flags.model, knobs, raw, **where)

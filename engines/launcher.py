@@ -17,6 +17,7 @@ from loadgen.engines.engine import Engine, Launch, Place
 from loadgen.engines.given import given
 from loadgen.engines.gpu_memory import GpuMemory
 from loadgen.engines.keeping import Kept
+from loadgen.engines.knobs import KNOBS
 from loadgen.engines.logs import Log
 from loadgen.engines.processes import Process
 from loadgen.engines.registry import Entry, Orphan, Registry
@@ -27,6 +28,7 @@ from loadgen.settings import KEY_VARIABLE
 
 LOG = "engine.log"
 MOST_KEPT = 10  # logs of engines that failed
+SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")  # in commands that are only shown, on any machine
 
 logger = logging.getLogger("loadgen.engines")
 
@@ -37,6 +39,10 @@ class Launcher:
     Args:
         folder: Where each launch gets a folder for its log and its files; they stay. Without one, they lie in the
             user's state folder, and stay only where the engine failed.
+
+    Attributes:
+        given: See `loadgen.engines.given`.
+        knobs: Names of the engine-neutral knobs.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -44,6 +50,30 @@ class Launcher:
         self._registry = Registry()
 
     given = staticmethod(given)
+    knobs = tuple(KNOBS)
+
+    @staticmethod
+    def shown(
+        engine: Engine,
+        model: str,
+        knobs: Mapping[str, object],
+        raw: Sequence[str],
+        *,
+        host: str = "127.0.0.1",
+        port: int = SHOWN_PORT,
+        devices: Sequence[str] = (),
+    ) -> Launch:
+        """What `begin` would start, at a port and in a folder that stand for those it would choose.
+
+        Raises:
+            BadInput: A knob cannot be used.
+        """
+        return engine.launch(model, knobs, raw, Place(port, SHOWN_FOLDER, host, tuple(devices)))
+
+    @staticmethod
+    def usual_start_s(engine: str, model: str) -> float | None:
+        """How long that engine has taken here to answer with that model; None if it has never started here."""
+        return StartTimes().usual_s(engine, model)
 
     def orphans(self) -> list[Orphan]:
         """The servers that programs of this user have left behind, and that still run."""

@@ -113,6 +113,7 @@ class MindIE:
         weights = os.path.abspath(model) if is_path(model) else model
         config = mindie_config.configure(self._installed(), flags, weights, served, place)
         target = place.folder / "config.json"
+        shorthand = ("mindie", "serve", model, *words)
         env = ENV | mindie_config.variables(flags)
         env |= {"MIES_INSTALL_PATH": str(self.install), "MIES_CONFIG_JSON_PATH": str(target)}
         if place.devices:
@@ -125,7 +126,8 @@ class MindIE:
             files={target: json.dumps(config, indent=4, ensure_ascii=False) + "\n"},
             folder=self.install / "bin",
             tokenizer=model,
-            shorthand=("mindie", "serve", model, *words),
+            shorthand=shorthand,
+            normal=mindie_settings.SPELLING.normal(shorthand),
         )
 
     def _installed(self) -> dict[str, Any]:

@@ -44,6 +44,11 @@ class Table:
         return {name: ways[0].text.replace("`", "") for name, ways in known.items() if ways}
 
     @cached_property
+    def dated(self) -> bool:
+        """Whether anything depends on the version."""
+        return any(way.since or way.until for ways in self.ways.values() for way in ways)
+
+    @cached_property
     def spelling(self) -> Spelling:
         """How its command line is read."""
         flags = [item for ways in self.ways.values() for way in ways for item in way.flags().items()]

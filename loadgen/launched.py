@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import importlib.metadata
 import logging
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
+from loadgen.plugins import find
 from loadgen.redaction import without_secrets
 from loadgen.server import Server
 from loadgen.settings import RunSettings
@@ -118,19 +118,6 @@ def _shares(settings: RunSettings) -> list[tuple[str, ...]]:
     devices = tuple(settings.devices.split(",")) if settings.devices else ()
     many = len(devices) // settings.replicas
     return [devices[many * number : many * (number + 1)] for number in range(settings.replicas)]
-
-
-def find(group: str, name: str) -> Any:
-    """What the installed packages offer under the name: an engine, or who starts it; the core imports neither.
-
-    Raises:
-        BadInput: None offers it.
-    """
-    entries = importlib.metadata.entry_points(group=f"loadgen.{group}")
-    for entry in entries.select(name=name):
-        return entry.load()
-    known = ", ".join(sorted(entries.names)) or "none is installed"
-    raise BadInput(f"--{group.rstrip('s')}", f"there is none named {name!r}", f"choose from {known}")
 
 
 async def _answering(

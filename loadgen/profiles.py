@@ -55,23 +55,35 @@ def read(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
     try:
+        return fields(content)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error.field}" if error.field else str(path), error.problem, error.remedy) from error
+
+
+def fields(content: object) -> dict[str, Any]:
+    """As `read`, of what a file holds.
+
+    Raises:
+        BadInput: It is no mapping, or has an unknown key or a value out of range; its field is the key, if any.
+    """
+    try:
         profile = Profile.model_validate(content)
     except ValidationError as error:
-        raise _refusal(path, error) from error
+        raise _refusal(error) from error
     given = profile.model_dump(exclude_none=True)
     if "dataset_name" in given:
         given["dataset_name"] = given["dataset_name"].lower()
     return {SETTINGS[key]: value for key, value in given.items()}
 
 
-def _refusal(path: Path, error: ValidationError) -> BadInput:
+def _refusal(error: ValidationError) -> BadInput:
     """Say in one line what the first thing wrong is."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if not key:
-        return BadInput(str(path), "is no mapping", REMEDY)
+        return BadInput("", "is no mapping", REMEDY)
     if first["type"] != "extra_forbidden":
-        return BadInput(f"{path}: {key}", f"{first['input']!r} is not usable", first["msg"])
+        return BadInput(key, f"{first['input']!r} is not usable", first["msg"])
     near = difflib.get_close_matches(key, SETTINGS, n=1)
     remedy = f"did you mean {near[0]}?" if near else REMEDY
-    return BadInput(f"{path}: {key}", "is no key of a profile", remedy)
+    return BadInput(key, "is no key of a profile", remedy)

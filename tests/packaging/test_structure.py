@@ -34,6 +34,7 @@ LAYERS = [
         "options",
         "outcomes",
         "placement",
+        "plugins",
         "private",
         "prompts",
         "redaction",
@@ -42,7 +43,8 @@ LAYERS = [
         "telemetry",
         "terminal",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"},
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"}
+    | {"written", "yaml_loader"},
     {
         "capture",
         "confidence",
@@ -67,6 +69,7 @@ LAYERS = [
     {"measurement", "measurer"},
     {"launched", "server", "targets", "worker"},
     {"results"},
+    {"studies"},
     {"runner", "testing"},
     {"cli", "__main__"},
 ]
@@ -84,14 +87,16 @@ HOMES = {
     "jinja2": {"datasets.template"},
     "prometheus_client": {"exposition", "scraper"},
     "pytest": {"testing.engine_conformance", "testing.fixtures"},
-    "pydantic": {"cli.config", "profiles"},
+    "pydantic": {"profiles", "written", "studies.objective", "studies.reading", "studies.stages", "studies.strict"}
+    | {"studies.study"},
+    "pydantic_core": {"studies.reading", "studies.strict"},
     "pytest_asyncio": {"testing.fixtures"},
     "rich": {"cli.progress"},
     "gguf": {"datasets.gguf_file"},
     "tokenizers": {"datasets.gguf_file", "datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
     "uvloop": {"engines.sim.server", "runner", "testing.listening", "worker"},
-    "yaml": {"cli.config", "engines.trtllm", "profiles"},
+    "yaml": {"cli.config", "engines.trtllm", "profiles", "studies.reading", "yaml_loader"},
 }
 MOST_LINES = 400
 # Engines as data and functions; only finding a version may start a program, for a moment.

@@ -70,7 +70,11 @@ def test_what_is_no_capture_is_refused_with_the_line_at_fault(tmp_path: Path, co
     assert problem in caught.value.problem
 
 
-@pytest.mark.parametrize("content", [b"plain text", gzip.compress(b"x" * 1000)[:-10], gzip.compress(b"x")[:12] + b"!!"])
+@pytest.mark.parametrize(
+    "content",
+    [b"plain text", gzip.compress(b"x" * 1000)[:-10], gzip.compress(b"x")[:12] + b"!!"],
+    ids=["none", "cut off", "broken"],
+)
 def test_a_broken_gzip_is_refused(tmp_path: Path, content: bytes):
     path = tmp_path / "c.jsonl.gz"
     path.write_bytes(content)
