@@ -19,6 +19,7 @@ OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
+    "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),
 }
 
 
