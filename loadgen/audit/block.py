@@ -28,10 +28,10 @@ LATENCIES = {"TTFT": "ttft", "TPOT": "tpot", "ITL": "itl", "E2EL": "e2el", "Late
 
 # The end of a block that was cut off is that of the fence around it, or the next block.
 BLOCK = re.compile(
-    r"={5,} Serving Benchmark Result ={5,}(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)", re.DOTALL
+    r"(?<!=)={5,} Serving Benchmark Result ={5,}(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)", re.DOTALL
 )
 _NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
-ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})(?![\w.])")
+ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})")
 LATENCY = re.compile(
     rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})\s*\((ms|s)\)\s*:\s*({_NUMBER})"
 )

@@ -1,10 +1,9 @@
 """Files: results that tools keep as JSON - of loadgen and `vllm bench serve`, of SGLang, of guidellm."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
-
-import orjson
 
 from loadgen.audit.finding import Place
 from loadgen.audit.number import Number
@@ -62,13 +61,13 @@ def results(name: str, text: str) -> list[Published]:
 
 def _objects(name: str, text: str) -> Iterator[tuple[int, Any]]:
     try:
-        whole = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        whole = json.loads(text)  # which, as others write it, has Infinity and NaN
+    except (ValueError, RecursionError):
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 try:
-                    yield number, orjson.loads(line)
-                except orjson.JSONDecodeError as error:
+                    yield number, json.loads(line)
+                except (ValueError, RecursionError) as error:
                     raise BadInput("FILE", f"{name}:{number} is no JSON ({error})", "name a whole result") from None
         return
     for data in whole if isinstance(whole, list) else [whole]:

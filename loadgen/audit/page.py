@@ -93,6 +93,9 @@ def _sections(prose: str) -> Iterator[Section]:
             heads = iter([match] if (match := HEADING.match(line)) else [])
         found += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
         at += len(line)
-    for number, (level, title, begin) in enumerate(found):
-        end = next((start for deep, _, start in found[number + 1 :] if deep <= level), len(prose))
-        yield Section(level, title, begin, end)
+    ends = [len(prose)] * 7  # of a section of each level that begins where we are, from the last one backwards
+    sections = []
+    for level, title, begin in reversed(found):
+        sections.append(Section(level, title, begin, ends[level]))
+        ends[level:] = [begin] * (7 - level)
+    return reversed(sections)

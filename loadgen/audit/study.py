@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadgen.audit.command import Command
+from loadgen.audit.command import LAUNCHES, Command
 from loadgen.audit.number import Number
 from loadgen.audit.page import Page, Section
 from loadgen.audit.published import Published
@@ -15,6 +15,7 @@ _NAME_LENGTH = 60  # characters; what is longer is a sentence and names no candi
 _STEM = 5  # characters by which words are compared: backend and backends, cache and caching
 _FILLERS = {"the", "in", "of", "and", "for", "with", "choosing", "enable", "selection", "option", "options", "mode"}
 _FILLERS |= {"max", "num", "number", "numbers"}
+_FILLERS |= {word for engine in LAUNCHES.values() for word in re.findall("[a-z]+", engine.lower())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,12 @@ class Study:
         before = self.comparison.at if self.comparison else 0
         named = [command for command in page.commands if command.at < before and command.engine]
         self.recommended = named[-1] if named else None
+        self._times = {  # how many servers of a width the page counts as one, where it does
+            arm.command.width: quantity.times
+            for _, quantity, arms in self.cells()
+            for arm in arms
+            if quantity.times > 1 and arm.command
+        }
 
     def staged(self) -> Iterator[tuple[Section, list[Arm]]]:
         """Each stage with its arms, in their order."""
@@ -104,11 +111,7 @@ class Study:
 
     def replicas(self, arm: Arm) -> int:
         """How many of it the page counts, by a cell such as "3019.19x2"; 1 where none does."""
-        width = arm.command.width if arm.command else 1
-        for _, quantity, arms in self.cells():
-            if quantity.times > 1 and any(found.command and found.command.width == width for found in arms):
-                return quantity.times
-        return 1
+        return self._times.get(arm.command.width if arm.command else 1, 1)
 
     def whole(self, arm: Arm) -> Number | None:
         """Total token throughput of all replicas that the page counts."""

@@ -119,7 +119,7 @@ def tables(text: str) -> Iterator[Table]:
         cells = rf"\|((?:[^|]*\|){{{count}}})"
         begin = max(0, separator.start() - MOST_HEADER)
         header = re.search(rf"{cells}\s*\Z", text[begin : separator.start()])
-        if header is None or count < 2:
+        if header is None:
             continue
         row = re.compile(rf"\s*{cells}")
         rows, at = [], separator.end()

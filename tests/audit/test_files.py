@@ -34,6 +34,7 @@ VLLM: dict[str, Any] = {
 # As SGLang's bench_serving appends it to a file, a line a run.
 SGLANG: dict[str, Any] = {
     "backend": "sglang",
+    "request_rate": float("inf"),
     "duration": 10.0,
     "completed": 100,
     "total_input_tokens": 10_000,
@@ -145,6 +146,16 @@ def test_tpot_of_some_replies_is_not_held_against_all(tmp_path: Path) -> None:
     assert audited(tmp_path, VLLM | {"mean_tpot_ms": 9.0, "loadgen": own}) == []
 
 
+def test_percentiles_of_ours_are_exact_to_three_digits(tmp_path: Path) -> None:
+    whole_run = VLLM | {"p99_e2el_ms": 10_005.0}
+    assert rules(audited(tmp_path, whole_run)) == {"latency-bounds"}
+    assert audited(tmp_path, whole_run | {"loadgen": {"verdict": "VALID"}}) == []
+
+
+def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None:
+    assert audited(tmp_path, VLLM | {"request_throughput": 10.000001, "mean_tpot_ms": 10.000002}) == []
+
+
 # -- refused
 
 
@@ -157,6 +168,7 @@ def test_tpot_of_some_replies_is_not_held_against_all(tmp_path: Path) -> None:
         ('{"benchmarks": []}', "is JSON, but no result that is known"),
         ('{"benchmarks": [{"metrics": {}}]}', "is JSON, but no result that is known"),
         ('{"completed": 1\n', "page.md:1 is no JSON"),
+        ("[" * 100_000, "page.md:1 is no JSON"),
         ("A page without numbers.\n", "has no block of results and no table"),
         ("", "has no block of results and no table"),
     ],
@@ -179,5 +191,6 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_odd_values_in_json_are_as_if_they_were_not_there(tmp_path: Path) -> None:
-    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "failed": True, "max_concurrency": "inf", "loadgen": 3}
+    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "mean_e2el_ms": True, "max_concurrency": "inf"}
+    odd |= {"mean_itl_ms": float("nan"), "p99_itl_ms": float("-inf"), "median_itl_ms": float("inf"), "loadgen": 3}
     assert audited(tmp_path, odd) == []

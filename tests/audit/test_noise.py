@@ -10,11 +10,11 @@ from loadgen.audit.rules.noise import pooled_sd, student_t
 from tests.audit.auditing import block, fence, found, only
 
 
-def page(gain: str, fast: float, *, seats: tuple[int, ...] = (16, 32, 64)) -> str:
+def page(gain: str, fast: float, *, seats: tuple[int, ...] = (16, 32, 64), sent: int = 10_000) -> str:
     """Arms that differ in a limit that 11 in flight never reach and hardly in time, and one that is faster."""
     arms = "".join(
         f"### Seats {count}\n\n{fence(f'--max-num-seqs={count}', 'bash')}\n"
-        f"{fence(block(duration=20.1 - 0.1 * number, cap=11))}\n"
+        f"{fence(block(duration=20.1 - 0.1 * number, cap=11, input=sent if number == 1 else 10_000))}\n"
         for number, count in enumerate(seats, 1)
     )
     return (
@@ -35,6 +35,15 @@ def test_a_gain_within_what_arms_alike_differ_by_is_noted(tmp_path: Path) -> Non
     assert "3 arms are of one treatment" in finding.why
     assert "(df 2)" in finding.why
     assert "this is +1.01 %" in finding.why
+
+
+def test_two_runs_differ_by_more_than_each_from_its_mean(tmp_path: Path) -> None:
+    # t(2) = 4.303 times an SD of 0.50 % is 2.2 %, and times the square root of 2 is 3.1 %.
+    assert "no gain below +3.1" in only(found(tmp_path, page("+2.6%", 19.59)), "noise").why
+
+
+def test_arms_that_had_other_work_to_do_are_not_alike(tmp_path: Path) -> None:
+    assert noise(found(tmp_path, page("+1.0%", 19.9, sent=10_100))) == []
 
 
 def test_a_gain_beyond_it_is_let_pass(tmp_path: Path) -> None:

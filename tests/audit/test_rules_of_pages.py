@@ -123,6 +123,8 @@ def test_what_contradicts_the_page_is_found(
 
 def test_a_variant_of_the_model_is_the_model(tmp_path: Path) -> None:
     assert changed(tmp_path, ("path acme/Foo-7B", "path other/Foo-7B-FP8")) == []
+    versions = ("### Model\n\nFoo-7B", "### Model\n\nFoo-7B-v1"), ("path acme/Foo-7B", "path acme/Foo-7B-v10")
+    assert only(changed(tmp_path, *versions), "model").says == "Foo-7B-v10"
 
 
 def test_digits_that_were_lost_are_noted(tmp_path: Path) -> None:
@@ -138,6 +140,8 @@ def test_a_ratio_upside_down_is_called_so(tmp_path: Path) -> None:
     finding = only(changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-11.1%)<br>")), "percent")
     assert finding.should_be == "-10.00 %"
     assert "the inverse ratio, 1116.67 / 1005.00 - 1" in finding.why
+    another = only(changed(tmp_path, columns, ("1005.00<br>Mean TPOT(ms): 15.00", "1005.00 (-12.1%)<br>")), "percent")
+    assert "inverse" not in another.why
 
 
 def test_a_gain_of_a_wrong_rate_is_that_of_tokens_by_duration(tmp_path: Path) -> None:
@@ -169,6 +173,38 @@ def test_a_stage_without_its_winner_is_noted_and_gains_are_over_the_best_so_far(
     assert "over the best so far (SGLang); +20.0% is over the first arm's 1000" in gain.why
 
 
+def test_a_winner_that_is_left_is_noted_once(tmp_path: Path) -> None:
+    kernels = (
+        f"### 3. Kernels in vLLM\n\n{fence('vllm serve acme/Foo-7B --kernel x', 'bash')}\n{fence(SLOWER)}\n### Summary"
+    )
+    changes = (SLOWER, block(duration=15.0)), ("SGLang (804.00", "SGLang (1340.00"), ("### Summary", kernels)
+    only(changed(tmp_path, *changes), "incumbent")
+
+
+def test_an_arm_that_lost_requests_wins_no_stage(tmp_path: Path) -> None:
+    crashed = block(duration=4.0, ok=50, input=5_000, output=5_050, in_flight=40)
+    findings = changed(tmp_path, (SLOWER, crashed), ("Result: ", "Not a result line: "))
+    assert rules(findings) == {"failures"}
+
+
+def test_a_row_is_about_the_stage_that_its_words_fit_best(tmp_path: Path) -> None:
+    both = f"{fence('vllm serve acme/Foo-7B --chunk 64 --max-num-seqs 4', 'bash')}\n{fence(block(duration=18.0))}"
+    changes = ("### 2. Chunks", f"### Chunks && Max Num Seqs\n\n{both}\n### 2. Chunks"), ("| +20.0% ", "| +7.5%  ")
+    assert changed(tmp_path, *changes) == []
+
+
+def test_arms_of_one_fence_are_called_as_the_comments_above_them(tmp_path: Path) -> None:
+    both = fence(f"# 64\n{TUNED}\n# --chunk 128\n{block(duration=18.0)}")
+    line = "Result: 64 (1200.00 tok/s) > chunk 128 (1116.76 tok/s)\n\n"
+    finding = only(changed(tmp_path, (fence(TUNED), f"{both}\n{line}")), "result-line")
+    assert (finding.says, finding.should_be) == ("chunk 128 1116.76", "1116.67")
+
+
+def test_a_stage_without_a_command_has_not_that_of_the_one_before(tmp_path: Path) -> None:
+    text = f"### Kernels && Seats\n\n{fence(block(duration=18.0))}\n### Summary"
+    assert changed(tmp_path, ("### Summary", text)) == []
+
+
 def test_replicas_are_counted_as_the_page_counts_them(tmp_path: Path) -> None:
     half = block(duration=33.5)
     changes = [(TUNED, half), ("Total TPS: 1200.00 (", "Total TPS: 600.00x2 ("), ("--chunk 64", "-tp 1 --chunk 64")]
@@ -191,6 +227,10 @@ def test_one_run_in_two_stages_is_found(tmp_path: Path) -> None:
     )
     finding = only(changed(tmp_path, ("### Summary", again)), "duplicate")
     assert "every number is that of 2. Chunks in vLLM" in finding.why
+
+
+def test_a_run_that_is_shown_twice_as_what_it_is_is_no_second_treatment(tmp_path: Path) -> None:
+    assert changed(tmp_path, (fence(TUNED), fence(TUNED) + "\n" + fence(TUNED))) == []
 
 
 def test_a_run_that_is_shown_again_among_other_cases_is_no_second_treatment(tmp_path: Path) -> None:
@@ -219,6 +259,8 @@ def test_replies_shorter_than_asked_are_noted(tmp_path: Path) -> None:
     assert [(finding.says, finding.should_be) for finding in findings] == [("20200 output tokens", "21000")] * 2
     assert all(finding.note and "96.2 % of 100 x 210" in finding.why for finding in findings)
     assert changed(tmp_path, ("## Results", asked.replace("210", "203"))) == []
+    assert changed(tmp_path, ("## Results", asked.replace("200", "150"))) == []  # another workload
+    assert len(changed(tmp_path, ("## Results", asked.replace("200", "197")))) == 2  # which a template made longer
 
 
 def test_arms_whose_replies_differ_did_not_the_same_work(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_what_cannot_be_is_found(tmp_path: Path, given: dict, rule: str, says: s
             "rate": 100 / 7.804,
             "in_flight": 20,
         },  # of 7.804 s
-        {"peak": 10_100, "duration": 0.5, "in_flight": 100, "ttft": 1, "tpot": 1},  # all of it within one second
+        {"peak": 20_200, "duration": 0.5, "in_flight": 100, "ttft": 1, "tpot": 1},  # all of it within one second
         {"peak": 1010},  # as in every second
         {"cap": 11},  # reached
         {"tpot": 10.2, "itl": 10.2, "e2el": 1100},  # a stream that ends a little after its last token
@@ -90,7 +90,10 @@ def test_gaps_are_counted_by_itl_and_tpot(tmp_path: Path) -> None:
 def test_tpot_that_is_ttft_by_tokens_is_called_so(tmp_path: Path) -> None:
     why = only(found(tmp_path, block(e2el=1100, tpot=0.99)), "tpot").why
     assert "100 / 101: no token after the first was seen" in why
-    assert "100 / 101" in only(found(tmp_path, block(tpot=0.99, itl=0.99)), "tpot").why
+    by_both = block(tpot=0.99, itl=0.99)
+    assert "100 / 101" in only(found(tmp_path, by_both), "tpot").why
+    by_chance = by_both.replace("Median TPOT (ms):                        0.99", "Median TPOT (ms): 0.50")
+    assert found(tmp_path, by_chance) == []
 
 
 def test_percentiles_do_not_fall(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from loadgen.audit.study import Arm, Study
 
 
 def gains(study: Study) -> Iterator[Finding]:
-    """A stage's gain is its best by the best before it. Only in summaries that have no baseline of their own."""
-    if study.summary is None or study.summary.baseline is not None:
+    """A stage's gain is its best by the best before it; where a row has a baseline of its own, it is judged by that."""
+    if study.summary is None:
         return
     before = _bests(study)
     for row in study.summary.rows:

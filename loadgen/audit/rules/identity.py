@@ -7,9 +7,9 @@ from loadgen.audit.finding import Finding
 from loadgen.audit.study import Study
 
 # A name that ends in a number of parameters, and what stands behind that.
-MODEL = re.compile(r"\b[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
+MODEL = re.compile(r"(?<![\w.-])[A-Za-z][\w.]*(?:-[\w.]+)*?-\d+(?:\.\d+)?[BbMm]\b(?:-\w+)*")
 RECOMMENDATION = re.compile(r"\b[Rr]ecommend[^\n`|?!]{0,200}")
-BENCHMARK = re.compile(r"\b(?:bench serve|bench_serving|guidellm)\b[^\n]*?--model[ =](\S+)")
+BENCHMARK = re.compile(r"\b(?:bench serve|bench_serving|guidellm)\b[^\n]{0,2000}?--model[ =](\S+)")
 NUMBERS = {"a single": 1, "one": 1, "two": 2, "four": 4, "eight": 8, "sixteen": 16}
 COUNT = re.compile(r"(?:^|\s)(\d+)\s*(?:x|×|Ã—|\*|NVIDIA|AMD|Ascend|GPUs?\b|NPUs?\b)", re.IGNORECASE)
 

@@ -8,9 +8,9 @@ from loadgen.audit.number import plain
 from loadgen.audit.study import Arm, Study
 
 ASKED = (
-    re.compile(r"(\d+) input tokens, (\d+) output tokens"),
-    re.compile(r"--random-input-len[ =](\d+) --random-output-len[ =](\d+)"),
-    re.compile(r"dataset_input_tokens: (\d+)\s+dataset_output_tokens: (\d+)"),
+    re.compile(r"\b(\d{1,9}) input tokens, (\d{1,9}) output tokens"),
+    re.compile(r"--random-input-len[ =](\d{1,9}) --random-output-len[ =](\d{1,9})"),
+    re.compile(r"dataset_input_tokens: (\d{1,9})\s+dataset_output_tokens: (\d{1,9})"),
 )
 LENGTHS = 0.02  # relative: what prompts may be off what was asked, by tokenizers and templates
 SHORT = 0.01  # of the tokens that were asked, or that another arm had
@@ -27,7 +27,7 @@ def asked(study: Study) -> Iterator[Finding]:
             if counts is None:
                 continue
             sent, received, ok = counts
-            each = next((out for length, out in wanted.items() if abs(sent / length - 1) <= LENGTHS), None)
+            each = next((out for length, out in wanted.items() if abs(sent - length) <= LENGTHS * length), None)
             tokens, other = arm.result.numbers["output_tokens"], _per_request(first)
             if each is not None and received < each * (1 - SHORT):
                 share = f"{100 * received / each:.1f} % of {plain(ok)} x {each}"
