@@ -21,6 +21,8 @@ ROWS = {
     "Peak concurrent requests": "peak_in_flight",
     "Total Token throughput (tok/s)": "total_per_s",
     "Total token throughput (tok/s)": "total_per_s",
+    "Total throughput (tok/s)": "total_per_s",
+    "Input token throughput (tok/s)": "input_per_s",
     "Concurrency": "mean_in_flight",
 }
 COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}

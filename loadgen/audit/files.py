@@ -18,6 +18,7 @@ KEYS = {
     "total_input_tokens": "input_tokens",
     "total_output_tokens": "output_tokens",
     "request_throughput": "requests_per_s",
+    "input_throughput": "input_per_s",
     "output_throughput": "output_per_s",
     "total_token_throughput": "total_per_s",
     "total_throughput": "total_per_s",

@@ -7,6 +7,7 @@ from loadgen.audit.finding import Place
 from loadgen.audit.number import Number
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
+SURE = 100  # requests: of sets of n lengths that differ, one in n has a whole number as its mean
 
 
 def title(name: str) -> str:
@@ -22,9 +23,9 @@ class Published:
     """One result.
 
     Its numbers are `ok`, `failed` and `cap` (requests), `duration_s`, `input_tokens`, `output_tokens`,
-    `requests_per_s`, `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`, `mean_in_flight`, and
-    latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What was not printed, or as
-    n/a, is not among them.
+    `requests_per_s`, `input_per_s`, `output_per_s`, `total_per_s`, `peak_output_per_s`, `peak_in_flight`,
+    `mean_in_flight`, and latencies such as `mean_ttft_ms`, `median_itl_ms`, `p99_e2el_ms`, with vLLM's meanings. What
+    was not printed, or as n/a, is not among them.
 
     Attributes:
         numbers: By name.
@@ -63,13 +64,13 @@ class Published:
     def reply(self) -> int | None:
         """How many tokens each reply had, where all had as many: 2 or more; None where they did not, or nobody knows.
 
-        Without their lengths, a mean that is a whole number is taken for the length of each.
+        Without their lengths, a mean that is a whole number is taken for the length of each, of SURE replies or more.
         """
         if self.lengths is not None:
             lengths = self.lengths
         elif counts := self.all("output_tokens", "ok"):
             tokens, ok = (int(count.value) for count in counts)
-            lengths = frozenset({tokens // ok}) if ok and tokens % ok == 0 else frozenset()
+            lengths = frozenset({tokens // ok}) if ok >= SURE and tokens % ok == 0 else frozenset()
         else:
             lengths = frozenset()
         return next(iter(lengths)) if len(lengths) == 1 and min(lengths) >= 2 else None

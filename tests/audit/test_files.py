@@ -109,6 +109,11 @@ def test_sglangs_file_has_a_run_in_each_line(tmp_path: Path) -> None:
     ]
 
 
+def test_sglangs_input_has_a_rate_of_its_own(tmp_path: Path) -> None:
+    finding = only(audited(tmp_path, SGLANG | {"input_throughput": 999.0}), "throughput")
+    assert (finding.says, finding.should_be) == ("input 999 tok/s", "1000 tok/s")
+
+
 def test_guidellms_rates_may_be_off_by_what_lies_beyond_its_events(tmp_path: Path) -> None:
     finding = only(audited(tmp_path, guidellm(tokens_per_second=2032.0)), "throughput")
     assert "+1.09 %" in finding.why
@@ -191,6 +196,6 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_odd_values_in_json_are_as_if_they_were_not_there(tmp_path: Path) -> None:
-    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "mean_e2el_ms": True, "max_concurrency": "inf"}
+    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "median_e2el_ms": True, "max_concurrency": "inf"}
     odd |= {"mean_itl_ms": float("nan"), "p99_itl_ms": float("-inf"), "median_itl_ms": float("inf"), "loadgen": 3}
     assert audited(tmp_path, odd) == []

@@ -77,6 +77,12 @@ def test_replies_of_many_lengths_say_nothing_of_tpot_and_of_the_events_in_a_repl
     assert found(tmp_path, block(output=10_150, e2el=900, itl=8, tpot=12, in_flight=20)) == []
 
 
+def test_of_few_replies_a_whole_mean_is_no_proof_that_they_are_alike(tmp_path: Path) -> None:
+    few = {"ok": 99, "output": 99 * 101, "tpot": 8, "e2el": 1000}
+    assert found(tmp_path, block(**few)) == []
+    assert rules(found(tmp_path, block(**few | {"ok": 100, "output": 100 * 101}))) == {"tpot"}
+
+
 def test_gaps_are_counted_by_itl_and_tpot(tmp_path: Path) -> None:
     of_4 = {"output": 400, "tpot": 30, "ttft": 100, "in_flight": 11}
     one_more = only(found(tmp_path, block(**of_4, itl=22.5)), "itl-diluted")

@@ -8,6 +8,7 @@ from loadgen.audit.published import Published
 
 PARTS = {
     "requests_per_s": ("requests", "req/s", ("ok",)),
+    "input_per_s": ("input", "tok/s", ("input_tokens",)),
     "output_per_s": ("output", "tok/s", ("output_tokens",)),
     "total_per_s": ("total", "tok/s", ("input_tokens", "output_tokens")),
 }
