@@ -88,11 +88,13 @@ class Study:
         return groups
 
     def showing(self, quantity: Quantity | None) -> list[Arm]:
-        """The arms whose result is what a cell prints."""
+        """The arms whose result is what a cell prints, the nearest first."""
         if quantity is None:
             return []
+        printed = quantity.number
         known = ((arm, arm.result.get(quantity.name)) for arm in self.arms)
-        return [arm for arm, number in known if number is not None and number.agrees(quantity.number)]
+        near = [(abs(n.value - printed.value), arm) for arm, n in known if n is not None and n.agrees(printed)]
+        return [arm for _, arm in sorted(near, key=lambda found: found[0])]
 
     def cells(self) -> Iterator[tuple[Row, Quantity, list[Arm]]]:
         """Every total throughput in a table, with the arms that show it."""

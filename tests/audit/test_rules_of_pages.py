@@ -94,7 +94,7 @@ CHANGES = [
     ("(+20.0%)<", "(+25.0%)<", "percent", "+25.0%", "+20.00 %", False),
     ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 14.50", "cell", "mean TPOT 14.50", "14", False),
     ("Mean TPOT(ms): 14.00", "Mean TPOT(ms): 14.0", "cell", "", "", None),
-    ("Total TPS: 1200.00 (+20.0%)", "Total TPS: 1300.00 (+30.0%)", "cell", "total 1300.00 tok/s", "", False),
+    ("Total TPS: 1200.00 (+20.0%)", "Total TPS: 1300.00 (+30.0%)", "cell", "total 1300.00 tok/s", "", True),
     ("(+11.1%)<", "(+11.1%, Success rate: 90.0%)<", "success-rate", "90.0 %", "100 %", False),
     ("SGLang (804.00", "SGLang (840.00", "result-line", "SGLang 840.00", "804", False),
     ("vLLM (1000.00 tok/s) > SGLang (804.00 tok/s)", "SGLang (804.00 tok/s) > vLLM (1000.00 tok/s)", "result-line",
@@ -125,6 +125,17 @@ def test_a_variant_of_the_model_is_the_model(tmp_path: Path) -> None:
     assert changed(tmp_path, ("path acme/Foo-7B", "path other/Foo-7B-FP8")) == []
     versions = ("### Model\n\nFoo-7B", "### Model\n\nFoo-7B-v1"), ("path acme/Foo-7B", "path acme/Foo-7B-v10")
     assert only(changed(tmp_path, *versions), "model").says == "Foo-7B-v10"
+
+
+def test_a_draft_model_may_be_recommended_and_served(tmp_path: Path) -> None:
+    text = "## Results\n\nAs a draft model we recommend Foo-1B.\n"
+    served = "--chunk 64 --speculative-model acme/Foo-1B"
+    assert changed(tmp_path, ("## Results", text), ("--chunk 64", served)) == []
+
+
+def test_a_result_that_nobody_can_place_is_noted(tmp_path: Path) -> None:
+    finding = only(changed(tmp_path, ("> SGLang (804.00", "> Third (700.00")), "result-line")
+    assert (finding.says, finding.note) == ("Third 700.00", True)
 
 
 def test_digits_that_were_lost_are_noted(tmp_path: Path) -> None:
@@ -203,6 +214,13 @@ def test_arms_of_one_fence_are_called_as_the_comments_above_them(tmp_path: Path)
 def test_a_stage_without_a_command_has_not_that_of_the_one_before(tmp_path: Path) -> None:
     text = f"### Kernels && Seats\n\n{fence(block(duration=18.0))}\n### Summary"
     assert changed(tmp_path, ("### Summary", text)) == []
+
+
+def test_a_cell_of_few_digits_is_of_the_nearest_block(tmp_path: Path) -> None:
+    near = block(duration=20.11)  # 999.50 tok/s, of another command
+    text = f"### 0. Before\n\n{fence('vllm serve acme/Foo-7B --other', 'bash')}\n{fence(near)}\n### 1. Choosing"
+    changes = ("### 1. Choosing", text), ("Total TPS: 1000.00<", "Total TPS: 1000<")
+    assert "baseline" not in rules(changed(tmp_path, *changes))
 
 
 def test_replicas_are_counted_as_the_page_counts_them(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def copied(study: Study) -> Iterator[Finding]:
                 arms = study.showing(total)
                 if not arms:
                     why = f"no block on this page has it; it stands in the row {row.name}"
-                    yield _finding(study, total.at, "cell", f"total {total.text} tok/s", "", why)
+                    yield _finding(study, total.at, "cell", f"total {total.text} tok/s", "", why, note=True)
                     continue
                 for quantity in cell.quantities:
                     yield from _beside(study, quantity, [arm.result for arm in arms])

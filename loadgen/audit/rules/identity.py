@@ -24,7 +24,9 @@ def models(study: Study) -> Iterator[Finding]:
     if not subject:
         return
     named = [(match[0], title.begin + match.start()) for match in MODEL.finditer(title.title)] if title else []
-    for sentence in RECOMMENDATION.finditer(page.prose):
+    # What stands before the first command recommends that; later on a page may recommend a draft model, or another.
+    first = page.commands[0].at if page.commands else len(page.prose)
+    for sentence in RECOMMENDATION.finditer(page.prose, 0, first):
         named += [(match[0], sentence.start() + match.start()) for match in MODEL.finditer(sentence[0])]
     named += [(_first(command.name), command.at) for command in page.commands]
     named += [(_first(match[1]), match.start(1)) for match in BENCHMARK.finditer(page.text)]

@@ -47,7 +47,8 @@ def _entry(study: Study, entry: re.Match[str], arms: list[Arm]) -> Iterator[Find
         arm = next(arm for arm in arms if arm.label == near[0])
         block = arm.result.where("total_per_s")
         should_be, why = str(totals[near[0]]), f"the block of {near[0]} at line {block.line} has {totals[near[0]]}"
-    yield Finding(study.page.place(entry.start()), "result-line", f"{entry[1].strip()} {entry[2]}", should_be, why)
+    says = f"{entry[1].strip()} {entry[2]}"
+    yield Finding(study.page.place(entry.start()), "result-line", says, should_be, why, note=not near)
 
 
 def summaries(study: Study) -> Iterator[Finding]:
