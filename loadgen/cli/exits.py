@@ -4,6 +4,7 @@ from typing import Any
 
 DONE = 0  # a SUSPECT run too
 INTERNAL = 1  # or an engine that failed
+FOUND = 1  # by `loadgen audit`: something that cannot be true, told as linters tell it
 BAD_INPUT = 2
 INVALID = 3
 SUSPECT = 4  # only with --strict
@@ -12,8 +13,8 @@ SLO_MISSED = 6
 INTERRUPTED = 130
 
 EXPLAINED = (
-    "0 done, 1 an engine that failed, or an internal error, 2 bad input, 3 INVALID, 4 SUSPECT (with --strict), "
-    "5 too many errors, 6 SLO missed, 130 interrupted"
+    "0 done, 1 internal error, an engine that failed, or (audit) what cannot be true, 2 bad input, 3 INVALID, "
+    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 130 interrupted"
 )
 
 

@@ -20,6 +20,7 @@ OWN = {
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
     "tune": ("plan a study of how to serve best", "loadgen.cli.tune"),
+    "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),
 }
 
 

@@ -64,7 +64,7 @@ LAYERS = [
     | {"overhead", "sessions"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
-    | {"balancer"},
+    | {"audit", "balancer"},
     {"load", "preparing", "rehearsal"},
     {"measurement", "measurer"},
     {"launched", "server", "targets", "worker"},

@@ -1,0 +1,30 @@
+"""`loadgen audit FILE...`: what of published results cannot be true."""
+
+import sys
+
+from loadgen.arguments import OneLineParser
+from loadgen.cli import exits
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command."""
+    parser = OneLineParser(
+        prog="loadgen audit",
+        description="List what of published results cannot be true, and why, each in a line: docs/audit.md.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a Markdown page or a text with blocks of results; or a result of loadgen, vllm bench serve, "
+        "SGLang's bench_serving (JSON lines) or guidellm as JSON",
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as a JSON list instead")
+    arguments = parser.parse_args(argv)
+    from loadgen.audit import audit
+    from loadgen.audit.report import render, to_json
+
+    findings = [finding for path in arguments.files for finding in audit(path)]
+    sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, len(arguments.files)))
+    return exits.DONE if all(finding.note for finding in findings) else exits.FOUND
