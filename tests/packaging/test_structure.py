@@ -38,6 +38,8 @@ LAYERS = [
         "prompts",
         "redaction",
         "scrapes",
+        "search",
+        "stats",
         "telemetry",
         "terminal",
     }
@@ -86,6 +88,7 @@ HOMES = {
     "pydantic": {"cli.config", "profiles"},
     "pytest_asyncio": {"testing.fixtures"},
     "rich": {"cli.progress"},
+    "scipy": {"search", "stats"},
     "gguf": {"datasets.gguf_file"},
     "tokenizers": {"datasets.gguf_file", "datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
