@@ -40,6 +40,8 @@ LAYERS = [
         "redaction",
         "scrapes",
         "scratch",
+        "search",
+        "stats",
         "telemetry",
         "terminal",
     }
@@ -92,6 +94,7 @@ HOMES = {
     "pydantic_core": {"studies.reading", "studies.strict"},
     "pytest_asyncio": {"testing.fixtures"},
     "rich": {"cli.progress"},
+    "scipy": {"search", "stats"},
     "gguf": {"datasets.gguf_file"},
     "tokenizers": {"datasets.gguf_file", "datasets.tokenizer"},
     "transformers": {"datasets.tokenizer"},
