@@ -14,7 +14,7 @@ from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
 from loadgen.plugins import find
-from loadgen.redaction import without_secrets
+from loadgen.redaction import public_words
 from loadgen.server import Server
 from loadgen.settings import RunSettings
 from loadgen.targets import running
@@ -86,7 +86,7 @@ async def launched(
                 "name": name,
                 "simulated": name == SIMULATOR,
                 "installed": installed,
-                "commands": [without_secrets(shlex.join(process.launch.argv)) for process in processes],
+                "commands": [shlex.join(public_words(process.launch.argv)) for process in processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,

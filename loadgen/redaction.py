@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 import orjson
@@ -14,9 +14,22 @@ MARK = "(given)"  # stands wherever a credential stood
 FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, and its value
 
 
-def without_secrets(words: str) -> str:
-    """Words of a command line with MARK for what its flags say to be a key or a token."""
-    return FLAG.sub(rf"\1{MARK}", words)
+def without_secrets(text: str) -> str:
+    """A piece of a command line with MARK for what its flags say to be a key or a token."""
+    return FLAG.sub(rf"\1{MARK}", text)
+
+
+def public_words(words: Sequence[str]) -> list[str]:
+    """The words of a command, likewise."""
+    shown: list[str] = []
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if shown and FLAG.match(f"{shown[-1]} {word}"):
+            word = MARK
+        elif equals and FLAG.match(word):
+            word = f"{name}={MARK}"
+        shown.append(word)
+    return shown
 
 
 class Redaction:

@@ -89,7 +89,8 @@ def _gaps(evidence: Evidence, advice: str) -> Check:
     due, sent = _times(evidence.snapshot, evidence.schedule)
     if why := _why_not(evidence, len(due)):
         return inapplicable(name, why)
-    asked, seen = np.sort(np.diff(due)), np.sort(np.diff(np.sort(sent)))
+    asked: Int64s = np.sort(np.diff(due))
+    seen: Int64s = np.sort(np.diff(np.sort(sent)))
     distance = _distance(asked, seen, max(GAP_GRAIN_NS, float(np.mean(asked)) / 10))
     return Check(name, distance <= GAP_DISTANCE, f"distance {distance:.3f}", f"{GAP_DISTANCE}", advice)
 

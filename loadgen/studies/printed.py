@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loadgen.redaction import MARK
-from loadgen.settings import SECRET, RunSettings, public
+from loadgen.redaction import MARK, public_words
+from loadgen.settings import RunSettings, public
 from loadgen.studies.estimate import Span
 from loadgen.studies.objective import METRICS
 from loadgen.studies.plan import Plan, Planned, Step
@@ -146,21 +146,8 @@ def _span(span: Span | None) -> str:
     return "n/a" if span is None else _range(span.least_s, span.most_s)
 
 
-def _public(words: Sequence[str]) -> list[str]:
-    """A command line without the values of flags that are credentials."""
-    shown: list[str] = []
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if shown and SECRET.match(f"{shown[-1]} {word}"):
-            word = MARK
-        elif equals and SECRET.match(word):
-            word = f"{name}={MARK}"
-        shown.append(word)
-    return shown
-
-
 def _command(words: Sequence[str]) -> str:
-    return shlex.join(_public(words))
+    return shlex.join(public_words(words))
 
 
 def _variables(env: Mapping[str, str]) -> dict[str, str]:
@@ -204,8 +191,8 @@ def _arm(arm: Planned) -> dict[str, Any]:
         "workloads": list(arm.workloads),
         "servers": [
             {
-                "argv": _public(launch.argv),
-                "shorthand": _public(launch.shorthand or launch.argv),
+                "argv": public_words(launch.argv),
+                "shorthand": public_words(launch.shorthand or launch.argv),
                 "env": _variables(launch.env),
                 "files": {str(path): text for path, text in launch.files.items()},
             }
