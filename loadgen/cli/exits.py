@@ -13,7 +13,7 @@ SLO_MISSED = 6
 INTERRUPTED = 130
 
 EXPLAINED = (
-    "0 done, 1 internal error, an engine that failed, or (audit) what cannot be true, 2 bad input, 3 INVALID, "
+    "0 done, 1 an engine that failed or an internal error (audit: what cannot be true), 2 bad input, 3 INVALID, "
     "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 130 interrupted"
 )
 
