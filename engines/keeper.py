@@ -4,10 +4,10 @@ It runs as a script of its own (`python -I -S keeper.py PARENT LOG FOLDER TEMPOR
 to itself cannot be asked of somebody's program: it is the subreaper of all that the engine starts, however often that
 forks, and it must not die with the program. Only the standard library, and little of it: every start waits for it.
 
-stdin: `stop SECONDS`: ask the engine to end, and kill what is left after so long. The end of stdin, the end of the
-parent process and SIGTERM: kill at once. stdout: `started PID`, then `ended CODE` (negative: the signal) once the
-engine itself has. The keeper ends when it has no child any more: its end is the proof that nothing is left, nor the
-folder TEMPORARY, which a program that was killed cannot remove.
+stdin: `stop SECONDS`: ask the engine to end, and kill what is left after so long, of several times the shortest. Its
+end, the end of the parent process and SIGTERM: kill at once. stdout: `started PID`, then `ended CODE` (negative: the
+signal) once the engine itself has. The keeper ends when it has no child any more: its end is the proof that nothing is
+left, nor the folder TEMPORARY, which a program that was killed cannot remove.
 """
 
 import ctypes
@@ -64,9 +64,10 @@ def main(parent: int, log: str, folder: str, command: list[str]) -> None:
             if descriptor == bell:
                 os.read(bell, 4096)
                 continue
-            word = os.read(descriptor, 4096).split() if descriptor != program else []
-            if word[:1] == [b"stop"]:
-                asked, give_up_s = True, time.monotonic() + float(word[1])
+            asks = os.read(descriptor, 4096).split() if descriptor != program else []
+            if asks:
+                asked = True
+                give_up_s = min(give_up_s, *(time.monotonic() + float(number) for number in asks[1::2]))
                 if running:  # not reaped: the number is still its own
                     for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process would not hear the first
                         send(-engine, number)

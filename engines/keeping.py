@@ -87,7 +87,7 @@ class Kept:
             return self._changed.wait_for(lambda: not self.alive, timeout_s)
 
     def ask_to_end(self, grace_s: float) -> None:
-        """What is left of the engine after `grace_s` is killed, whatever was asked before."""
+        """What is left of the engine after `grace_s` is killed, unless a sooner end was asked for before."""
         with contextlib.suppress(BrokenPipeError, ValueError):  # it has gone, or was put away
             assert self._process.stdin is not None
             self._process.stdin.write(b"stop %f\n" % grace_s)

@@ -7,6 +7,8 @@ from typing import NoReturn
 
 from loadgen.errors import BadInput
 
+UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
+
 
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser that raises BadInput instead of printing the usage and exiting."""
@@ -16,7 +18,7 @@ class OneLineParser(argparse.ArgumentParser):
         field, _, problem = message.removeprefix("argument ").partition(": ")
         remedy = f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
-            field, problem = problem.split()[0].partition("=")[0], "unknown"
+            field, problem = problem.split()[0].partition("=")[0], UNKNOWN
             near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
             remedy = f"did you mean {near[0]}?" if near else remedy
         if not problem:

@@ -73,7 +73,10 @@ class DataSettings:
     sonnet_output_len: int = option(150, DATA, "tokens asked of each answer", metavar="TOKENS")
     sonnet_prefix_len: int = option(200, DATA, "tokens of it that all prompts of prose share", metavar="TOKENS")
     custom_output_len: int = option(
-        256, DATA, "tokens asked where a row of jsonl, csv or custom does not say", metavar="TOKENS"
+        256,
+        DATA,
+        "tokens asked where a row of jsonl, csv or custom does not say (256; -1: each says)",
+        metavar="TOKENS",
     )
     disable_shuffle: bool = option(False, DATA, "custom in the file's order")
     hf_subset: str | None = option(None, DATA, "subset of a data set on the hub", metavar="NAME")
@@ -112,5 +115,5 @@ class DataSettings:
         for name in ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"):
             require(name, getattr(self, name), lambda v: v >= 0, "0 tokens or more")
         require("prefix_repetition_num_prefixes", self.prefix_repetition_num_prefixes, lambda v: v >= 1, "1 or more")
-        rows = "1 token or more: what a row asks itself goes first anyway"
-        require("custom_output_len", self.custom_output_len, lambda v: v >= 1, rows)
+        rows = "1 token or more, or -1 where every row says; what a row asks itself goes first anyway"
+        require("custom_output_len", self.custom_output_len, lambda v: v >= 1 or v == -1, rows)

@@ -9,6 +9,9 @@ from typing import Any
 import orjson
 
 CONTENT, REASONING, OTHER = 1, 2, 4
+TOKENS = CONTENT | REASONING | OTHER
+# What else an event says: tools differ in which of these they take for a token.
+CHOICE, ROLE, EMPTY, FINISH, USAGE, OLD_REASONING, TOOL, DONE = 8, 16, 32, 64, 128, 256, 512, 1024
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
@@ -20,6 +23,8 @@ class Delta:
     Attributes:
         kinds: Which kinds of token the event bears (CONTENT | REASONING | OTHER); 0 for role-only, empty,
             finish-only and usage-only events.
+        says: What else it says: it has a CHOICE, names a ROLE, has a content or text that is EMPTY, a FINISH reason,
+            an object of USAGE, a `reasoning_content` that is text (OLD_REASONING), the call of a TOOL.
         tokens: How many tokens it bears by its token ids, else by its logprobs; -1 where neither is told.
         text: What these tokens say.
         answer: What those of them say that are content.
@@ -29,6 +34,7 @@ class Delta:
     """
 
     kinds: int = 0
+    says: int = 0
     tokens: int = -1
     text: str = ""
     answer: str = ""
@@ -50,7 +56,7 @@ def parse(payload: bytes) -> Delta:
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=_dumped(event.get("error") or event))
-    kinds, tokens, texts, answers, finish_reason = 0, -1, list[str](), list[str](), None
+    kinds, says, tokens, texts, answers, finish_reason = 0, 0, -1, list[str](), list[str](), None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
@@ -59,12 +65,15 @@ def parse(payload: bytes) -> Delta:
             texts.append(text)
             if kind == CONTENT:
                 answers.append(text)
+        says |= _says(choice)
         told = _tokens(choice)
         tokens = tokens if told is None else max(tokens, 0) + told
         finish_reason = _text(choice, "finish_reason").encode(errors="replace").decode() or finish_reason
     usage = _dict(event, "usage")
+    says |= FINISH * (finish_reason is not None) | USAGE * (event.get("usage") is not None)
     return Delta(
         kinds,
+        says,
         tokens,
         "".join(texts),
         "".join(answers),
@@ -106,6 +115,13 @@ def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
     found += [(CONTENT, _text(delta, "content")), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
     found += [(OTHER, _arguments(call)) for call in _list(delta, "tool_calls")]
     return ((kind, text) for kind, text in found if text)
+
+
+def _says(choice: dict[str, Any]) -> int:
+    delta = _dict(choice, "delta")
+    empty = delta.get("content") == "" or choice.get("text") == ""
+    old, tool = delta.get("reasoning_content") is not None, bool(delta.get("tool_calls"))
+    return CHOICE | ROLE * ("role" in delta) | EMPTY * empty | OLD_REASONING * old | TOOL * tool
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:

@@ -96,9 +96,10 @@ cdef class Events:
             return 0
         if n == 6 and p[:6] == b"[DONE]":
             record.done_seen = True
-            return 0
+            return record.tell(DONE, self.at_ns)
         if not scan_event(p, n, &delta):
             return self._event_slowly(p[:n])
+        record.tell(delta.kinds | delta.says, self.at_ns)
         if delta.kinds:
             self._token(delta.kinds, delta.tokens, delta.completion_tokens)
             if record.keeps_text:
@@ -121,6 +122,7 @@ cdef class Events:
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
         if delta.error is not None:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
+        record.tell(delta.kinds | delta.says, self.at_ns)
         if delta.kinds:
             self._token(delta.kinds, delta.tokens, delta.completion_tokens)
             if record.keeps_text:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from loadgen.client import Client
 from loadgen.heading import Heading
+from loadgen.output_settings import parse_percentiles
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, is_closed_loop, parse_percentiles
+from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.snapshot import Snapshot
 from loadgen.telemetry import Telemetry
 

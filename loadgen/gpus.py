@@ -1,14 +1,25 @@
-"""GPUs: power, clock, use and memory of this machine's NVIDIA GPUs, through NVML."""
+"""GPUs: who shares them, and power, clock, use and memory of this machine's NVIDIA GPUs, through NVML."""
 
 import contextlib
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 PACKAGE = "pynvml"  # of the distribution nvidia-ml-py
 QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
+
+
+def shares(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
+    """The GPUs of each of several servers, as many for each; none where none are named.
+
+    Args:
+        ids: Of all of them; a multiple of the servers.
+        servers: That share them.
+    """
+    many = len(ids) // servers
+    return [tuple(ids[many * number : many * (number + 1)]) for number in range(servers)]
 
 
 def installed() -> bool:

@@ -1,11 +1,14 @@
-"""A small HTTP client for probes, scrapes and ready checks; never for load."""
+"""A small HTTP client for probes, scrapes, ready checks and progress; never for load."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from loadgen.errors import Unreachable
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 LARGEST = 16 << 20  # bytes of an answer: more is not what a probe asks for
 
@@ -48,8 +51,36 @@ async def post(
     return await _ask("POST", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s)
 
 
+async def patch(
+    url: str,
+    body: bytes,
+    *,
+    headers: dict[str, str] | None = None,
+    verify_tls: "bool | SSLContext" = True,
+    timeout_s: float = 10.0,
+) -> Reply:
+    """Change what `url` names by `body`, which is JSON, whatever the status of the answer.
+
+    Args:
+        url: What to change.
+        body: The change.
+        headers: Beside the content type.
+        verify_tls: Whether, or by which certificates.
+        timeout_s: For the whole answer.
+
+    Raises:
+        Unreachable: No answer, or none in time.
+    """
+    return await _ask("PATCH", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s)
+
+
 async def _ask(
-    method: str, url: str, body: bytes | None, headers: dict[str, str] | None, verify_tls: bool, timeout_s: float
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: dict[str, str] | None,
+    verify_tls: "bool | SSLContext",
+    timeout_s: float,
 ) -> Reply:
     import aiohttp
 

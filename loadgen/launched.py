@@ -1,14 +1,15 @@
-"""Launched: engines started for one run and put away after it: replicas of the one named, or the simulator."""
+"""Launched: engines that are started to be measured, and put away after it: replicas of one, or the simulator."""
 
 import asyncio
 import contextlib
 import logging
 import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from loadgen import gpus
 from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.measurement import Progress
@@ -63,37 +64,83 @@ async def launched(
             host = settings.host or "127.0.0.1"
             return launcher.begin(engine, settings.model or name, knobs, raw, host=host, devices=devices)
 
-    def asking(*processes: Any) -> RunSettings:
-        return _asking(processes, settings, simulated=name == SIMULATOR)
-
     def checked(process: Any) -> None:
         with _tokenizer_of_the_model(settings):
-            check(asking(process))
+            check(asking([process], settings, simulated=name == SIMULATOR))
 
-    starting = [
-        asyncio.ensure_future(_answering(partial(begin, share), checked, settings.engine_timeout, on_progress))
-        for share in _shares(settings)
-    ]
-    try:
-        processes = await asyncio.gather(*starting)
-        server = await running(asking(*processes))
-        each = [await asyncio.to_thread(process.differences) for process in processes]
-        installed = await asyncio.to_thread(engine.version)
-        tokens = processes[0].template_tokens
-        yield replace(
+    devices = settings.devices.split(",") if settings.devices else []
+    begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
+    timeout_s = settings.engine_timeout
+    async with started(engine, begins, timeout_s, on_progress, check=checked, tries=2) as engines:
+        yield await engines.server(settings)
+
+
+@dataclass(frozen=True)
+class Started:
+    """Replicas of an engine that answer.
+
+    Attributes:
+        engine: Of which kind.
+        processes: One for each replica.
+    """
+
+    engine: Any
+    processes: tuple[Any, ...]
+
+    async def server(self, settings: RunSettings) -> Server:
+        """The replicas as the server of a run with these settings.
+
+        Raises:
+            BadInput: They do not have the model.
+        """
+        name, simulated = self.engine.name, self.engine.name == SIMULATOR
+        server = await running(asking(self.processes, settings, simulated=simulated))
+        each = [await asyncio.to_thread(process.differences) for process in self.processes]
+        installed = await asyncio.to_thread(self.engine.version)
+        tokens = self.processes[0].template_tokens
+        return replace(
             server,
             about={
                 "name": name,
-                "simulated": name == SIMULATOR,
+                "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(public_words(process.launch.argv)) for process in processes],
+                "commands": [shlex.join(public_words(process.launch.argv)) for process in self.processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,
-            simulated=name == SIMULATOR,
-            processes=tuple(processes),
+            simulated=simulated,
+            processes=self.processes,
             overhead=None if tokens is None else Overhead(tokens, f"the chat template of {name}"),
         )
+
+
+@contextlib.asynccontextmanager
+async def started(
+    engine: Any,
+    begins: Sequence[Callable[[], Any]],
+    timeout_s: float,
+    on_progress: Callable[[Progress], None],
+    *,
+    check: Callable[[Any], None] = lambda process: None,
+    tries: int = 1,
+) -> AsyncIterator[Started]:
+    """Start replicas of an engine, wait until each answers, and put them away in the end.
+
+    Args:
+        engine: Which.
+        begins: Each begins one, and returns its process.
+        timeout_s: Until each answers.
+        on_progress: Called a few times a second.
+        check: Called with each process as soon as there is one.
+        tries: How often one is started that fails for a reason that may pass.
+
+    Raises:
+        EngineError: One does not answer, or something of one is left in the end.
+        BadInput: `begins` or `check` says it.
+    """
+    starting = [asyncio.ensure_future(_answering(begin, check, timeout_s, on_progress, tries)) for begin in begins]
+    try:
+        yield Started(engine, tuple(await asyncio.gather(*starting)))
     finally:
         await _put_away(starting)
 
@@ -113,18 +160,12 @@ async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
             raise error
 
 
-def _shares(settings: RunSettings) -> list[tuple[str, ...]]:
-    """The devices of each server."""
-    devices = tuple(settings.devices.split(",")) if settings.devices else ()
-    many = len(devices) // settings.replicas
-    return [devices[many * number : many * (number + 1)] for number in range(settings.replicas)]
-
-
 async def _answering(
     begin: Callable[[], Any],
     check: Callable[[Any], None],
     timeout_s: float,
     on_progress: Callable[[Progress], None],
+    tries: int,
 ) -> Any:
     """A process that has answered; it was checked before."""
     loop = asyncio.get_running_loop()
@@ -134,14 +175,14 @@ async def _answering(
             progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
             loop.call_soon_threadsafe(on_progress, progress)
 
-    for again in (True, False):
+    for left in reversed(range(tries)):
         beginning = asyncio.ensure_future(asyncio.to_thread(begin))
         try:
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
             await asyncio.to_thread(process.ready, timeout_s, partial(tell, process.usual_s))
         except EngineError as error:  # it has been stopped
-            if not (again and error.transient):
+            if not (left and error.transient):
                 raise
             logger.warning("started once more, since that may pass: %s", error)
         except BaseException:
@@ -150,14 +191,20 @@ async def _answering(
             raise
         else:
             return process
-    raise AssertionError("the second failure is raised")
+    raise AssertionError("the last failure is raised")
 
 
-def _asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
-    """The settings of a run that asks the processes, which are alike."""
+def asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+    """The settings of a run that asks servers of an engine.
+
+    Args:
+        processes: The servers, or how they are started; they are alike.
+        settings: Of the run, as they were given.
+        simulated: Whether it is the simulator, which is asked within bounds.
+    """
     process = processes[0]
     model = settings.model or process.model
-    asking = settings.replace(
+    asked = settings.replace(
         engine=None,
         engine_arg=(),
         replicas=1,
@@ -169,7 +216,7 @@ def _asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool)
         served_model_name=None if process.model == model else process.model,
         tokenizer=settings.tokenizer or process.tokenizer,
     )
-    return _bounded(asking) if simulated else asking
+    return _bounded(asked) if simulated else asked
 
 
 def _bounded(settings: RunSettings) -> RunSettings:

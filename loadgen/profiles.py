@@ -1,6 +1,10 @@
-"""Profiles: GPUStack's benchmark profiles in YAML files, with its own keys."""
+"""Profiles: GPUStack's benchmark profiles in YAML files, with its own keys.
+
+A file holds one profile, or, as GPUStack ships them, several with names in a list `profiles`.
+"""
 
 import difflib
+import math
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +22,8 @@ SETTINGS = {
     "total_requests": "num_prompts",
 }
 REMEDY = f"write a mapping of {', '.join(SETTINGS)}"
+SAID = {"name", "description", "dataset_source"}  # of a profile in a list: they set nothing
+UNLIMITED = -1  # requests per second
 
 
 class Profile(BaseModel):
@@ -42,11 +48,16 @@ class Profile(BaseModel):
     total_requests: int | None = Field(default=None, ge=1)
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path, name: str | None = None) -> dict[str, Any]:
     """Return the fields of `RunSettings` that a profile sets.
 
+    Args:
+        path: The file.
+        name: Of the profile, where the file has several.
+
     Raises:
-        BadInput: The file cannot be read, is no YAML mapping, or has an unknown key or a value out of range.
+        BadInput: The file cannot be read, is no YAML mapping, has no such profile, or one with an unknown key or a
+            value out of range.
     """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -55,7 +66,7 @@ def read(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise BadInput(str(path), f"is not YAML ({' '.join(str(error).split())})", REMEDY) from error
     try:
-        return fields(content)
+        return fields(_chosen(content, name))
     except BadInput as error:
         raise BadInput(f"{path}: {error.field}" if error.field else str(path), error.problem, error.remedy) from error
 
@@ -66,6 +77,12 @@ def fields(content: object) -> dict[str, Any]:
     Raises:
         BadInput: It is no mapping, or has an unknown key or a value out of range; its field is the key, if any.
     """
+    if isinstance(content, dict):
+        if content.get("auto_tune"):
+            raise BadInput("auto_tune", "is a search, and a profile here is one run", "search with `loadgen tune run`")
+        content = {key: value for key, value in content.items() if key not in SAID}
+        if content.get("request_rate") == UNLIMITED:
+            content["request_rate"] = math.inf
     try:
         profile = Profile.model_validate(content)
     except ValidationError as error:
@@ -74,6 +91,22 @@ def fields(content: object) -> dict[str, Any]:
     if "dataset_name" in given:
         given["dataset_name"] = given["dataset_name"].lower()
     return {SETTINGS[key]: value for key, value in given.items()}
+
+
+def _chosen(content: Any, name: str | None) -> Any:
+    """The profile of that name; without a name the only one."""
+    listed = content.get("profiles") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        if name is not None:
+            raise BadInput("profiles", f"has none named {name!r}: it is one profile", "leave #NAME out")
+        return content
+    named = {str(one.get("name")): one for one in listed if isinstance(one, dict)}
+    if name is None and len(named) == 1:
+        return next(iter(named.values()))
+    if name not in named:
+        problem = "has several" if name is None else f"has none named {name!r}"
+        raise BadInput("profiles", problem, f"choose with FILE#NAME, from {', '.join(named)}")
+    return named[name]
 
 
 def _refusal(error: ValidationError) -> BadInput:

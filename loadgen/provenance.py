@@ -1,6 +1,7 @@
 """Provenance: what one needs to know to make the same run again."""
 
 import importlib.metadata
+from functools import cache
 from typing import Any, Literal
 
 from loadgen import machine
@@ -18,9 +19,10 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
         asked: As the user gave them.
         engine: What is known of the server.
     """
+    default = public(RunSettings())
     return {
         "settings": public(settings),
-        "asked": {name: value for name, value in public(asked).items() if value != public(RunSettings())[name]},
+        "asked": {name: value for name, value in public(asked).items() if value != default[name]},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},
         "versions": {name: _version(name) for name in PACKAGES},
         "machine": machine.describe(),
@@ -28,6 +30,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
     }
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)

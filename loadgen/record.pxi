@@ -1,6 +1,7 @@
 # cython: language_level=3
 """Record: everything known about one scheduled request. Part of `loadgen.wire`, which fills it."""
 BY_EVENTS, BY_IDS, BY_USAGE = range(3)
+cdef Py_ssize_t most_tellings = 1 << 16
 
 
 cdef int64_t *resized(int64_t *array, Py_ssize_t room) except NULL:
@@ -31,7 +32,7 @@ cdef class Record:
 
     def __cinit__(self):
         self.stamps_ns = NULL
-        self.tokens = NULL
+        self.tokens = self.told = NULL
         count(RECORDS, 1)
 
     def __init__(self, index=0, input_tokens=0, output_tokens=0, due=0):
@@ -45,8 +46,10 @@ cdef class Record:
         count(RECORDS, -1)
         freed(self.stamps_ns)
         freed(self.tokens)
+        freed(self.told)
         free(self.stamps_ns)
         free(self.tokens)
+        free(self.told)
         dispose(&self.escaped)
         dispose(&self.answered)
 
@@ -69,6 +72,21 @@ cdef class Record:
             self.tokens[self.events] = tokens
         self.counted += tokens
         self.events += 1
+        return 0
+
+    cdef int tell(self, int64_t what, int64_t at_ns) except -1:
+        """An event of the stream, whatever it says: a set of the flags of `deltas`."""
+        if self.tellings > most_tellings:
+            return 0
+        if self.tellings and what & TOKENS and self.told[2 * self.tellings - 2] == what:
+            self.told[2 * self.tellings - 1] += 1
+            return 0
+        if self.tellings == self.told_room:
+            self.told_room = max(8, 2 * self.told_room)
+            self.told = <int64_t *>resized(self.told, 2 * self.told_room)
+        self.told[2 * self.tellings] = what
+        self.told[2 * self.tellings + 1] = 1 if what & TOKENS else at_ns
+        self.tellings += 1
         return 0
 
     cdef int settle(self) except -1:
@@ -119,10 +137,13 @@ cdef class Record:
                 since_ns = self.stamps_ns[i]
         return imputed
 
-    def restore(self, stamps, tokens=None):
-        """Mark token-bearing events again, as a file remembers them: their stamps, and how many tokens each bears."""
+    def restore(self, stamps, tokens=None, stream=None):
+        """Take events from a file: stamps of those that bear tokens, how many each bears, and `stream`, if it is known."""
         for at_ns, k in zip(stamps, tokens or [1] * len(stamps), strict=True):
             self.mark(at_ns, k)
+        for what, value in stream or ():
+            self.tell(what, value)
+            self.told[2 * self.tellings - 1] = value
 
     @property
     def text(self):
@@ -136,6 +157,14 @@ cdef class Record:
     def answer(self):
         """The content alone, no reasoning, as the bytes between the quotes of a JSON string; empty where none was kept."""
         return self.answered.data[:self.answered.size] if self.answered.size else b""
+
+    @property
+    def stream(self):
+        """The events of the stream in order, as pairs: what they say (flags of `deltas`), and for those that bear tokens
+        how many alike follow each other, else the stamp of the one. None where they were too many to be kept."""
+        if self.tellings > most_tellings:
+            return None
+        return [(self.told[2 * i], self.told[2 * i + 1]) for i in range(self.tellings)]
 
     @property
     def first_tokens(self):

@@ -227,11 +227,10 @@ class Recorder:
             histograms["ttfo_due"].record(record.first_answer - due)
             histograms["ttfo_sent"].record(record.first_answer - sent)
         counters["stream_ns"] += last - first
-        # TPOT needs two events at least: a stream that comes in one piece shows no pace.
-        after_first = tokens - record.first_tokens
-        if after_first <= 0 or record.events < 2:
+        tpot = tpot_ns(record, tokens)
+        if tpot is None:
             return None
-        tpot = (last - first) // after_first
+        after_first = tokens - record.first_tokens
         histograms["tpot"].record(tpot)
         counters["decode_ns"] += last - first
         counters["decode_tokens"] += after_first
@@ -266,7 +265,9 @@ class Recorder:
         details.output_lens.append(output_tokens(record) if ok else 0)
         details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
         details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
+        details.latencies.append((record.last_token - record.sent) / 1e9 if ok else 0.0)
         details.start_times.append(record.sent / 1e9)
+        details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
         details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
 
 
@@ -280,6 +281,14 @@ def output_tokens(record: Record) -> int:
     if record.completion_tokens >= 0:
         return record.completion_tokens
     return record.tokenized if record.tokenized >= 0 else record.counted
+
+
+def tpot_ns(record: Record, tokens: int) -> int | None:
+    """The time per output token of an answer of so many, ns; None of one in a single event, which shows no pace."""
+    after_first = tokens - record.first_tokens
+    if after_first <= 0 or record.events < 2:
+        return None
+    return (record.last_token - record.first_token) // after_first
 
 
 def phase(record: Record) -> str:

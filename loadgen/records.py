@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
-from loadgen import private
+from loadgen import private, stream
 from loadgen.ending import Ending
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
@@ -146,6 +146,7 @@ def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]
         "other_events": record.other_events,
         "counted_by": record.counted_by,
         "tokens_per_event": record.token_counts,
+        "stream": stream.to_json(record.stream, due),
         "token_times": np.frombuffer(record.marks, dtype=np.int64) - due,
     }
 
@@ -170,7 +171,8 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     record.target = told.get("target", 0)  # files of runs that knew one target alone do not say
     record.detail, record.finish_reason = told["detail"], told["finish_reason"]
     record.connect_ns = told["connect"]
-    record.restore([due + since for since in told["token_times"]], told["tokens_per_event"])
+    runs = stream.from_json(told.get("stream") or (), due)  # older files do not have it
+    record.restore([due + since for since in told["token_times"]], told["tokens_per_event"], runs)
     return record
 
 

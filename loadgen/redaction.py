@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote
 
 import orjson
@@ -12,6 +12,7 @@ SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
 TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too
 MARK = "(given)"  # stands wherever a credential stood
 FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, and its value
+SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)  # of a variable whose value is not shown
 
 
 def without_secrets(text: str) -> str:
@@ -30,6 +31,11 @@ def public_words(words: Sequence[str]) -> list[str]:
             word = f"{name}={MARK}"
         shown.append(word)
     return shown
+
+
+def public_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables, with MARK for the values of those that are credentials by their names."""
+    return {name: MARK if SECRET_NAME.search(name) else value for name, value in env.items()}
 
 
 class Redaction:

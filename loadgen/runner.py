@@ -18,6 +18,7 @@ from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude, left_by
 from loadgen.schedule import DEFAULT_COUNT, Schedule
+from loadgen.server import Server
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
 from loadgen.targets import described, running
@@ -58,6 +59,33 @@ async def run(
             server = await stack.enter_async_context(launched(asked, early, on_progress))
         else:
             server = await running(asked)
+        return await measure(
+            server, asked, folder, dataset=dataset, on_progress=on_progress, measurer=measurer, journal=journal
+        )
+
+
+async def measure(
+    server: Server,
+    asked: RunSettings,
+    folder: Path,
+    *,
+    dataset: Dataset | None = None,
+    on_progress: OnProgress = lambda progress: None,
+    measurer: Measurer | None = None,
+    journal: Path | None = None,
+) -> Result:
+    """Measure a server that answers.
+
+    Args:
+        server: Which, with the settings of the run as they are for it.
+        asked: The settings as they were given.
+        folder: For the run's own files; empty.
+        dataset, on_progress, measurer, journal: See `run`.
+
+    Raises:
+        BadInput: A setting that cannot be used; nothing was sent.
+    """
+    async with AsyncExitStack() as stack:
         resolved = server.settings.implied().checked()
         asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))

@@ -17,9 +17,21 @@ cdef enum Kind:
     CONTENT = 1
     REASONING = 2
     OTHER = 4
+    TOKENS = 7
+
+cdef enum Says:
+    CHOICE = 8
+    ROLE = 16
+    EMPTY = 32
+    FINISH = 64
+    USAGE = 128
+    OLD_REASONING = 256
+    TOOL = 512
+    DONE = 1024
 
 cdef struct Delta:
     int kinds               # which kinds of token the event bears, a set of Kind; 0: none
+    int says                # what else it says, a set of Says
     int64_t tokens          # how many, by its token ids or logprobs; -1: not told
     const char *text        # what the tokens say, escaped as it came; NULL: nothing
     Py_ssize_t text_len
@@ -30,13 +42,14 @@ cdef struct Delta:
     int64_t cached_tokens
 
 
-cdef inline bint scan_text(Cursor *c, Delta *out, int kind) noexcept nogil:
-    """A string or null that bears a token of `kind` if it is not empty."""
+cdef inline bint scan_text(Cursor *c, Delta *out, int kind, int empty, int there) noexcept nogil:
+    """A string or null that bears a token of `kind` if it is not empty; it says `empty` if it is, `there` either way."""
     cdef Text text
     if take_null(c):
         return True
     if not take_string(c, &text):
         return False
+    out.says |= there if text.n > 0 else there | empty
     if text.n > 0:
         if out.text != NULL:  # two texts in one event: somebody else joins them
             return False
@@ -53,16 +66,18 @@ cdef inline bint scan_delta(Cursor *c, Delta *out) noexcept nogil:
     at = first_key(c, &key)
     while at == KEY:
         if same(&key, b"content", 7):
-            ok = first(&seen, 1) and scan_text(c, out, CONTENT)
+            ok = first(&seen, 1) and scan_text(c, out, CONTENT, EMPTY, 0)
         elif same(&key, b"reasoning", 9):
-            ok = first(&seen, 2) and scan_text(c, out, REASONING)
+            ok = first(&seen, 2) and scan_text(c, out, REASONING, 0, 0)
         elif same(&key, b"reasoning_content", 17):
-            ok = first(&seen, 4) and scan_text(c, out, REASONING)
+            ok = first(&seen, 4) and scan_text(c, out, REASONING, 0, OLD_REASONING)
         elif same(&key, b"refusal", 7):
-            ok = first(&seen, 8) and scan_text(c, out, OTHER)
+            ok = first(&seen, 8) and scan_text(c, out, OTHER, 0, 0)
         elif same(&key, b"tool_calls", 10):
             ok = first(&seen, 16) and take_null(c)
         else:
+            if same(&key, b"role", 4):
+                out.says |= ROLE
             ok = skip_value(c)
         at = next_key(c, &key, ok)
     return at == OVER
@@ -114,6 +129,7 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
     cdef bint ok
     cdef int at, seen = 0
     cdef int64_t ids = -1, logprobs = -1
+    out.says |= CHOICE
     at = first_key(c, &key)
     while at == KEY:
         if same(&key, b"delta", 5):
@@ -123,7 +139,7 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
         elif same(&key, b"logprobs", 8):
             ok = first(&seen, 16) and scan_logprobs(c, &logprobs)
         elif same(&key, b"text", 4):
-            ok = first(&seen, 2) and scan_text(c, out, CONTENT)
+            ok = first(&seen, 2) and scan_text(c, out, CONTENT, EMPTY, 0)
         elif same(&key, b"finish_reason", 13):
             ok = first(&seen, 4)
             if ok and not take_null(c):
@@ -131,6 +147,7 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
                 if ok and reason.n > 0:
                     out.finish = reason.p
                     out.finish_len = reason.n
+                    out.says |= FINISH
         else:
             ok = skip_value(c)
         at = next_key(c, &key, ok)
@@ -161,6 +178,8 @@ cdef inline bint scan_usage(Cursor *c, Delta *out, bint details) noexcept nogil:
     cdef int at, seen = 0
     if take_null(c):
         return True
+    if not details:
+        out.says |= USAGE
     at = first_key(c, &key)
     while at == KEY:
         if details:
@@ -192,7 +211,7 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     c.p = p
     c.end = p + n
     c.escapes = memchr(p, b"\\", n) != NULL
-    out.kinds = 0
+    out.kinds = out.says = 0
     out.finish = NULL
     out.finish_len = 0
     out.tokens = -1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 RESAMPLES = 400
 AGAIN = 3  # runs at a rate of which the first does not tell
@@ -130,7 +130,7 @@ def attained(good: Sequence[bool], in_flight: float, confidence: float) -> tuple
     values = np.asarray(good, dtype=float)
     share, count = float(values.mean()), len(values)
     told = count / _inflation(values, in_flight)
-    z = float(stats.norm.ppf(confidence))
+    z = float(special.ndtri(confidence))
     middle = (share + z * z / (2 * told)) / (1 + z * z / told)
     half = z / (1 + z * z / told) * math.sqrt(share * (1 - share) / told + z * z / (4 * told * told))
     return middle - half, middle + half

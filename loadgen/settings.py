@@ -9,10 +9,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from loadgen import slo
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
-from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, OUTPUT, SAMPLING, TARGET, flag, option, require
+from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, require
+from loadgen.output_settings import OutputSettings
 from loadgen.redaction import MARK, without_secrets
 
-Backend = Literal["openai-chat", "openai", "vllm"]
+Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 BALANCE: Balance = "round-robin"  # unless the settings say otherwise
@@ -21,11 +22,10 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
-METRICS = ("ttft", "tpot", "itl", "e2el")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(DataSettings):
+class RunSettings(DataSettings, OutputSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
@@ -44,7 +44,9 @@ class RunSettings(DataSettings):
     port: int | None = option(None, TARGET, "server port (8000)")
     endpoint: str | None = option(None, TARGET, "path of the API (by backend)", metavar="PATH")
     backend: Backend | None = option(
-        None, TARGET, "openai-chat, or openai for completions (openai; the simulator: openai-chat)"
+        None,
+        TARGET,
+        "openai-chat, or openai for completions, of which all others are names (openai; the simulator: openai-chat)",
     )
     model: str | None = option(None, TARGET, "model name (the server's first)")
     served_model_name: str | None = option(
@@ -58,6 +60,9 @@ class RunSettings(DataSettings):
     )
     api_key: str | None = option(
         None, TARGET, "bearer token, or with @ the file that holds it (OPENAI_API_KEY)", metavar="@FILE|KEY"
+    )
+    request_id_prefix: str = option(
+        "loadgen-", TARGET, "start of every X-Request-Id; what is unique follows", metavar="TEXT"
     )
     insecure: bool = option(False, TARGET, "do not verify TLS certificates")
     server_metrics: tuple[str, ...] = option(
@@ -90,7 +95,9 @@ class RunSettings(DataSettings):
     frequency_penalty: float | None = option(None, SAMPLING, "frequency penalty")
     presence_penalty: float | None = option(None, SAMPLING, "presence penalty")
     repetition_penalty: float | None = option(None, SAMPLING, "repetition penalty")
-    ignore_eos: bool = option(False, SAMPLING, "ask the server to go on past the end of the answer")
+    ignore_eos: bool | None = option(
+        None, SAMPLING, "ask the server to go on past the end of the answer (where prompts are random)"
+    )
 
     request_rate: float = option(
         math.inf, LOAD, "requests per second, or inf for all at once", alias="--rate", metavar="RPS"
@@ -135,24 +142,6 @@ class RunSettings(DataSettings):
     max_error_rate: float = option(1.0, JUDGEMENT, "exit 5 above this share of requests not ok", metavar="SHARE")
     strict: bool = option(False, JUDGEMENT, "exit 4 when the run is SUSPECT")
 
-    percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")
-    metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
-    save_result: bool = option(False, OUTPUT, "write the result as JSON")
-    save_detailed: bool = option(False, OUTPUT, "keep every request's lengths and latencies in it")
-    append_result: bool = option(False, OUTPUT, "append to the file, one JSON object a line")
-    result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
-    result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME")
-    metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
-    records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE")
-    hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE")
-    capture: str | None = option(
-        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
-    )
-    json: bool = option(False, OUTPUT, "the result as one JSON object on stdout, all else on stderr")
-    quiet: bool = option(False, OUTPUT, "no progress")
-    disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
-    log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
-
     def __post_init__(self) -> None:
         if isinstance(self.base_url, list | tuple):
             # One alone is the same run however it was given: as a flag, in a file, or in a program.
@@ -182,8 +171,13 @@ class RunSettings(DataSettings):
         return tuple(self.replace(base_url=url, balance=None) for url in self.urls)
 
     def implied(self) -> "RunSettings":
-        """Return a copy that also asks of the server what the tool asked whose rule makes the prompts."""
-        return self.replace(ignore_eos=True) if self.dataset_rule in FULL_LENGTH else self
+        """Return a copy that asks for answers of full length where nothing else was said, and the data set implies it.
+
+        Random prompts do: what a model says to them is of no interest, how much of it is (as `vllm bench serve` has
+        it); and rules of tools that do.
+        """
+        full = self.dataset_rule in FULL_LENGTH if self.dataset_rule else self.dataset_name == "random"
+        return self.replace(ignore_eos=full) if self.ignore_eos is None else self
 
     def checked(self) -> "RunSettings":
         """Return these settings, once every value has been found usable.
@@ -244,7 +238,10 @@ class RunSettings(DataSettings):
         self._check_load()
         self._check_engine()
         self._check_target()
-        self._check_report()
+        self.check_output()
+        slo.parse_goodput(self.goodput)
+        if self.slo is not None:
+            slo.parse(self.slo)
         return self
 
     def _check_load(self) -> None:
@@ -314,30 +311,13 @@ class RunSettings(DataSettings):
             raise BadInput(
                 "--endpoint", problem, "leave it out, or use --backend openai-chat with .../chat/completions"
             )
+        if not HEADER_NAME.fullmatch(self.request_id_prefix):
+            problem = f"{self.request_id_prefix!r} cannot stand in a header"
+            raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
         if not isinstance(self.extra_body, dict | None):
             raise BadInput("--extra-body", "not a JSON object", "write e.g. '{\"min_tokens\": 10}'")
         if self.extra_body and not self.extra_body.get("stream", True):
             raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
-
-    def _check_report(self) -> None:
-        for metric in self.percentile_metrics.split(","):
-            if metric not in METRICS:
-                raise BadInput("--percentile-metrics", f"{metric!r} is no metric", f"choose from {','.join(METRICS)}")
-        for part in self.metric_percentiles.split(","):
-            try:
-                usable = 0 <= float(part) <= 100
-            except ValueError:
-                usable = False
-            if not usable:
-                raise BadInput(
-                    "--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99"
-                )
-        for pair in self.metadata:
-            if "=" not in pair:
-                raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
-        slo.parse_goodput(self.goodput)
-        if self.slo is not None:
-            slo.parse(self.slo)
 
 
 def public(settings: RunSettings) -> dict[str, Any]:
@@ -371,11 +351,6 @@ def without_user(url: str) -> str:
     """The URL with MARK in place of a user and password."""
     scheme, slashes, _ = url.partition("://")
     return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
-
-
-def parse_percentiles(text: str) -> list[float]:
-    """Read "50,99,99.9"; the settings' check has refused anything else."""
-    return [float(part) for part in text.split(",") if part.strip()]
 
 
 def is_closed_loop(settings: RunSettings) -> bool:

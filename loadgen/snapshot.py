@@ -79,7 +79,9 @@ class Details:
     output_lens: list[int] = field(default_factory=list)
     ttfts: list[float] = field(default_factory=list)  # s, from sent
     itls: list[list[float]] = field(default_factory=list)  # s, between token-bearing events
+    latencies: list[float] = field(default_factory=list)  # s, from sent to the last token
     start_times: list[float] = field(default_factory=list)  # s, CLOCK_MONOTONIC
+    queue_times: list[float] = field(default_factory=list)  # s, from due to sent
     errors: list[str] = field(default_factory=list)
 
     def __add__(self, other: "Details") -> "Details":

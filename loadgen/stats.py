@@ -16,14 +16,14 @@ So the chance that a stage adopts any arm that is not better by more than the le
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import optimize, special  # scipy.stats has the same functions, and takes half a second to import
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +80,11 @@ class Comparison:
     high: float
     blocks: int
 
+    @property
+    def inverted(self) -> Self:
+        """The same of 1 / what was compared: of a value of which less is better, where more of that was a gain."""
+        return replace(self, effect=_inverse(self.effect), low=_inverse(self.high), high=_inverse(self.low))
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -108,13 +113,30 @@ class Noise:
         return cls._from(float(np.sum((observed - design @ fitted) ** 2)), len(arm) - int(rank))
 
     @classmethod
+    def of_replicates(cls, values: Sequence[float]) -> Self:
+        """What runs of one arm differ by, blocks and all.
+
+        Args:
+            values: What they achieved, two at least, each above 0.
+        """
+        left = np.log(values) - np.log(values).mean()
+        return cls._from(float(np.sum(left**2)), len(values) - 1)
+
+    @classmethod
+    def pooled(cls, each: Sequence["Noise"]) -> Self | None:
+        """What several tell together; None where none tells anything."""
+        telling = [noise for noise in each if noise.df]
+        df = sum(noise.df for noise in telling)
+        return cls._from(sum(noise.df * noise.sd**2 for noise in telling), df) if df else None
+
+    @classmethod
     def _from(cls, squares: float, df: int) -> Self:
         return cls(math.sqrt(squares / df) if df else math.nan, df)
 
 
 def spent(alpha: float, fraction: float) -> float:
     """How much of `alpha`, one-sided, may be spent when `fraction` of the blocks are there (0 to 1)."""
-    return float(2 * stats.norm.sf(stats.norm.isf(alpha / 2) / math.sqrt(fraction)))
+    return float(2 * special.ndtr(special.ndtri(alpha / 2) / math.sqrt(fraction)))
 
 
 @lru_cache(maxsize=256)
@@ -133,7 +155,7 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
         reached = np.linspace(-BEYOND * root, edge, GRID_POINTS)
         width = np.full(GRID_POINTS, reached[1] - reached[0])
         width[[0, -1]] /= 2
-        mass = width * (stats.norm.pdf((reached[:, None] - sums) / step) / step @ mass)
+        mass = width * (_density((reached[:, None] - sums) / step) / step @ mass)
         sums, before, crossed = reached, time, crossed + wanted
         found.append(edge / root)
     return tuple(found)
@@ -141,7 +163,13 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
 
 def _beyond(edge: float, sums: Floats, mass: Floats, step: float, wanted: float) -> float:
     """By how much what crosses `edge` in one more step, of standard deviation `step`, is more than `wanted`."""
-    return float(mass @ stats.norm.sf((edge - sums) / step)) - wanted
+    return float(mass @ special.ndtr((sums - edge) / step)) - wanted
+
+
+def _density(z: Floats) -> Floats:
+    """Of the standard normal distribution."""
+    density: Floats = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return density
 
 
 def compare(runs: Mapping[str, Sequence[float]], reference: str, plan: Plan) -> dict[str, Comparison]:
@@ -162,13 +190,15 @@ def compare(runs: Mapping[str, Sequence[float]], reference: str, plan: Plan) -> 
     decided: dict[str, Comparison] = {}
     latest: dict[str, Comparison] = {}
     for number, look in enumerate(plan.looks):
+        if values.shape[1] < look:
+            break
         so_far = values[:, :look]
-        still = [name for name in rivals if name not in decided and not np.isnan(so_far[names.index(name)]).any()]
-        if so_far.shape[1] < look or np.isnan(so_far[base]).any() or not still:
+        means = dict(zip(names, np.mean(so_far - so_far[base], axis=1).tolist(), strict=True))  # NaN where a run lacks
+        effects = {name: means[name] for name in rivals if name not in decided and not math.isnan(means[name])}
+        if not effects:
             break
         noise = Noise.of(so_far)
-        effects = {name: float(np.mean(so_far[names.index(name)] - so_far[base])) for name in still}
-        undecided = sorted(still, key=effects.__getitem__, reverse=True)
+        undecided = sorted(effects, key=effects.__getitem__, reverse=True)
         better = sum(one.decision is Decision.BETTER for one in decided.values())
         refused = False
         for name in undecided:
@@ -192,8 +222,13 @@ def least_effect_seen(noise: Noise, arms: int, plan: Plan) -> float:
     """
     df = arms * (plan.last - 1)
     last = boundaries((1 - plan.confidence) / arms, plan.looks)[-1]
-    needed = _student(last, df) + float(stats.t.ppf(POWER, df))
+    needed = _student(last, df) + float(special.stdtrit(df, POWER))
     return math.expm1(math.log1p(plan.least_effect) + needed * noise.sd * math.sqrt(2 / plan.last))
+
+
+def _inverse(effect: float) -> float:
+    """The effect on 1 / a value; -1, where nothing bounds a loss, and infinity change places."""
+    return math.inf if effect == -1 else 1 / (1 + effect) - 1
 
 
 def _table(runs: Mapping[str, Sequence[float]]) -> Floats:
@@ -210,7 +245,7 @@ def _half_width(alpha: float, looks: tuple[int, ...], number: int, noise: Noise,
 @lru_cache(maxsize=4096)
 def _student(z: float, df: int) -> float:
     """Student's quantile that is exceeded as seldom as the standard normal one `z`."""
-    return float(stats.t.isf(stats.norm.sf(z), df))
+    return -float(special.stdtrit(df, special.ndtr(-z)))
 
 
 def _comparison(effect: float, half: float, blocks: int, plan: Plan, *, last: bool, may_win: bool) -> Comparison:

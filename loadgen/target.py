@@ -33,6 +33,7 @@ class Target:
         model: The model's name in requests.
         headers: Extra request headers, credentials among them; never logged.
         fields: What every request body holds beside model, prompt and length.
+        request_id_prefix: What every request's id begins with.
         continuous_usage: Whether usage is asked with every event, not with the last alone.
         chat: Whether the endpoint takes messages (else a prompt).
         verify_tls: Whether certificates are checked.
@@ -45,6 +46,7 @@ class Target:
     fields: dict[str, Any] = field(default_factory=dict)
     verify_tls: bool = True
     continuous_usage: bool = False
+    request_id_prefix: str = "loadgen-"
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
@@ -61,6 +63,7 @@ class Target:
             fields=fields | _body(settings.extra_body),
             verify_tls=not settings.insecure,
             continuous_usage=settings.continuous_usage,
+            request_id_prefix=settings.request_id_prefix,
         )
 
     def body(self, prompt: Prompt) -> bytes:
@@ -84,10 +87,10 @@ class Target:
         asked |= {"stream": True, "stream_options": options}
         return orjson.dumps(asked | self.fields)
 
-    def head(self, prefix: str = "loadgen-") -> bytes:
+    def head(self, run: str = "") -> bytes:
         """The request head, with `%d` twice: for the request's number and for its Content-Length.
 
-        `prefix` stands before the number in X-Request-Id, which a server may need to be unlike any other.
+        `run` stands before the number in X-Request-Id, which a server may need to be unlike any other.
         """
         parts = urlsplit(self.url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -101,7 +104,7 @@ class Target:
         for name, value in self.headers.items():
             _put(lines, name, value)
         text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-        text += f"X-Request-Id: {prefix}"
+        text += f"X-Request-Id: {self.request_id_prefix}{run}"
         return text.replace("%", "%%").encode("latin-1") + b"%d\r\nContent-Length: %d\r\n\r\n"
 
 

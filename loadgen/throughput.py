@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from loadgen.schedule import Int64s
 from loadgen.snapshot import BIN_NS, Snapshot
 
 SECOND = 1_000_000_000 // BIN_NS  # bins in a second
@@ -18,10 +19,15 @@ def wall_ns(snapshot: Snapshot) -> int:
 
 def peak_output_tokens(snapshot: Snapshot) -> int:
     """The most output tokens in any second, wherever it begins (to the hundredth)."""
-    if not len(snapshot.bins):
+    return best_second(snapshot.bins)
+
+
+def best_second(bins: Int64s) -> int:
+    """The largest sum of a second's worth of bins, each of BIN_NS."""
+    if not len(bins):
         return 0
-    sums = np.concatenate(([0], np.cumsum(snapshot.bins)))
-    if len(snapshot.bins) <= SECOND:
+    sums = np.concatenate(([0], np.cumsum(bins)))
+    if len(bins) <= SECOND:
         return int(sums[-1])
     return int(np.max(sums[SECOND:] - sums[:-SECOND]))
 
@@ -47,7 +53,12 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
 def peak_concurrency(snapshot: Snapshot) -> int:
     """The most requests between sent and closed at once; one that closes as another is sent makes room for it."""
     was_sent = snapshot.sent >= 0
-    times = np.concatenate((snapshot.closed[was_sent], snapshot.sent[was_sent]))
-    steps = np.concatenate((np.full(was_sent.sum(), -1), np.full(was_sent.sum(), 1)))
-    order = np.argsort(times, kind="stable")  # at equal times the closed ones, which stand first, come first
+    return most_at_once(snapshot.sent[was_sent], snapshot.closed[was_sent])
+
+
+def most_at_once(begins: Int64s, ends: Int64s) -> int:
+    """The most intervals at once, each from its begin until just before its end; the two have one shape."""
+    times = np.concatenate((ends, begins))
+    steps = np.concatenate((np.full(len(ends), -1), np.full(len(begins), 1)))
+    order = np.argsort(times, kind="stable")  # at equal times the ends, which stand first, come first
     return int(np.max(np.cumsum(steps[order]), initial=0))

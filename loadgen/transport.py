@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
 # Some servers (llama.cpp) promise keep-alive and close all the same, most often within half a millisecond of the
-# response. A request sent meanwhile would be lost, and must not be sent twice. So a connection rests before it is used
-# again, and once a server has closed one so soon, none is.
+# response, on a crowded machine some tens of milliseconds later. A request sent meanwhile would be lost, and must not
+# be sent twice. So a connection rests before it is used again, longer until the server has answered on one that it had
+# answered on before, and once a server has closed one so soon, none is.
 REST_NS = 5_000_000
+UNPROVEN_REST_NS = 250_000_000
 SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
 # Errors of connecting that are this machine's, not the server's.
@@ -81,7 +83,8 @@ class Transport:
         self.bell = bell or Bell()
         self.opened = 0
         self.reuses = True
-        self._head = target.head(f"loadgen-{secrets.token_hex(4)}-")
+        self._head = target.head(f"{secrets.token_hex(4)}-")
+        self._rest_ns = UNPROVEN_REST_NS
         self._redacted = Redaction(target.headers.values())
         self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
@@ -174,6 +177,8 @@ class Transport:
     def ended(self, connection: Connection) -> None:
         """A response is whole: keep the connection or close it, then hand the record on."""
         self._active.discard(connection)
+        if connection.idle_since and connection.record.first_byte:
+            self._rest_ns = REST_NS
         if connection.keep_alive and self.reuses:
             connection.idle_since = now_ns()
             self._idle.append(connection)
@@ -207,7 +212,7 @@ class Transport:
     def _take(self) -> Connection | None:
         """The idle connection that has rested longest, if it has rested enough and can carry another request."""
         at_ns = now_ns()
-        while self._idle and at_ns - self._idle[0].idle_since >= REST_NS:
+        while self._idle and at_ns - self._idle[0].idle_since >= self._rest_ns:
             connection = self._idle.popleft()
             if _usable(connection, at_ns) and (self.reuses or not connection.idle_since):
                 return connection

@@ -22,6 +22,9 @@ cdef class Record:
     cdef int64_t *tokens  # of each event; NULL while each has borne one
     cdef readonly Py_ssize_t events
     cdef Py_ssize_t room
+    cdef int64_t *told  # a pair for each run of events: what they say, and how many they are or when it came
+    cdef Py_ssize_t tellings, told_room
+    cdef int tell(self, int64_t what, int64_t at_ns) except -1
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1
     cdef int settle(self) except -1
 

@@ -12,7 +12,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
 from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, freed, living
-from loadgen.scan cimport CONTENT, REASONING, Delta, scan_event
+from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
 
 import json
 

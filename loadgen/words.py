@@ -16,6 +16,32 @@ def ms(ns: float | None) -> str:
     return "n/a" if ns is None else f"{ns / 1e6:.3f} ms"
 
 
+def signed(share: float, digits: int = 1) -> str:
+    """A change as a percentage, with so many digits after the point: 0.125 -> "+12.5%"."""
+    shown = f"{share:+.{digits}%}"
+    return shown[1:] if float(shown[:-1]) == 0 else shown
+
+
 def percent(share: float | None, digits: int = 0) -> str:
     """A share of 1 as a percentage, with so many digits after the point: 0.125 -> "12%"."""
     return "n/a" if share is None else f"{share:.{digits}%}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people: "0.3 s", "4 min", "2.5 h"."""
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}".replace(".0 ", " ")
+    return f"{seconds:.{1 if seconds < 10 else 0}f} s".replace(".0 ", " ")
+
+
+def durations(least: float, most: float) -> str:
+    """A time between two, in seconds: "3 to 5 min", "50 s to 2 min"; one where both are said alike."""
+    first, last = duration(least), duration(most)
+    number, unit = first.split()
+    return between(number if unit == last.split()[1] and first != last else first, last)
+
+
+def between(least: object, most: object) -> str:
+    """ "2 to 3", or the one where both are the same."""
+    return " to ".join(dict.fromkeys((str(least), str(most))))

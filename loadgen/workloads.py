@@ -42,14 +42,18 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 def resolve(name_or_file: str) -> dict[str, Any]:
     """Return the fields of `RunSettings` that a preset or a GPUStack profile in a YAML file sets.
 
+    Args:
+        name_or_file: Of a preset, or of the file; `FILE#NAME` is one of several profiles in it.
+
     Raises:
         BadInput: There is neither a preset nor a file of that name, or the file says what is not understood.
     """
     if name_or_file in PRESETS:
         return dict(PRESETS[name_or_file])
-    path = Path(os.path.expanduser(name_or_file))
-    if path.is_file():
-        from loadgen import profiles
+    file, _, name = name_or_file.partition("#")
+    for path, chosen in ((name_or_file, None), (file, name or None)):
+        if Path(os.path.expanduser(path)).is_file():
+            from loadgen import profiles
 
-        return GPUSTACK | profiles.read(path)
+            return GPUSTACK | profiles.read(Path(os.path.expanduser(path)), chosen)
     raise BadInput(FIELD, f"{name_or_file!r} is neither a preset nor a file", f"choose one of: {', '.join(PRESETS)}")

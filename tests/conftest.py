@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ pytest_plugins = ["loadgen.testing.fixtures"]
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")
 DEBUG = wire.live() is not None
+
+# Under nohup, or in the background of a script, these are ignored, which every program that tests start would inherit.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,11 +1,13 @@
 """The source of the project: its folders, and the modules in them."""
 
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {"loadgen": ROOT / "loadgen", "loadgen.engines": ROOT / "engines", "loadgen.bench": ROOT / "bench"}
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every Python module of the package: its name, without the leading `loadgen.`, and its file."""
     found = {}

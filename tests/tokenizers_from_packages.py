@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,6 +39,7 @@ QWEN_PLAIN = [
 UNMERGED = 1 << 60  # a rank above every real one
 
 
+@cache
 def kept_folder(config: pytest.Config) -> Path:
     """Return a folder that outlives a run of the tests, or a fresh one where pytest is told to keep nothing."""
     cache: pytest.Cache | None = getattr(config, "cache", None)

@@ -11,6 +11,20 @@ from loadgen.audit.study import Study
 from loadgen.errors import BadInput
 
 
+def read(path: str) -> str:
+    """The text of a file.
+
+    Raises:
+        BadInput: It cannot be read, or is no text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput("FILE", f"{path}: {error.strerror}", "name a page or a result") from error
+    except UnicodeDecodeError as error:
+        raise BadInput("FILE", f"{path} is no text", "name a page or a result") from error
+
+
 def audit(path: str) -> list[Finding]:
     """What of a file cannot be true, or does not show what it seems to, in the order of the file.
 
@@ -20,12 +34,7 @@ def audit(path: str) -> list[Finding]:
     Raises:
         BadInput: It cannot be read, or has no result and no table.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput("FILE", f"{path}: {error.strerror}", "name a page or a result") from error
-    except UnicodeDecodeError as error:
-        raise BadInput("FILE", f"{path} is no text", "name a page or a result") from error
+    text = read(path)
     if text.lstrip()[:1] in ("{", "["):
         found = list(chain.from_iterable(rule(result) for result in results(path, text) for rule in OF_RESULTS))
     else:

@@ -25,6 +25,7 @@ WIDTHS = (
     ("pp", "pp-size", "pipeline-parallel-size"),
     ("dp", "dp-size", "data-parallel-size"),
 )
+BARE_JSON = re.compile(r"(?<![^\s=])\{\S*\}(?!\S)")  # of which a shell would take the quotes
 SEATS = ("max-num-seqs", "max-running-requests", "max-batch-size")  # how many requests may run at once
 
 
@@ -38,6 +39,7 @@ class Command:
         flags: Their values by name, without dashes before them, with dashes in them; empty for a switch.
         text: As printed, on one line.
         at: How far into the page it stands, in characters.
+        words: What stands behind the program, as printed.
     """
 
     engine: str
@@ -45,6 +47,7 @@ class Command:
     flags: Mapping[str, str]
     text: str
     at: int
+    words: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -74,7 +77,9 @@ class Command:
         """With the flags that a comment names in place of its own; as it is where the comment names none."""
         if not comment.startswith("-"):
             return self
-        return replace(self, flags={**self.flags, **_flags(_words(comment))[0]}, text=f"{self.text} ({comment})")
+        added = _words(comment)
+        flags, words = {**self.flags, **_flags(added)[0]}, (*self.words, *added)
+        return replace(self, flags=flags, words=words, text=f"{self.text} ({comment})")
 
 
 def commands(text: str, at: int) -> Iterator[Command]:
@@ -88,19 +93,20 @@ def commands(text: str, at: int) -> Iterator[Command]:
         start = at + line.start() + len(line[0]) - len(line[0].lstrip())
         said = " ".join(line[0].split())
         if words and words[0].startswith("--"):
-            yield Command("", "", _flags(words)[0], said, start)
+            yield Command("", "", _flags(words)[0], said, start, tuple(words))
             continue
         for launch, engine in LAUNCHES.items():
             if tuple(words[: len(launch)]) == launch:
-                flags, plain = _flags(words[len(launch) :])
+                rest = words[len(launch) :]
+                flags, plain = _flags(rest)
                 named = next((flags.pop(name) for name in MODEL_FLAGS if name in flags), "")
-                yield Command(engine, plain[0] if plain else named, flags, said, start)
+                yield Command(engine, plain[0] if plain else named, flags, said, start, tuple(rest))
                 break
 
 
 def _words(line: str) -> list[str]:
     try:
-        return shlex.split(line, comments=True)
+        return shlex.split(BARE_JSON.sub(lambda found: shlex.quote(found[0]), line), comments=True)
     except ValueError:  # a quote that is never closed
         return line.split()
 

@@ -115,6 +115,7 @@ def _flat(data: dict[str, Any], place: Place) -> Published:
         title=str(data.get("label") or ""),
         lengths=_lengths(data, own),
         verdict=str(own.get("verdict") or ""),
+        data=data,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from loadgen.audit.finding import Place
 from loadgen.audit.number import Number
@@ -36,6 +37,7 @@ class Published:
         lengths: How many tokens the replies had, where a file tells of each.
         tpot_with_first: TPOT counts from the start of the request, over all tokens, as guidellm defines it.
         verdict: What the tool said of its own run, where it says such a thing.
+        data: What it was read from, where that is JSON by vLLM's names; else empty.
     """
 
     numbers: Mapping[str, Number]
@@ -46,6 +48,7 @@ class Published:
     lengths: frozenset[int] | None = field(default=None)
     tpot_with_first: bool = False
     verdict: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
 
     def get(self, name: str) -> Number | None:
         """A number, or None where it was not published."""

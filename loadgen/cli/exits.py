@@ -5,16 +5,19 @@ from typing import Any
 DONE = 0  # a SUSPECT run too
 INTERNAL = 1  # or an engine that failed
 FOUND = 1  # by `loadgen audit`: something that cannot be true, told as linters tell it
+UNPLACED = 1  # by `loadgen import`: a result of which nothing says what it is of
 BAD_INPUT = 2
 INVALID = 3
 SUSPECT = 4  # only with --strict
 ERRORS = 5  # more than --max-error-rate, or no success at all
 SLO_MISSED = 6
+NOTHING_FEASIBLE = 7  # by `loadgen tune run`: no arm held what the study demands
 INTERRUPTED = 130
 
 EXPLAINED = (
-    "0 done, 1 an engine that failed or an internal error (audit: what cannot be true), 2 bad input, 3 INVALID, "
-    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 130 interrupted"
+    "0 done, 1 an engine that failed or an internal error (audit: what cannot be true; import: what could not be "
+    "placed), 2 bad input, 3 INVALID, "
+    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 7 no arm of a study feasible, 130 interrupted"
 )
 
 

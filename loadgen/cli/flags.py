@@ -9,20 +9,50 @@ import typing
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from loadgen.arguments import OneLineParser, integer, number
+from loadgen.arguments import UNKNOWN, OneLineParser, integer, number
+from loadgen.cli import compat
+from loadgen.errors import BadInput
 from loadgen.options import GROUPS, flag
 from loadgen.settings import RunSettings
 
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
-def run_parser() -> argparse.ArgumentParser:
-    """The parser of `loadgen run`."""
+def run_parser(tool: str | None = None) -> argparse.ArgumentParser:
+    """The parser of `loadgen run`, which also takes the flags of a tool (a name in `compat.TOOLS`; by default vLLM)."""
     text = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
     parser = OneLineParser("loadgen run", description=text, allow_abbrev=False, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    add_settings(parser)
+    parser.add_argument(
+        "--compat", choices=list(compat.TOOLS), help="read the flags, and what is left out, as this tool does"
+    )
+    meant = compat.of(tool)
+    add_settings(parser, [name for name in NAMES if name not in meant.replaced])
+    compat.add(parser, meant.flags)
     return parser
+
+
+def run_settings(argv: Sequence[str]) -> dict[str, Any]:
+    """What the command line of `loadgen run` gives, by field name, as the tool that `--compat` names understands it.
+
+    Raises:
+        BadInput: A flag that is none, or is not had, or a value.
+    """
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--compat")
+    try:
+        name = first.parse_known_args(argv)[0].compat
+    except argparse.ArgumentError:
+        name = None  # the whole parser says what is wrong
+    try:
+        given = parse(argv, run_parser(name if name in compat.TOOLS else None))
+    except BadInput as error:
+        elsewhere = compat.known_elsewhere(error.field) if error.problem == UNKNOWN else None
+        if elsewhere is None:
+            raise
+        raise BadInput(error.field, error.problem, elsewhere) from error
+    given.pop("compat", None)
+    return compat.completed(name, given)
 
 
 def add_settings(parser: argparse.ArgumentParser, wanted: Container[str] = NAMES) -> None:
@@ -66,9 +96,9 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         return {"type": _integer_or_text}
     if members == [str, tuple[str, ...]]:
         return {"action": "append"}
+    if members == [bool]:  # one that may also be left open can be said to be off
+        return {"action": "store_true" if kind is bool else argparse.BooleanOptionalAction}
     kind = members[0]
-    if kind is bool:
-        return {"action": "store_true"}
     if typing.get_origin(kind) is typing.Literal:
         return {"choices": list(typing.get_args(kind))}
     if typing.get_origin(kind) is tuple:

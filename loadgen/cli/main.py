@@ -19,8 +19,10 @@ OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
-    "tune": ("plan a study of how to serve best", "loadgen.cli.tune"),
+    "tune": ("find out by a study how a model is served best", "loadgen.cli.tune"),
     "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),
+    "import": ("put published results into a store of a study", "loadgen.cli.imports"),
+    "benchmark-runner": ("run a benchmark job of GPUStack's", "loadgen.cli.benchmark_runner"),
 }
 
 
@@ -37,8 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.DONE
     except OSError as error:
-        print(f"loadgen: standard output cannot be written: {error.strerror}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.filename is not None:
+            print(f"loadgen: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        else:
+            print(f"loadgen: standard output cannot be written: {error.strerror}", file=sys.stderr)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.INTERNAL
     sys.exit(code)
 
@@ -101,7 +106,7 @@ def _summary(entry: "EntryPoint") -> str:
 def _help() -> str:
     rows = [(name, text) for name, (text, _) in OWN.items()]
     rows += [(name, _summary(entry)) for name, entry in sorted(_added().items())]
-    lines = [f"  {name:<10} {text}".rstrip() for name, text in rows]
+    lines = [f"  {name:<16} {text}".rstrip() for name, text in rows]
     return "\n".join(
         [
             "loadgen: an open-loop load generator for LLM servers.",

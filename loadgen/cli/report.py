@@ -23,11 +23,20 @@ def main(argv: list[str]) -> int:
         help="a result saved by `loadgen run --save-result` or --json, or a file of --records; "
         "by default the records of the last run that ended early",
     )
+    parser.add_argument(
+        "--as",
+        dest="tool",
+        metavar="TOOL",
+        help="what another load generator would have printed of these records, and why: "
+        "vllm-0.11, vllm-0.32, vllm-0.33, sglang, benchmark-runner, aiperf",
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
     arguments = parser.parse_args(argv)
     from loadgen.report import render, to_json
 
     path = arguments.file or _latest()
+    if arguments.tool:
+        return _compare(path, arguments.tool, arguments.json)
     for result in _results(path):
         try:
             text = to_json(result) + "\n" if arguments.json else render(result)
@@ -35,6 +44,15 @@ def main(argv: list[str]) -> int:
             problem = f"{path} is no whole result of loadgen ({type(error).__name__}: {error})"
             raise BadInput("FILE", problem, "name a result as it was saved") from error
         sys.stdout.write(text)
+    return 0
+
+
+def _compare(path: str, name: str, as_json: bool) -> int:
+    from loadgen import tools
+    from loadgen.report import to_json
+
+    comparison = tools.compare(path, name)
+    sys.stdout.write(to_json(comparison.to_dict()) + "\n" if as_json else tools.render(comparison))
     return 0
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen import logs
@@ -13,22 +14,36 @@ from loadgen.cli.progress import View, progress_view
 from loadgen.settings import KEY_VARIABLE, RunSettings
 
 if TYPE_CHECKING:
+    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.results import Result
 
 
 def main(argv: list[str]) -> int:
     """Carry out the command; returns its exit code."""
-    given = flags.parse(argv)
+    given = flags.run_settings(argv)
     settings = config.settings(given).checked()
     logs.to_stderr(settings.log_level)
     if credentials.on_the_command_line(given):
         logging.warning(
             "--api-key: other users of this machine can read it while this runs; give @FILE, or set %s", KEY_VARIABLE
         )
-    return asyncio.run(_run(settings))
+    return asyncio.run(run(settings))
 
 
-async def _run(settings: RunSettings) -> int:
+async def run(
+    settings: RunSettings,
+    *,
+    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    also: "Callable[[Result], list[str]]" = lambda result: [],
+) -> int:
+    """Carry out one run; returns the exit code.
+
+    Args:
+        settings: Of the run, checked.
+        watch: Is told of its progress too, and may stop whoever measures.
+        also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
+    """
     from loadgen.measurer import Worker
 
     async with Worker() as worker:  # they import what they need while this process does the same
@@ -37,7 +52,12 @@ async def _run(settings: RunSettings) -> int:
         report.check_writable(settings)
         with journal() as kept:
             with progress_view(settings) as view:
-                work = runner.run(settings, measurer=worker, on_progress=view.show, journal=kept.path)
+
+                def show(progress: "Progress") -> None:
+                    view.show(progress)
+                    watch(progress, worker)
+
+                work = runner.run(settings, measurer=worker, on_progress=show, journal=kept.path)
                 task = asyncio.ensure_future(work)
                 interrupts = _obey_signals(task, worker, view)
                 try:
@@ -45,7 +65,9 @@ async def _run(settings: RunSettings) -> int:
                 except asyncio.CancelledError:
                     raise KeyboardInterrupt from None
             try:
-                saved = report.save(settings, result.data, result.snapshot)  # first: whoever reads us may be gone
+                saved = report.save(settings, result.data, result.snapshot) + also(
+                    result
+                )  # first: whoever reads us may be gone
             except OSError as error:
                 _print(settings, result.data, [])
                 print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)

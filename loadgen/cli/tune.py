@@ -1,4 +1,4 @@
-"""`loadgen tune`: studies; plan one, or print the schema of study files."""
+"""`loadgen tune`: studies; each command reads its flags here, and imports what it needs then."""
 
 import sys
 from collections.abc import Callable
@@ -6,12 +6,18 @@ from pathlib import Path
 
 from loadgen.arguments import OneLineParser
 from loadgen.cli import exits
+from loadgen.cli.importing import undisturbed
 from loadgen.errors import BadInput
 
 USAGE = """\
-usage: loadgen tune plan FILE [--json]   what a study would start, and how long that may take; nothing is started
-       loadgen tune schema               the JSON schema of study files, for editors
+usage: loadgen tune plan FILE [--json]      what a study would start, and how long that may take; nothing is started
+       loadgen tune run FILE [--store DIR]  carry it out, from where it stands
+       loadgen tune status STORE [--json]   what it has found so far
+       loadgen tune report STORE [-o DIR]   write its report
+       loadgen tune export STORE            every start and every number, as JSON
+       loadgen tune schema                  the JSON schema of study files, for editors
 A study is a YAML file: docs/studies.md says how to write one."""
+STORE_HELP = "the folder that `loadgen tune run` made, or the study's file where that is NAME.store"
 
 
 def main(argv: list[str]) -> int:
@@ -21,7 +27,7 @@ def main(argv: list[str]) -> int:
         print(USAGE)
         return exits.DONE
     if name not in COMMANDS:
-        raise BadInput(name, "unknown", f"say {' or '.join(COMMANDS)}")
+        raise BadInput(name, "unknown", f"say {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}")
     return COMMANDS[name](rest)
 
 
@@ -39,7 +45,7 @@ def plan(argv: list[str]) -> int:
     from loadgen.plugins import find
     from loadgen.report import to_json
     from loadgen.studies import printed, reading
-    from loadgen.studies.plan import plan as planned
+    from loadgen.studies.planner import plan as planned
 
     file = reading.read(Path(arguments.file))
     with file.named():
@@ -47,6 +53,67 @@ def plan(argv: list[str]) -> int:
     text = to_json(printed.as_json(made)) + "\n" if arguments.json else printed.as_text(made)
     sys.stdout.write(text)
     return exits.DONE
+
+
+def run(argv: list[str]) -> int:
+    """Carry out a study."""
+    parser = OneLineParser(
+        "loadgen tune run",
+        description="Carry out a study: start each arm, run its workloads, decide, go on. What was measured is kept in "
+        "a store; where there is one of this study, it goes on from there.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="a study")
+    parser.add_argument("--store", metavar="DIR", type=Path, help="where all is kept (NAME.store, of the study's name)")
+    parser.add_argument("--no-live", action="store_true", help="lines instead of a table, on a terminal too")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import tuning
+
+    return tuning.run(Path(arguments.file), arguments.store, lines=arguments.no_live)
+
+
+def status(argv: list[str]) -> int:
+    """Print what a study has found so far."""
+    parser = OneLineParser(
+        "loadgen tune status", description="Print what a study has found so far.", allow_abbrev=False
+    )
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import tuning
+
+    return tuning.status(Path(arguments.store), as_json=arguments.json)
+
+
+def report(argv: list[str]) -> int:
+    """Write the report of a study."""
+    parser = OneLineParser(
+        "loadgen tune report",
+        description="Write the report of a study, from its store alone: a page in Markdown with its charts, one in "
+        "HTML, and a script that makes the measurement again.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to (NAME.report, of the study's name)")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import tuning
+
+    return tuning.report(Path(arguments.store), arguments.output)
+
+
+def export(argv: list[str]) -> int:
+    """Print everything that a study knows as JSON."""
+    parser = OneLineParser(
+        "loadgen tune export", description="Print every start of a study and every number as JSON.", allow_abbrev=False
+    )
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    with undisturbed():
+        from loadgen.cli import tuning
+
+    return tuning.status(Path(parser.parse_args(argv).store), as_json=True)
 
 
 def schema(argv: list[str]) -> int:
@@ -62,4 +129,11 @@ def schema(argv: list[str]) -> int:
     return exits.DONE
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"plan": plan, "schema": schema}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "plan": plan,
+    "run": run,
+    "status": status,
+    "report": report,
+    "export": export,
+    "schema": schema,
+}

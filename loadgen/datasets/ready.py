@@ -12,6 +12,7 @@ from loadgen.datasets.mapped import path_of
 from loadgen.datasets.rowfile import REMEDY, RowFile
 from loadgen.datasets.rows import counted
 from loadgen.datasets.tokenizer import OnDemand
+from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -27,7 +28,7 @@ class ReadyDataset:
     Attributes:
         name: What it was called: jsonl, csv or custom.
         rows: The file.
-        output_tokens: Tokens wanted of an answer whose row does not say.
+        output_tokens: Tokens wanted of an answer whose row does not say; -1: every row does.
         settings: Say how rows are ordered.
         tokenizer: Called for when the first row is met that says no `input_tokens`.
     """
@@ -65,6 +66,8 @@ class ReadyDataset:
         numbers = islice(cycle(self._order()), count)
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
             for row, tokens in zip(batch, counted(batch, self.tokenizer), strict=True):
+                if row.output_tokens is None and self.output_tokens < 0:
+                    raise BadInput("--custom-output-len", "-1, and a row says no output_tokens", "give a length")
                 yield row.prompt(tokens, row.output_tokens or self.output_tokens)
 
     def provenance(self) -> dict[str, Any]:

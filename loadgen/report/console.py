@@ -1,13 +1,13 @@
 """The console report: `vllm bench serve`'s block, row for row, then loadgen's own section."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
+from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
 from loadgen.report.result import VLLM_MEANING
-from loadgen.settings import parse_percentiles
 from loadgen.terminal import printable
 from loadgen.words import percent, percentile
 
@@ -31,11 +31,20 @@ WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 def render(result: dict[str, Any]) -> str:
     """The whole console report of a result, as it was printed when the run ended; nothing in it moves a terminal."""
-    return "\n".join(map(printable, [*_block(result), *_own(result)])) + "\n"
-
-
-def _block(result: dict[str, Any]) -> Iterator[str]:
     settings = result["loadgen"]["provenance"]["settings"]
+    selected, percentiles = settings["percentile_metrics"].split(","), settings["metric_percentiles"]
+    rows = [*block(result, selected, parse_percentiles(percentiles)), *_own(result)]
+    return "\n".join(map(printable, rows)) + "\n"
+
+
+def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequence[float]) -> Iterator[str]:
+    """The lines of `vllm bench serve`'s block.
+
+    Args:
+        result: Its numbers, by `vllm bench serve`'s names.
+        metrics: The latencies that are shown: ttft, tpot, itl, e2el.
+        percentiles: Those that are shown of each.
+    """
     yield f"{' Serving Benchmark Result ':=^{WIDTH}}"
     yield _row("Successful requests:", result["completed"], "")
     yield _row("Failed requests:", result["failed"], "")
@@ -53,13 +62,12 @@ def _block(result: dict[str, Any]) -> Iterator[str]:
     yield _row("Peak output token throughput (tok/s):", result["max_output_tokens_per_s"])
     yield _row("Peak concurrent requests:", result["max_concurrent_requests"])
     yield _row("Total token throughput (tok/s):", result["total_token_throughput"])
-    selected = settings["percentile_metrics"].split(",")
     for metric, (name, header) in HEADERS.items():
-        if metric in selected:
+        if metric in metrics:
             yield f"{header:-^{WIDTH}}"
             yield _row(f"Mean {name} (ms):", result[f"mean_{metric}_ms"])
             yield _row(f"Median {name} (ms):", result[f"median_{metric}_ms"])
-            for p in parse_percentiles(settings["metric_percentiles"]):
+            for p in percentiles:
                 yield _row(f"{percentile(p).upper()} {name} (ms):", result[f"{percentile(p)}_{metric}_ms"])
     yield "=" * WIDTH
 

@@ -13,12 +13,14 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog
 from loadgen.options import flag
+from loadgen.report import pytorch
 from loadgen.report.result import SCHEMA
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 from loadgen.whole import write_whole
 
 NOT_ASCII = re.compile("[^ -~]")
+NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 
 
@@ -39,6 +41,10 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
         else:
             write_whole(path, to_json(data) + "\n")
         saved.append(str(path))
+        if pytorch.wanted():
+            beside = pytorch.path_beside(path)
+            write_whole(beside, orjson.dumps(pytorch.records(settings, data)).decode() + "\n")
+            saved.append(str(beside))
     if settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
         write_hlog(settings.hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s)
@@ -111,8 +117,9 @@ def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
         start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
         rate = f"ramp-up-{settings.ramp_up_strategy}-{start}qps-{end}qps"
     cap = f"-concurrency{settings.max_concurrency}" if settings.max_concurrency is not None else ""
-    model = re.sub(r"[^\w.+=@-]", "_", data["model_id"].split("/")[-1])  # the server may have named it
-    name = settings.result_filename or f"{data['backend']}-{rate}{cap}-{model}-{data['date']}.json"
+    model = NOT_IN_NAMES.sub("_", data["model_id"].split("/")[-1])  # the server may have named it
+    label = NOT_IN_NAMES.sub("_", settings.label or data["backend"])
+    name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{data['date']}.json"
     return Path(settings.result_dir or ".") / name
 
 

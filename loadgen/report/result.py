@@ -11,10 +11,10 @@ from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, v
 from loadgen.confidence import interval
 from loadgen.evidence import Evidence
 from loadgen.histogram import Histogram
+from loadgen.output_settings import METRICS, parse_percentiles
 from loadgen.report import targets
 from loadgen.report.server import server
 from loadgen.report.summary import summary
-from loadgen.settings import METRICS, parse_percentiles
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
 
@@ -48,7 +48,7 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
         "date": evidence.heading.date,
         "endpoint_type": settings.backend or "openai",
         "backend": settings.backend or "openai",
-        "label": None,
+        "label": settings.label,
         "model_id": evidence.heading.model,
         "tokenizer_id": settings.tokenizer or evidence.heading.model,
         "num_prompts": snapshot.scheduled,

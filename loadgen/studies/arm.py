@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from loadgen import gpus
 from loadgen.studies.stages import Change
 from loadgen.studies.study import EngineBase, Study
 
@@ -39,8 +40,7 @@ class Arm:
     @property
     def shares(self) -> list[tuple[str, ...]]:
         """The devices of each replica."""
-        many = len(self.devices) // self.replicas
-        return [self.devices[many * number : many * (number + 1)] for number in range(self.replicas)]
+        return gpus.shares(self.devices, self.replicas)
 
     @property
     def width(self) -> int:

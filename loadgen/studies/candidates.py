@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from loadgen.errors import BadInput
 from loadgen.studies.arm import Arm, baseline
 from loadgen.studies.expression import Expression
 from loadgen.studies.stages import BASELINE, INCUMBENT, AnyStage, Change, Choice, Grid, Interactions, Joint
@@ -148,9 +149,9 @@ def _combinations(stage: Grid, at: At, arm: Arm, study: Study) -> Iterator[dict[
         try:
             if condition is None or condition.holds(around | combination):
                 yield combination
-        except ValueError as error:
-            remedy = "write (tensor_parallel or 1) for one that may not be set"
-            raise AtFault((*at[:-1], "where"), f"{error} in {shown(combination)}", remedy) from error
+        except BadInput as error:
+            problem = f"{error.problem} in {shown(combination)}"
+            raise AtFault((*at[:-1], "where"), problem, error.remedy) from error
 
 
 def _together(names: list[str]) -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 from loadgen.studies.arm import Arm
@@ -78,6 +79,18 @@ def condition(study: Study, number: int, knobs: Callable[[str], Sequence[str]]) 
     for name in Expression(stage.where).names - known:
         remedy = suggestion(name, sorted(known)) or f"use knobs, {', '.join(OF_ARMS)} and devices"
         raise AtFault(("stages", number, "where"), f"{name} is no knob", remedy)
+
+
+def rates(study: Study, loads: Mapping[str, RunSettings]) -> None:
+    """Look whether the workload that decides can be run at rates, where its highest is what is wanted.
+
+    Raises:
+        AtFault: Its data set says when its requests are due.
+    """
+    name = study.objective.workload
+    if study.objective.metric == "goodput" and loads[name].dataset_name == TRACE:
+        problem = f"{name} is a trace, which says when each request is due, and goodput looks for a rate"
+        raise AtFault(("objective", "workload"), problem, "let another workload decide")
 
 
 def notes(arm: Arm, loads: Mapping[str, RunSettings]) -> tuple[str, ...]:

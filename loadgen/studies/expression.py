@@ -5,6 +5,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from loadgen.errors import BadInput
+
 LONGEST = 500  # characters; deeper nesting than that allows is no condition that anybody reads
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -54,14 +56,19 @@ class Expression:
         """Whether it is true where its names have these values; those that have none are None.
 
         Raises:
-            ValueError: A value is of no use where it stands.
+            BadInput: A value is of no use where it stands.
         """
         try:
             return bool(_value(self._tree, values))
-        except (TypeError, ZeroDivisionError) as error:
+        except ZeroDivisionError as error:
+            raise BadInput("expression", "it divides by 0", "write `NAME != 0 and` before it") from error
+        except TypeError as error:
             unset = sorted(name for name in self.names if values.get(name) is None)
-            why = f"{', '.join(unset)} is not set" if unset else str(error)
-            raise ValueError(why) from error
+            if unset:
+                remedy = f"write ({unset[0]} or 1) for one that may not be set"
+                raise BadInput("expression", f"{', '.join(unset)} is not set", remedy) from error
+            remedy = "compare numbers with numbers, and words by == or with a list"
+            raise BadInput("expression", str(error), remedy) from error
 
 
 def _check(node: ast.AST) -> None:
@@ -105,11 +112,18 @@ def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
             before = _value(left, values)
             for compared, comparator in zip(ops, comparators, strict=True):
                 after = _value(comparator, values)
-                if not _COMPARED[type(compared)](before, after):
+                if not _holds(compared, before, after):
                     return False
                 before = after
             return True
     raise AssertionError(f"{type(node).__name__} has been checked")
+
+
+def _holds(compared: ast.cmpop, before: Any, after: Any) -> bool:
+    try:
+        return bool(_COMPARED[type(compared)](before, after))
+    except TypeError as error:
+        raise TypeError(f"{before!r} and {after!r} cannot be compared like that") from error
 
 
 def _number(value: Any) -> Any:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from loadgen import slo
 from loadgen.errors import BadInput
+from loadgen.studies.limits import Limits
 from loadgen.studies.strict import Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
@@ -17,20 +18,22 @@ class Metric:
     """What arms are judged by.
 
     Attributes:
-        text: What it is, with its unit.
+        text: What it is.
+        unit: Of its values.
         more_is_better: Its direction.
     """
 
     text: str
+    unit: str
     more_is_better: bool
 
 
 METRICS: dict[MetricName, Metric] = {
-    "total_tps_per_box": Metric("input and output tokens/s, of as many servers as the box holds", True),
-    "output_tps_per_gpu": Metric("output tokens/s of each accelerator", True),
-    "goodput": Metric("the highest rate at which the SLO is met, requests/s", True),
-    "e2e_p50": Metric("median time of a whole request, ms", False),
-    "cost_per_mtok": Metric("price of a million tokens", False),
+    "total_tps_per_box": Metric("input and output tokens/s, of as many servers as the box holds", "tok/s", True),
+    "output_tps_per_gpu": Metric("output tokens/s of each accelerator", "tok/s per device", True),
+    "goodput": Metric("the highest rate at which the SLO is met, requests/s", "req/s", True),
+    "e2e_p50": Metric("median time of a whole request, ms", "ms", False),
+    "cost_per_mtok": Metric("price of a million tokens", "per million tokens", False),
 }
 assert METRICS.keys() == set(get_args(MetricName))
 
@@ -46,7 +49,9 @@ def _limits(text: str) -> str:
 class Accuracy(Strict):
     """A gate: questions with known answers, of which a changed model must still answer nearly as many."""
 
-    file: str = Field(min_length=1, description="questions and answers, one JSON line each")
+    file: str | None = Field(
+        default=None, min_length=1, description="questions and answers, one JSON line each (60 of loadgen's own)"
+    )
     max_loss: float = Field(default=0.01, ge=0, lt=1, description="most that may be lost against the baseline, a share")
 
 
@@ -69,7 +74,22 @@ class Objective(Strict):
     def _has_what_it_needs(self) -> "Objective":
         if self.metric == "goodput" and self.slo is None:
             raise refused("goodput without an slo", "say which limits a request must meet, as ttft_p99<500ms")
+        if self.metric == "goodput":
+            try:
+                _ = self.limits
+            except BadInput as error:
+                raise refused(error.problem, error.remedy) from error
         return self
+
+    @property
+    def limits(self) -> Limits:
+        """What makes a request good, where there is an SLO.
+
+        Raises:
+            BadInput: The SLO says it of no single request, which it may where the metric is not goodput.
+        """
+        assert self.slo is not None
+        return Limits.of(self.slo)
 
     @property
     def more_is_better(self) -> bool:

@@ -1,21 +1,13 @@
-"""Plan: what a study would start, in which order, and what for; nothing is started to find out."""
+"""Plan: what a study starts, in which order, and what for."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
-from loadgen.studies import checking, estimate
 from loadgen.studies.arm import Arm
-from loadgen.studies.candidates import Candidate, Course, changed_to, expected, shown
-from loadgen.studies.estimate import Span, UsualStart
-from loadgen.studies.loads import loads
-from loadgen.studies.served import Served, identity
-from loadgen.studies.stages import Interactions, Joint
-from loadgen.studies.strict import AtFault
+from loadgen.studies.candidates import Candidate
+from loadgen.studies.estimate import Span
 from loadgen.studies.study import Study
 
 if TYPE_CHECKING:
@@ -30,40 +22,50 @@ class Planned:
     """An arm in a plan.
 
     Attributes:
-        name: In its step.
+        candidate: The arm and its name in the step.
         start: Whether it is one that the step starts from, run beside its arms to be held against them.
-        arm: The configuration.
         model: What is served: folder, hub name or file.
         launches: How, one for each replica.
         identity: The same for arms that are served alike.
         workloads: Run after each start, in order.
+        together: The same, split where the engine is started afresh in between, since it cannot empty its caches.
         until_ready: Time of a start.
         loads: Time of each workload; None where nothing tells it.
         same_as: STEP/ARM that was planned before and is served alike.
         notes: What its user should know.
     """
 
-    name: str
+    candidate: Candidate
     start: bool
-    arm: Arm
     model: str
     launches: list["Launch"]
     identity: str
     workloads: tuple[str, ...]
+    together: tuple[tuple[str, ...], ...]
     until_ready: Span
     loads: dict[str, Span | None]
     same_as: str | None
     notes: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """In its step."""
+        return self.candidate.name
+
+    @property
+    def arm(self) -> Arm:
+        """The configuration."""
+        return self.candidate.arm
+
+    @property
     def least_s(self) -> float:
         """Of one start and its workloads, as far as it can be told."""
-        return self.until_ready.least_s + sum(span.least_s for span in self.loads.values() if span)
+        return len(self.together) * self.until_ready.least_s + sum(span.least_s for span in self.loads.values() if span)
 
     @property
     def most_s(self) -> float:
         """As `least_s`, the longest that is usual."""
-        return self.until_ready.most_s + sum(span.most_s for span in self.loads.values() if span)
+        return len(self.together) * self.until_ready.most_s + sum(span.most_s for span in self.loads.values() if span)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Step:
 
     Attributes:
         name: Of the stage.
-        kind: choice, grid, joint, interactions, noise or confirmation.
+        kind: choice, grid, joint, interactions, noise or confirmation; drawn for what a joint stage draws.
         starts_from: Names of the arms it starts from.
         arms: What is known beforehand of what is started, those it starts from first.
         least, most: Fresh starts of each arm.
@@ -92,15 +94,27 @@ class Step:
     notes: tuple[str, ...] = ()
 
     @property
+    def reference(self) -> Planned:
+        """The arm that the others are held against: the first that the step starts from."""
+        return next((arm for arm in self.arms if arm.start), self.arms[0])
+
+    @property
     def starts(self) -> tuple[int, int]:
         """Servers that are started, replicas counted as one: at least, and at most."""
         # Of what is drawn, one is in the end measured as often as the arm it starts from.
-        arms = 2 if self.trials else len(self.arms)
+        arms = 2 if self.trials else 0 if self.idle else len(self.arms)
         return arms * self.least + self.trials, arms * self.most + self.trials
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is started, since a stage has no arm but those that it starts from."""
+        return self.kind not in (NOISE, CONFIRMATION) and not self.trials and all(arm.start for arm in self.arms)
 
     @property
     def seconds(self) -> tuple[float, float]:
         """At least and at most; workloads of which nothing is known are left out."""
+        if self.idle:
+            return 0.0, 0.0
         if self.trials:
             return self.starts[0] * self.arms[0].least_s, self.starts[1] * self.arms[0].most_s
         return self.least * sum(arm.least_s for arm in self.arms), self.most * sum(arm.most_s for arm in self.arms)
@@ -148,131 +162,3 @@ class Plan:
         """The workloads of which nothing tells how long they take."""
         arms = [arm for step in self.steps for arm in step.arms]
         return sorted({name for arm in arms for name, span in arm.loads.items() if span is None})
-
-
-def plan(study: Study, usual_s: UsualStart = lambda engine, model: None) -> Plan:
-    """Plan a study, assuming of each stage what it expects.
-
-    Args:
-        study: Which; it has been checked.
-        usual_s: How long servers have taken to start on this machine.
-
-    Raises:
-        AtFault: The study asks for what cannot be.
-    """
-    return _Planner(study, usual_s).plan()
-
-
-class _Planner:
-    def __init__(self, study: Study, usual_s: UsualStart) -> None:
-        self._study, self._course, self._served = study, Course(study), Served(study)
-        self._loads = loads(study)
-        self._usual_s = cache(usual_s)
-        self._seen: dict[str, str] = {}
-
-    def plan(self) -> Plan:
-        tuning = (self._study.objective.workload,)
-        baseline = self._course.baseline
-        noise = self._planned(NOISE, baseline, tuning)
-        steps = [Step(NOISE, NOISE, (baseline.name,), (noise,), NOISE_STARTS, NOISE_STARTS)]
-        steps += [self._stage(number) for number in range(len(self._study.stages))]
-        last = self._course.incumbents[0]
-        others = tuple(name for name in self._study.workloads if name not in tuning)
-        both = [self._planned(CONFIRMATION, each, tuning + others, start=each is baseline) for each in (baseline, last)]
-        arms = tuple(both[: len({each.identity for each in both})])
-        repeats = self._study.decision.repeats
-        steps.append(Step(CONFIRMATION, CONFIRMATION, (baseline.name,), arms, repeats.least, repeats.most))
-        return Plan(self._study, self._loads, tuple(steps))
-
-    def _stage(self, number: int) -> Step:
-        stage, at = self._study.stages[number], ("stages", number)
-        checking.condition(self._study, number, self._served.knobs)
-        starts, notes = self._course.starts(number), list[str]()
-        workloads = tuple(dict.fromkeys((self._study.objective.workload, *stage.workloads)))
-        tried = self._course.candidates(number)
-        if isinstance(stage, Joint):
-            tried = self._drawn(stage, at, starts)
-        arms: dict[str, Planned] = {}
-        for candidate in tried:
-            try:
-                planned = self._planned(stage.name, candidate, workloads)
-            except AtFault as error:
-                if not isinstance(stage, Interactions):
-                    raise
-                notes.append(f"{candidate.name} is left out: {error.problem}")
-                continue
-            first = arms.setdefault(planned.identity, planned)
-            if first is not planned:
-                alike = f"{candidate.name} is served as {first.name} is"
-                if not isinstance(stage, Interactions):
-                    raise AtFault(candidate.at, alike, "leave one of the two out")
-                notes.append(alike)
-        beside = {each.identity: each for each in (self._planned(stage.name, s, workloads, start=True) for s in starts)}
-        for same in beside.keys() & arms.keys():
-            arms[same] = replace(arms[same], start=True, same_as=None)
-        everything = [*(each for same, each in beside.items() if same not in arms), *arms.values()]
-        for each in everything:
-            self._seen.setdefault(each.identity, f"{stage.name}/{each.name}")
-        if isinstance(stage, Interactions) and not arms:
-            notes.append("of these stages fewer than two are expected to have a winner")
-        there = {each.name for each in everything}
-        won = [each for each in expected(stage, at, tried) if each.name in there]
-        self._course.adopt(number, [each for each in tried if each.name in there], won)
-        kind = type(stage).__name__.lower()
-        repeats = self._study.decision.repeats
-        return Step(
-            name=stage.name,
-            kind=kind,
-            starts_from=tuple(start.name for start in starts),
-            arms=tuple(everything),
-            least=repeats.least,
-            most=repeats.most,
-            trials=stage.trials if isinstance(stage, Joint) else 0,
-            wins=tuple(each.name for each in won),
-            notes=tuple(notes),
-        )
-
-    def _drawn(self, stage: Joint, at: tuple[str | int, ...], starts: Sequence[Candidate]) -> list[Candidate]:
-        """The combination that is expected to win; the ends of every range are looked at too."""
-        for name, values in stage.joint.items():
-            for value in values.ends():
-                change = changed_to({name: value})
-                end = Candidate(
-                    shown({name: value}), starts[0].arm.changed(change, self._study), (change,), (*at, "joint")
-                )
-                self._launches(end)
-        for name, value in stage.expect.items():
-            if name not in stage.joint or not stage.joint[name].has(value):
-                raise AtFault((*at, "expect", name), f"{value!r} cannot be drawn", "give what its range has")
-        if not stage.expect:
-            return []
-        change = changed_to(stage.expect)
-        return [Candidate(shown(stage.expect), starts[0].arm.changed(change, self._study), (change,), (*at, "expect"))]
-
-    def _planned(self, step: str, candidate: Candidate, workloads: tuple[str, ...], *, start: bool = False) -> Planned:
-        arm, model = candidate.arm, self._study.models[candidate.arm.model]
-        launches = self._launches(candidate)
-        same = identity(arm, launches)
-        devices = min(arm.width * arm.replicas, self._study.hardware.devices)
-        return Planned(
-            name=candidate.name,
-            start=start,
-            arm=arm,
-            model=model,
-            launches=launches,
-            identity=same,
-            workloads=workloads,
-            until_ready=estimate.start(arm.engine, model, self._usual_s),
-            loads={name: estimate.load(self._loads[name], model, devices) for name in workloads},
-            same_as=None if start or step == CONFIRMATION else self._seen.get(same),
-            notes=checking.notes(arm, {name: self._loads[name] for name in workloads}),
-        )
-
-    def _launches(self, candidate: Candidate) -> list["Launch"]:
-        checking.names(self._study, candidate, self._served.all_knobs)
-        try:
-            launches = self._served.launches(candidate.arm)
-        except BadInput as error:
-            raise checking.blamed(self._study, candidate, error) from error
-        checking.room(self._study, candidate)
-        return launches

@@ -1,19 +1,17 @@
 """Printed: a plan as text for a person, and as JSON."""
 
-import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from loadgen.redaction import MARK, public_words
+from loadgen.redaction import public_variables, public_words
 from loadgen.settings import RunSettings, public
 from loadgen.studies.estimate import Span
 from loadgen.studies.objective import METRICS
 from loadgen.studies.plan import Plan, Planned, Step
 from loadgen.terminal import printable
-from loadgen.words import percent
+from loadgen.words import between, durations, percent
 
-SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)  # of a variable whose value is not shown
 MOST_FILE_LINES = 12  # of a file that is written for an engine; a longer one is in the JSON
 
 
@@ -40,22 +38,6 @@ def as_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def duration(seconds: float) -> str:
-    """A time for people: "0.3 s", "4 min", "2.5 h"."""
-    for unit, length in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.5 * length:
-            return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}".replace(".0 ", " ")
-    return f"{seconds:.{1 if seconds < 10 else 0}f} s".replace(".0 ", " ")
-
-
-def _range(least: float, most: float) -> str:
-    first, last = duration(least), duration(most)
-    if first == last:
-        return first
-    number, unit = first.split()
-    return f"{number} to {last}" if unit == last.split()[1] else f"{first} to {last}"
-
-
 def _lines(plan: Plan) -> Iterator[str]:
     study, objective, decision = plan.study, plan.study.objective, plan.study.decision
     hardware = study.hardware
@@ -71,7 +53,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     repeats = decision.repeats
     yield (
         f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
-        f"from {repeats.least} to {repeats.most} starts of each arm, in blocks whose order seed {decision.seed} draws"
+        f"in {between(repeats.least, repeats.most)} starts of each arm, in blocks whose order seed {decision.seed} "
+        "draws"
     )
     for number, step in enumerate(plan.steps):
         yield ""
@@ -81,10 +64,10 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:
-    starts = " to ".join(map(str, dict.fromkeys(step.starts)))
+    starts = between(*step.starts)
     about = {"noise": "the baseline against itself", "confirmation": "baseline and winner, on every workload"}
     what = about.get(step.kind, f"{step.kind}, from {', '.join(step.starts_from)}")
-    yield f"{number}. {step.name}: {what}; {starts} starts, {_range(*step.seconds)}"
+    yield f"{number}. {step.name}: {what}; {starts} starts, {durations(*step.seconds)}"
     if step.trials:
         yield f"   up to {step.trials} more arms, drawn as it goes"
     for note in step.notes:
@@ -105,8 +88,8 @@ def _arm_lines(arm: Planned, widest: int, wins: bool) -> Iterator[str]:
     for number, launch in enumerate(arm.launches):
         if number == 0 and launch.shorthand and launch.shorthand[0] != launch.argv[0]:
             yield f"       # {_command(launch.shorthand)}"
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in _variables(launch.env).items())
-        yield f"       {variables}{' ' * bool(variables)}{_command(launch.argv)}"
+        env = " ".join(f"{name}={shlex.quote(value)}" for name, value in public_variables(launch.env).items())
+        yield f"       {env}{' ' * bool(env)}{_command(launch.argv)}"
         for path, text in launch.files.items() if number == 0 else ():
             lines = text.splitlines()
             yield f"       # writes {path}" + (f": {len(lines)} lines" if len(lines) > MOST_FILE_LINES else ":")
@@ -121,14 +104,14 @@ def _total(plan: Plan) -> Iterator[str]:
     hours = f", {gpu_least:.1f} to {gpu_most:.1f} GPU-hours" if plan.study.hardware.devices else ""
     without = f", and what {', '.join(plan.untold)} take, of which nothing tells" if plan.untold else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
-    yield f"In all {starts[0]} to {starts[1]} starts, {_range(least, most)}{hours}{without}"
+    yield f"In all {between(*starts)} starts, {durations(least, most)}{hours}{without}"
     for name, spent, allowed in (
         ("hours", (least / 3600, most / 3600), plan.study.budget.hours),
         ("gpu_hours", (gpu_least, gpu_most), plan.study.budget.gpu_hours),
     ):
         if allowed is not None and spent[1] > allowed:
             over = "Even the least" if spent[0] > allowed else "The most"
-            yield f"{over} is beyond the budget of {allowed:g} {name}: repeats are left out first, the baseline never"
+            yield f"{over} is beyond the budget of {allowed:g} {name}: the study stops where that is spent"
     wins = [step for step in plan.steps if step.wins]
     if wins:
         won = [f"{', '.join(step.wins)} wins {step.name}" for step in wins]
@@ -143,15 +126,11 @@ def _total(plan: Plan) -> Iterator[str]:
 
 
 def _span(span: Span | None) -> str:
-    return "n/a" if span is None else _range(span.least_s, span.most_s)
+    return "n/a" if span is None else durations(span.least_s, span.most_s)
 
 
 def _command(words: Sequence[str]) -> str:
     return shlex.join(public_words(words))
-
-
-def _variables(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: MARK if SECRET_NAME.search(name) else value for name, value in env.items()}
 
 
 def _differing(settings: dict[str, Any]) -> dict[str, Any]:
@@ -193,7 +172,7 @@ def _arm(arm: Planned) -> dict[str, Any]:
             {
                 "argv": public_words(launch.argv),
                 "shorthand": public_words(launch.shorthand or launch.argv),
-                "env": _variables(launch.env),
+                "env": public_variables(launch.env),
                 "files": {str(path): text for path, text in launch.files.items()},
             }
             for launch in arm.launches

@@ -21,6 +21,24 @@ MOST_PLACES = 100_000  # aliases may name the same part of a file again and agai
 DEEPEST = 40
 MERGE = "tag:yaml.org,2002:merge"  # <<, which may stand there for each of several
 LONGEST_SHOWN = 60  # characters of a value that is refused
+_KEYS = "write keys and values, `NAME: VALUE`; `loadgen tune schema` says which"
+# What to write instead of a value that is refused, by what pydantic calls the reason.
+_REMEDIES = {
+    "string_type": "write a word, in quotes where YAML takes it for something else",
+    "string_too_short": "write something, or leave it out",
+    "int_type": "write a whole number",
+    "float_type": "write a number",
+    "greater_than": "write more than {gt:g}",
+    "greater_than_equal": "write {ge:g} or more",
+    "less_than": "write less than {lt:g}",
+    "less_than_equal": "write {le:g} or less",
+    "literal_error": "write {expected}",
+    "list_type": "write a list, [A, B]",
+    "dict_type": _KEYS,
+    "model_type": _KEYS,
+    "too_short": "give {min_length} or more",
+    "too_long": "give {max_length} or fewer",
+}
 
 
 @dataclass(frozen=True)
@@ -31,11 +49,13 @@ class StudyFile:
         path: The file.
         study: What it asks.
         lines: Place to line, from 1.
+        text: What stands in it.
     """
 
     path: Path
     study: Study
     lines: Mapping[At, int]
+    text: str
 
     @contextlib.contextmanager
     def named(self) -> Iterator[None]:
@@ -68,7 +88,7 @@ def read(path: Path) -> StudyFile:
         raise _named(path, lines, _first(error, lines)) from error
     except AtFault as error:
         raise _named(path, lines, error) from error
-    return StudyFile(path, study, lines)
+    return StudyFile(path, study, lines, content.decode())
 
 
 def _constructed(path: Path, content: bytes, lines: dict[At, int]) -> Any:
@@ -130,6 +150,7 @@ def _first(error: ValidationError, lines: Mapping[At, int]) -> AtFault:
 def _fault(error: ErrorDetails) -> AtFault:
     at, told = _at(error["loc"]), error.get("ctx", {})
     message = error["msg"][:1].lower() + error["msg"][1:]
+    remedy = _REMEDIES[error["type"]].format(**told) if error["type"] in _REMEDIES else message
     match error["type"]:
         case "unknown_key":
             return AtFault((*at, told["key"]), "is no key here", told["remedy"])
@@ -142,10 +163,10 @@ def _fault(error: ErrorDetails) -> AtFault:
         case _ if not at:
             return AtFault(at, "is no study", "write keys and values; docs/studies.md shows how")
         case _ if "env" in at:
-            return AtFault(at, "its value is not usable", message)  # which may be a secret
+            return AtFault(at, "its value is not usable", remedy)  # which may be a secret
     shown = repr(error["input"])
     shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
-    return AtFault(at, f"{shown} is not usable", message)
+    return AtFault(at, f"{shown} is not usable", remedy)
 
 
 def _at(loc: tuple[str | int, ...]) -> At:

@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ from loadgen.studies.study import EngineBase, Study
 
 if TYPE_CHECKING:
     from loadgen.engines import Engine, Launch, Probes
+
+FIRST_PORT = 8000  # of those that stand in commands for the ones that will be chosen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +89,14 @@ class Served:
         """The names of the knobs that an engine of the study has."""
         return list(self._engines[engine].knobs())
 
+    def installed(self, engine: str) -> str | None:
+        """The version of an engine that is installed here; None where that cannot be told."""
+        return find("engines", engine).version()  # type: ignore[no-any-return]
+
+    def names(self, arm: Arm) -> Mapping[str, str]:
+        """What the engine of an arm calls each knob."""
+        return self.engine(arm).knobs()
+
     def launches(self, arm: Arm) -> list["Launch"]:
         """What would be started, one for each replica; port and folder stand for those that will be chosen.
 
@@ -92,8 +104,11 @@ class Served:
             BadInput: The engine cannot be told it.
         """
         model, host = self._study.models[arm.model], self._study.engines[arm.engine].host
-        engine = self.engine(arm)
-        return [self._shown(engine, model, arm.knobs, arm.words, host=host, devices=share) for share in arm.shares]
+        engine, ports = self.engine(arm), itertools.count(FIRST_PORT)
+        return [
+            self._shown(engine, model, arm.knobs, arm.words, host=host, port=port, devices=share)
+            for share, port in zip(arm.shares, ports, strict=False)
+        ]
 
 
 def identity(arm: Arm, launches: Sequence["Launch"]) -> str:
@@ -112,7 +127,8 @@ def identity(arm: Arm, launches: Sequence["Launch"]) -> str:
         "env": dict(first.env),
         "files": {path.name: text for path, text in first.files.items()},
     }
-    return hashlib.sha256(json.dumps(served, sort_keys=True).encode()).hexdigest()
+    said = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')  # wherever that is
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 def _expected(engine: Any, base: EngineBase) -> Any:

@@ -160,8 +160,11 @@ class Words(Strict):
 
 
 def _tag(given: Any, kinds: tuple[str, ...]) -> str | None:
-    """The only one of the keys that is there."""
-    there = [kind for kind in kinds if isinstance(given, dict) and kind in given]
+    """The only one of the keys that is there, in what a file says or in what was made of it."""
+    keys = given if isinstance(given, dict) else []
+    if isinstance(given, Strict):
+        keys = [field.alias or name for name, field in type(given).model_fields.items()]
+    there = [kind for kind in kinds if kind in keys]
     return there[0] if len(there) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Metronome: a server of chat completions that knows to the nanosecond when it wrote which token.
+"""Metronome: a server of chats and completions that knows to the nanosecond when it wrote which token.
 
 `python -m loadgen.testing.metronome`. Tokens are due on an absolute plan that starts when a request has arrived, so
 that a late one delays no other. Each event tells the planned time and the time just before it was given to the socket,
@@ -64,7 +64,7 @@ class Metronome:
             due = np.array([self._free_ns], dtype=np.int64)
         else:
             due += ask.arrival_ns
-        pieces = Pieces(f"chatcmpl-{number}", self._started)
+        pieces = Pieces(number, self._started, chat=ask.chat)
         writes = np.zeros(len(due), dtype=np.int64)
         stream = Planned(connection.transport, pieces.token, pieces.end(len(due)), due, writes)
         stream.send(STREAM + pieces.role)
@@ -90,15 +90,22 @@ class Metronome:
 class Pieces:
     """The bytes of one answer's events, each in an HTTP chunk.
 
+    Args:
+        number: Of the request.
+        created: Of the answer, in seconds since 1970.
+        chat: Whether deltas of a chat are asked for, or else pieces of a text.
+
     Attributes:
-        role: The first event, which holds no token.
+        role: The first event of a chat, which holds no token; empty for completions.
         token: Each token's, with BLANK_TIME for its times.
     """
 
-    def __init__(self, answer_id: str, created: int) -> None:
-        self._about = {"id": answer_id, "object": "chat.completion.chunk", "created": created, "model": MODEL}
-        self.role = self._event({"role": "assistant", "content": ""})
-        choice = {"index": 0, "delta": {"content": TEXT}, "logprobs": None, "finish_reason": None}
+    def __init__(self, number: int, created: int, *, chat: bool) -> None:
+        self._chat = chat
+        kind, prefix = ("chat.completion.chunk", "chatcmpl") if chat else ("text_completion", "cmpl")
+        self._about = {"id": f"{prefix}-{number}", "object": kind, "created": created, "model": MODEL}
+        self.role = self._event({"role": "assistant", "content": ""}) if chat else b""
+        choice = self._choice({"content": TEXT}, None)
         start = orjson.dumps(self._about | {"choices": [choice]})[:-1]
         self.token = chunk(b'data: %b,"plan_ns":%b,"write_ns":%b}\n\n' % (start, BLANK_TIME, BLANK_TIME))
 
@@ -109,8 +116,11 @@ class Pieces:
         return self._event({}, "length") + chunk(told) + chunk(DONE) + LAST_CHUNK
 
     def _event(self, delta: dict[str, str], finish_reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return chunk(event(**self._about, choices=[choice]))
+        return chunk(event(**self._about, choices=[self._choice(delta, finish_reason)]))
+
+    def _choice(self, delta: dict[str, str], finish_reason: str | None) -> dict[str, object]:
+        said = {"delta": delta} if self._chat else {"text": delta.get("content", "")}
+        return {"index": 0, **said, "logprobs": None, "finish_reason": finish_reason}
 
 
 class Connection(Exchange):
@@ -124,7 +134,7 @@ class Connection(Exchange):
     def asked(self, ask: Ask) -> None:
         """Answer a question, or say what the server knows."""
         match ask.method, ask.path:
-            case "POST", "/v1/chat/completions":
+            case "POST", "/v1/chat/completions" | "/v1/completions":
                 self._stream = self._metronome.answer(ask, self)
             case "GET", "/v1/models":
                 self.reply(models(MODEL))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.cli.main import dispatch
 from tests import chat_templates
 from tests import tokenizers_trained as trained
 from tests.commands.calling import loadgen, served
@@ -17,10 +18,14 @@ PROGRESS = tuple(f"loadgen: {phase}" for phase in ("starting", "preparing", "con
 
 def refused(*arguments: str, cwd: Path | None = None) -> str:
     done = loadgen(*arguments, cwd=cwd)
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if not line.startswith(PROGRESS)]
-    assert len(lines) == 1, done.stderr
+    return only_line(done.returncode, done.stdout, done.stderr)
+
+
+def only_line(code: int, stdout: str, stderr: str) -> str:
+    assert code == 2, (stdout, stderr)
+    assert stdout == ""
+    lines = [line for line in stderr.splitlines() if not line.startswith(PROGRESS)]
+    assert len(lines) == 1, stderr
     return lines[0]
 
 
@@ -69,8 +74,11 @@ def refused(*arguments: str, cwd: Path | None = None) -> str:
         (["--engine", "sim", "--dataset-name", "sharegpt", "--dataset-path", "none.json"], "--dataset-path", "none"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_refused_in_one_line(arguments: list[str], field: str, remedy: str) -> None:
-    line = refused("run", *arguments)
+def test_a_setting_that_cannot_be_used_is_refused_in_one_line(
+    arguments: list[str], field: str, remedy: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In this process, for they are many; those below are refused as a user calls."""
+    line = only_line(dispatch(["run", *arguments]), *capfd.readouterr())
     assert field in line
     assert remedy in line
 

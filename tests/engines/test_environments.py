@@ -55,7 +55,14 @@ def test_one_that_failed_is_made_anew_from_the_beginning(tmp_path: Path, step: i
 def test_another_recipe_has_another_environment(tmp_path: Path) -> None:
     other = replace(RECIPE, steps=(("torch==2",),))
     finished = replace(RECIPE, finish=named_vllm)
-    assert len({recipe.key for recipe in (RECIPE, other, finished)}) == 3
+    older = replace(RECIPE, python="3.9")
+    assert len({recipe.key for recipe in (RECIPE, other, finished, older)}) == 4
+
+
+def test_a_recipe_may_name_the_python_that_it_needs(tmp_path: Path) -> None:
+    steps = Steps()
+    made(replace(RECIPE, python="3.9"), tmp_path, steps)
+    assert steps.commands[0][:3] == ["python3.9", "-m", "venv"]
 
 
 def test_the_build_for_cpus_is_found_under_the_name_of_vllm(tmp_path: Path) -> None:

@@ -40,6 +40,17 @@ def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
     assert gone(server.pid)
 
 
+def test_one_that_is_hurried_gets_no_grace_though_its_keeper_hears_of_both_at_once() -> None:
+    server = started("--ignore-term")
+    os.kill(server._kept.keeper_pid, signal.SIGSTOP)
+    server._kept.ask_to_end(3600)
+    server.hurry()
+    server._kept.ask_to_end(3600)
+    os.kill(server._kept.keeper_pid, signal.SIGCONT)
+    server.stop(grace_s=3600)
+    assert gone(server.pid)
+
+
 def test_one_that_obeys_sigterm_is_not_killed() -> None:
     server = started()
     server.stop(grace_s=60)

@@ -10,6 +10,7 @@ import pytest
 import trustme
 
 from loadgen import machine
+from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
@@ -47,11 +48,26 @@ class TestUsedAgain:
             assert sender.transport.opened == 1
 
     async def test_it_rests_before_it_is_used_again(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("loadgen.transport.UNPROVEN_REST_NS", 0)
         monkeypatch.setattr("loadgen.transport.REST_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
-            for _ in range(2):
+            for _ in range(3):
                 await sender.one()
-            assert sender.transport.opened == 2
+            assert sender.transport.opened == 2  # the first was used twice: until then the server was unproven
+
+    async def test_it_rests_longer_until_the_server_has_answered_on_one_again(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("loadgen.transport.REST_NS", 0)
+        monkeypatch.setattr("loadgen.transport.UNPROVEN_REST_NS", 3600 * S)
+        async with Sender(faulty.url) as sender:
+            for _ in range(3):
+                assert_good(await sender.one())
+            assert sender.transport.opened == 3
+            monkeypatch.setattr("loadgen.transport.now_ns", lambda: now_ns() + 3600 * S)
+            for _ in range(3):
+                assert_good(await sender.one())
+            assert sender.transport.opened == 3
 
     @pytest.mark.usefixtures("no_rest")
     @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:1", "after-end", "until-close", "gzip"])

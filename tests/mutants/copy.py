@@ -11,7 +11,7 @@ import orjson
 from tests.mutants.mutant import Check, Edit, Test
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("loadgen", "engines", "bench", "tests", "pyproject.toml")
+PARTS = ("loadgen", "engines", "bench", "docs", "tests", "pyproject.toml")
 LONGEST_S = 300
 
 

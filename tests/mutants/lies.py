@@ -133,7 +133,7 @@ LIES = (
         (
             Edit(
                 "loadgen/scan.pxd",
-                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING)',
+                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING, 0, 0)',
                 'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and skip_value(c)',
             ),
         ),

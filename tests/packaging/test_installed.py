@@ -39,6 +39,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/datasets/structure.pyi",
         "loadgen/engines/sim/tokenizer.json",
         "loadgen/bench/__init__.py",
+        "loadgen/pages/templates/base.html.j2",
     ):
         assert needed in names
     assert sum(name.endswith(".so") for name in names) == 4

@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,8 @@ LAYERS = [
         "metric_names",
         "options",
         "outcomes",
+        "output_settings",
+        "pages",
         "placement",
         "plugins",
         "private",
@@ -42,6 +45,7 @@ LAYERS = [
         "scratch",
         "search",
         "stats",
+        "stream",
         "telemetry",
         "terminal",
     }
@@ -71,8 +75,9 @@ LAYERS = [
     {"measurement", "measurer"},
     {"launched", "server", "targets", "worker"},
     {"results"},
-    {"studies"},
-    {"runner", "testing"},
+    {"runner", "testing", "tools"},
+    {"gpustack", "studies"},
+    {"imports"},
     {"cli", "__main__"},
 ]
 # The one part of the core that knows engines: it tests them, and nothing of the core imports it.
@@ -86,14 +91,16 @@ HOMES = {
     "datasets": {"datasets.hf"},
     "hdrh": {"histogram", "hlog"},
     "huggingface_hub": {"datasets.hf", "datasets.tokenizer"},
-    "jinja2": {"datasets.template"},
+    "jinja2": {"datasets.template", "pages.writing"},
+    "matplotlib": {"studies.reports.charts"},
     "prometheus_client": {"exposition", "scraper"},
     "pytest": {"testing.engine_conformance", "testing.fixtures"},
     "pydantic": {"profiles", "written", "studies.objective", "studies.reading", "studies.stages", "studies.strict"}
     | {"studies.study"},
     "pydantic_core": {"studies.reading", "studies.strict"},
     "pytest_asyncio": {"testing.fixtures"},
-    "rich": {"cli.progress"},
+    "optuna": {"studies.drawing"},
+    "rich": {"cli.progress", "cli.study_view"},
     "scipy": {"search", "stats"},
     "gguf": {"datasets.gguf_file"},
     "tokenizers": {"datasets.gguf_file", "datasets.tokenizer"},
@@ -108,7 +115,8 @@ PURE |= {"external", "llamacpp", "mindie", "mindie_config", "mindie_settings"}
 PURE |= {"sglang", "transformers", "trtllm", "vllm"}
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The full names of what a module imports, anywhere in it, type-checking blocks aside."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
@@ -121,10 +129,11 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: imports are absolute"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
-def ours(path: Path) -> set[str]:
+@cache
+def ours(path: Path) -> frozenset[str]:
     """The project's modules that a module imports, without the leading `loadgen.`."""
     known = modules().keys() | {"wire", "histogram", "emit"}
     found = set()
@@ -135,7 +144,7 @@ def ours(path: Path) -> set[str]:
         # The longest name that is a module: what follows it is something that the module defines.
         ends = [n for n in range(1, len(parts) + 1) if ".".join(parts[:n]) in known]
         found |= {".".join(parts[: max(ends)])} if ends else set()
-    return found
+    return frozenset(found)
 
 
 def layer(name: str) -> int:
@@ -175,6 +184,18 @@ def test_the_design_of_the_engines_names_every_module_once() -> None:
     assert sorted(named) == sorted(
         path.relative_to(engines) for path in engines.rglob("*.py") if not path.name.startswith("__")
     )
+
+
+def test_the_design_of_studies_names_every_module_once_and_below_those_that_it_knows() -> None:
+    lines = (ROOT / "loadgen/studies/DESIGN.md").read_text().splitlines()
+    rows = [line.split("|")[1] for line in lines if line[:3] == "| `"]
+    named = [(name, number) for number, text in enumerate(rows) for name in re.findall(r"`(\w+)`", text)]
+    row = dict(named)
+    parts = {name: name.split(".")[1] for name in modules() if name.startswith("studies.")}
+    assert sorted(name for name, _ in named) == sorted({*parts.values()})
+    for name, part in parts.items():
+        for other in ours(modules()[name]) & parts.keys():
+            assert row[parts[other]] <= row[part], f"{name} imports {other}"
 
 
 @pytest.mark.parametrize("name", sorted(name for name in modules() if name.startswith("engines")))
@@ -218,3 +239,9 @@ def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
     (names,) = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
     for name in names.split():
         assert re.search(rf"^{name}:", text, re.MULTILINE), name
+
+
+def test_no_document_is_left_as_a_merge_that_nobody_ended() -> None:
+    places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
+    for path in (path for place in places for path in place):
+        assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path

@@ -64,10 +64,15 @@ class Plain:
 
     def run(self, server: Server, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
-        module = [sys.executable, "-m", "tests.performance.plain_client", server.base_url]
-        sizes = [load.rate, load.count, load.tokens, "--connections", load.connections, "--model", server.model]
-        found: Mapping[str, Any] = orjson.loads(call([*module, *map(str, sizes)]))
+        command = self.command(server.base_url, server.model, load, load.connections)
+        found: Mapping[str, Any] = orjson.loads(call(command))
         return found
+
+    @staticmethod
+    def command(url: str, model: str, load: Load, connections: int) -> list[str]:
+        """What carries a load out with so many connections opened before it; it runs in the root of the project."""
+        sizes = [load.rate, load.count, load.tokens, "--connections", connections, "--model", model]
+        return [sys.executable, "-m", "tests.performance.plain_client", url, *map(str, sizes)]
 
 
 class Limit:
@@ -92,9 +97,14 @@ class Limit:
 
     def run(self, server: Server, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
-        sizes = [urlsplit(server.base_url).port, server.model, load.rate, load.count, load.tokens, load.connections]
-        found: Mapping[str, Any] = orjson.loads(call([self._program, *map(str, sizes)]))
+        command = self.command(server.base_url, server.model, load, load.connections)
+        found: Mapping[str, Any] = orjson.loads(call(command))
         return found
+
+    def command(self, url: str, model: str, load: Load, connections: int) -> list[str]:
+        """What carries a load out with so many connections opened before it."""
+        sizes = [urlsplit(url).port, model, load.rate, load.count, load.tokens, connections]
+        return [self._program, *map(str, sizes)]
 
 
 def flags(server: Server, load: Load) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 from loadgen.stats import Comparison, Decision, Noise, Plan, compare, least_effect_seen
 
 STAGES = 10_000
+FEWER = 2_500  # where the share is far from its bound
 SIGMA = 0.012
 PLAN = Plan()
 
@@ -37,7 +38,7 @@ def test_arms_that_are_better_by_just_the_least_effect_are_seldom_adopted(arms: 
 @pytest.mark.parametrize("arms", [1, 3, 6])
 @pytest.mark.parametrize(("effect", "power"), [(0.05, 0.95), (0.03, 0.60)])
 def test_an_arm_that_is_better_is_found(arms: int, effect: float, power: float) -> None:
-    assert share([effect, *[0.0] * (arms - 1)]) >= power
+    assert share([effect, *[0.0] * (arms - 1)], FEWER) >= power
 
 
 @pytest.mark.parametrize("arms", [1, 6])

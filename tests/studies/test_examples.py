@@ -8,7 +8,8 @@ import pytest
 from loadgen import workloads
 from loadgen.settings import RunSettings
 from loadgen.studies import reading
-from loadgen.studies.plan import Plan, plan
+from loadgen.studies.plan import Plan
+from loadgen.studies.planner import plan
 from tests.pages import COMMANDS, MINDIE, MISPRINTS, WORKLOADS
 from tests.source import ROOT
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies.plan import plan
+from loadgen.studies.planner import plan
 from loadgen.studies.strict import AtFault
 from tests.studies.writing import commands, planned, step, study
 
@@ -24,6 +24,15 @@ def refusal(*stages: dict[str, Any], **parts: Any) -> str:
 # -- steps
 
 
+def test_an_engine_that_cannot_empty_its_caches_is_started_for_each_workload() -> None:
+    made = planned(
+        SEQS, engines={"llamacpp": {}}, models={"m": "model.gguf"}, baseline={"engine": "llamacpp", "model": "m"}
+    )
+    alone, both = made.steps[0].arms[0], made.steps[-1].arms[0]
+    assert (alone.together, both.together) == ((("short",),), (("short",), ("long",)))
+    assert both.least_s - sum(span.least_s for span in both.loads.values() if span) == 2 * both.until_ready.least_s
+
+
 def test_the_baseline_is_held_against_itself_first_and_against_the_winner_last() -> None:
     made = planned(QUANTIZED | {"expect": "fp8"})
     assert [step.name for step in made.steps] == ["noise", "quantization", "confirmation"]
@@ -40,6 +49,13 @@ def test_the_other_workloads_are_run_in_the_end_and_where_a_stage_asks_for_them(
         ("short", "long"),
         ("short", "long"),
     ]
+
+
+def test_a_stage_of_which_nothing_is_left_starts_nothing_and_says_so() -> None:
+    for stage in (SEQS | {"where": "max_seqs > 1000"}, {"name": "seqs", "choice": {"as it is": {}}}):
+        found = step(stage)
+        assert (found.starts, found.seconds) == ((0, 0), (0.0, 0.0))
+        assert found.notes == ("it tries nothing but the arm it starts from: nothing is started",)
 
 
 def test_without_a_winner_the_baseline_alone_is_confirmed() -> None:
@@ -177,7 +193,7 @@ def test_of_three_each_is_left_out_too() -> None:
 def test_stages_without_a_winner_have_no_part_in_it() -> None:
     found = step(QUANTIZED | {"expect": "fp8"}, CACHED, {"name": "both", "interactions": ["quantization", "cache"]})
     assert list(commands(found)) == ["baseline"]
-    assert found.notes == ("of these stages fewer than two are expected to have a winner",)
+    assert found.notes == ("of these stages fewer than two have a winner",)
 
 
 def test_a_combination_that_an_engine_refuses_is_left_out_with_its_reason() -> None:

@@ -1,14 +1,18 @@
 """A study file that cannot be used is refused in one line, which names file, line and key, and says what to do."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from loadgen.errors import BadInput
-from loadgen.studies.plan import plan
+from loadgen.studies import reading
+from loadgen.studies.planner import plan
 from loadgen.studies.reading import MOST_BYTES
+from loadgen.studies.study import Study
 from tests.studies.writing import SMALL, as_yaml, read
 
 TEXT = """\
@@ -81,15 +85,30 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "devices: 1",
             "devices: many",
-            "study.yaml:3: hardware.devices: 'many' is not usable; input should be a valid",
+            "study.yaml:3: hardware.devices: 'many' is not usable; write a whole number",
         ),
-        ("devices: 1", "devices: true", "study.yaml:3: hardware.devices: True is not usable;"),
-        ("devices: 1", "devices: -1", "study.yaml:3: hardware.devices: -1 is not usable;"),
+        ("devices: 1", "devices: true", "study.yaml:3: hardware.devices: True is not usable; write a whole number"),
+        ("devices: 1", "devices: -1", "study.yaml:3: hardware.devices: -1 is not usable; write 0 or more"),
         ("0.17.1", "0.10", "study.yaml:5: engines.vllm.version: 0.1 is a number to YAML"),
         ("name: first", "name: a/b", "study.yaml:10: stages.0.name: 'a/b' is no name;"),
+        ("name: first", "name: 'a/{b}'", "study.yaml:10: stages.0.name: 'a/{b}' is no name;"),
         ("name: first", "name: baseline", "study.yaml:10: stages.0.name: 'baseline' is no name;"),
-        ("max_seqs: [64, 128]", "max_seqs: []", "study.yaml:15: stages.1.grid.max_seqs: [] is not usable;"),
-        ("max_seqs: [64, 128]", "max_seqs: 64", "study.yaml:15: stages.1.grid.max_seqs: 64 is not usable;"),
+        (
+            "max_seqs: [64, 128]",
+            "max_seqs: []",
+            "study.yaml:15: stages.1.grid.max_seqs: [] is not usable; give 1 or more",
+        ),
+        (
+            "max_seqs: [64, 128]",
+            "max_seqs: 64",
+            "study.yaml:15: stages.1.grid.max_seqs: 64 is not usable; write a list",
+        ),
+        (
+            "workload: short}",
+            "workload: short}\ndecision: {repeats: 3}",
+            "study.yaml:8: decision.repeats: 3 is not usable; write keys and values, `NAME: VALUE`; `loadgen tune",
+        ),
+        ("    grid:", "  - 3\n  - name: x\n    grid:", "study.yaml:13: stages.1: needs exactly one of choice, grid,"),
         # names
         ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: 'vlm' is not there; did you mean vllm?"),
         ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: 'fp8' is not there;"),
@@ -219,12 +238,73 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    where: tensor_parallel > 3\n    grid:",
-            "study.yaml:14: stages.1.where: tensor_parallel is not",
+            "study.yaml:14: stages.1.where: tensor_parallel is not set in max_seqs=64; write (tensor_parallel or 1)",
+        ),
+        (
+            "    grid:",
+            "    where: 512 / (max_seqs - 64) > 3\n    grid:",
+            "study.yaml:14: stages.1.where: it divides by 0 in max_seqs=64; write `NAME != 0 and` before it",
+        ),
+        (
+            "    grid:",
+            "    where: max_seqs < 'many'\n    grid:",
+            "study.yaml:14: stages.1.where: 64 and 'many' cannot be compared like that in max_seqs=64; compare numbers",
         ),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert refusal(tmp_path, changed(before, after)).startswith(message)
+
+
+WHOLE: dict[str, Any] = SMALL | {
+    "hardware": {"name": "a box", "devices": 4, "gpu_hour_price": 1.5},
+    "engines": {"vllm": {"version": "1", "host": "h", "knobs": {"a": 1}, "raw": ["--a"], "env": {"A": "b"}}},
+    "objective": {
+        "metric": "goodput",
+        "workload": "short",
+        "slo": "ttft_p99<500ms",
+        "success_rate": 0.9,
+        "accuracy": {"file": "x", "max_loss": 0.01},
+    },
+    "baseline": {"engine": "vllm", "model": "bf16", "replicas": 1, "devices": ["0"]},
+    "stages": [
+        {"name": "a", "from": "baseline", "workloads": ["short"], "expect": ["x"], "choice": {"x": {}}},
+        {"name": "b", "grid": {"max_seqs": [1, 2]}, "where": "max_seqs > 1"},
+        {"name": "c", "joint": {"a": {"log2": [2, 4]}, "b": {"int": [1, 3], "step": 1}, "c": {"choice": [1, 2]}}},
+        {"name": "d", "trials": 3, "sampler": "tpe", "joint": {"a": {"log2": [2, 4]}}},
+        {"name": "e", "interactions": ["a", "b"]},
+    ],
+    "keep": 1,
+    "decision": {"min_effect": 0.01, "confidence": 0.9, "repeats": {"least": 2, "most": 3}, "seed": 1},
+    "budget": {"hours": 1, "gpu_hours": 2, "start_timeout": 3},
+    "report": {"title": "x", "formats": ["html"], "layout": "stages"},
+}
+
+
+def spoilt(part: Any) -> Iterator[Any]:
+    """What it is part of, with something unusable in the place of each part in turn."""
+    yield from (None, 3, -1, 10**30, 1.5, "", "x", [], [[]], {}, {"x": 1}, True, ["x"] * 1001)
+    if isinstance(part, dict | list):
+        for place in part if isinstance(part, dict) else range(len(part)):
+            for bad in spoilt(part[place]):
+                whole = part.copy()
+                whole[place] = bad
+                yield whole
+
+
+def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> None:
+    """Every part of a study, spoilt in many ways: no traceback, and no words of the library that checks them."""
+    refusals = set()
+    for part in WHOLE:
+        for bad in spoilt(WHOLE[part]):
+            try:
+                Study.model_validate(WHOLE | {part: bad})
+            except ValidationError as error:
+                refusals.add(str(reading._first(error, {})))
+    assert len(refusals) > 200
+    assert [
+        said for said in refusals if re.search(r"(?i)input should|should have|instance of|valid (string|list)", said)
+    ] == []
 
 
 def test_the_value_of_a_variable_is_not_repeated(tmp_path: Path) -> None:

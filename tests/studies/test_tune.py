@@ -12,7 +12,7 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.engines.start_times import StartTimes
-from loadgen.studies.printed import as_json, as_text, duration
+from loadgen.studies.printed import as_json, as_text
 from tests.commands.calling import environment
 from tests.studies.writing import as_yaml, planned
 
@@ -26,7 +26,7 @@ Study small: Qwen/Qwen3-8B, Qwen/Qwen3-8B-FP8
   on         a box, 4 devices, as the file claims; it is looked at when the study runs
   objective  total_tps_per_box on short, more is better: input and output tokens/s, of as many servers as the box holds
   as long as 99.0% of requests succeed
-  better is  1.0% or more with 95.0% confidence, from 2 to 7 starts of each arm, in blocks whose order seed 0 draws
+  better is  1.0% or more with 95.0% confidence, in 2 to 7 starts of each arm, in blocks whose order seed 0 draws
 
 0. noise: the baseline against itself; 3 starts, 3.2 to 16 min
    baseline  start 60 s to 5 min, short 3.5 to 21 s
@@ -130,7 +130,7 @@ def test_what_a_file_says_does_not_move_a_terminal() -> None:
 
 
 def test_a_budget_that_does_not_suffice_is_said() -> None:
-    assert "The most is beyond the budget of 1 hours: repeats are left out first" in as_text(
+    assert "The most is beyond the budget of 1 hours: the study stops where that is spent" in as_text(
         planned(budget={"hours": 1})
     )
     assert "Even the least is beyond the budget of 0.1 gpu_hours" in as_text(planned(budget={"gpu_hours": 0.1}))
@@ -169,17 +169,9 @@ def test_a_plan_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.3, "0.3 s"), (9, "9 s"), (89, "89 s"), (90, "1.5 min"), (600, "10 min"), (5400, "1.5 h"), (36001, "10 h")],
-)
-def test_times_are_said_for_people(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["plna"], "loadgen tune: plna: unknown; say plan or schema\n"),
+        (["plna"], "loadgen tune: plna: unknown; say plan, run, status, report, export or schema\n"),
         (["plan"], "loadgen tune: "),
         (["plan", "/nowhere.yaml"], "loadgen tune: /nowhere.yaml: cannot be read (No such file or directory); name a"),
         (["plan", "--jsn", "x"], "loadgen tune: --jsn: unknown; did you mean --json?"),

@@ -6,7 +6,8 @@ from typing import Any
 import yaml
 
 from loadgen.studies import reading
-from loadgen.studies.plan import Plan, Step, plan
+from loadgen.studies.plan import Plan, Step
+from loadgen.studies.planner import plan
 from loadgen.studies.study import Study
 
 SMALL: dict[str, Any] = {

@@ -21,10 +21,10 @@ def _nothing_is_known(metronome: Process) -> None:
     Truth.forget(metronome.url)
 
 
-def ask(server: Process, number: int = 0, **fields: Any) -> Reply:
+def ask(server: Process, number: int = 0, path: str = PATH, **fields: Any) -> Reply:
     client = Client(server.url)
     body = {"stream": True, "max_completion_tokens": 5, "metronome": FAST} | fields
-    reply = client.request("POST", PATH, body, headers=f"X-Request-Id: test-{number}\r\n")
+    reply = client.request("POST", path, body, headers=f"X-Request-Id: test-{number}\r\n")
     client.close()
     return reply
 
@@ -42,6 +42,17 @@ def test_an_answer_is_a_stream_as_any_client_expects_it(metronome: Process) -> N
     assert finish["choices"][0]["finish_reason"] == "length"
     assert usage["usage"]["completion_tokens"] == 5
     assert {each["object"] for each in chunks} == {"chat.completion.chunk"}
+
+
+def test_completions_are_pieces_of_text_without_a_role(metronome: Process) -> None:
+    *chunks, done = ask(metronome, path="/v1/completions").events
+    assert done == "[DONE]"
+    *between, finish, usage = chunks
+    assert [each["choices"][0]["text"] for each in between] == [" tick"] * 5
+    assert finish["choices"][0] == {"index": 0, "text": "", "logprobs": None, "finish_reason": "length"}
+    assert usage["usage"]["completion_tokens"] == 5
+    assert {each["object"] for each in chunks} == {"text_completion"}
+    assert len(tokens(ask(metronome, path="/v1/completions"))) == 5
 
 
 def test_the_truth_is_what_the_events_say(metronome: Process) -> None:

@@ -1,5 +1,6 @@
 """Tokenizers that several modules of tests use: some take long to train or to build."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ def simulator(folder):
     return SIMULATOR
 
 
+@cache
+def real(make, folder):
+    """Loaded once a process: pytest keeps the fixture of one parameter at a time, and each module asks for all."""
+    return load(str(make(folder)))
+
+
 @pytest.fixture(
     scope="session",
     params=[*(pytest.param(make, marks=pytest.mark.real_data) for make in REAL), *OWN, simulator],
@@ -24,9 +31,9 @@ def simulator(folder):
 )
 def tokenizer(request, tmp_path_factory):
     """One tokenizer of every family; those that take seconds to build are kept between runs of the tests."""
-    kept = request.param in REAL
-    folder = packages.kept_folder(request.config) if kept else tmp_path_factory.mktemp("tokenizers")
+    if request.param not in REAL:
+        return load(str(request.param(tmp_path_factory.mktemp("tokenizers"))))
     try:
-        return load(str(request.param(folder)))
+        return real(request.param, packages.kept_folder(request.config))
     except ImportError as error:
         pytest.skip(f"{error}: pip install loadgen[real]")

@@ -1,6 +1,9 @@
 """Exit codes: one per way to end, the gravest first; and every error is one line on stderr."""
 
+import errno
 import importlib
+import subprocess
+import sys
 
 import pytest
 
@@ -169,3 +172,25 @@ def test_report_prints_a_saved_result_as_it_was_printed_when_the_run_ended(capsy
     (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), data, snapshot)
     assert dispatch(["report", path]) == 0
     assert capsys.readouterr().out == render(data)
+
+
+# -- what the system refuses
+
+
+def test_a_file_that_the_system_refuses_is_named(monkeypatch, capsys):
+    def refuse(argv):
+        raise OSError(errno.ENOSPC, "No space left on device", "/var/a file")
+
+    monkeypatch.setattr(importlib.import_module("loadgen.cli.main"), "dispatch", refuse)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "loadgen: /var/a file: No space left on device\n"
+
+
+def test_without_a_name_it_is_standard_output():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "loadgen", "--version"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "loadgen: standard output cannot be written: No space left on device\n"

@@ -69,7 +69,13 @@ class TestRegistry:
 
     def test_what_else_was_asked_of_the_server_stays(self):
         assert RunSettings(dataset_rule="vllm-0.11", ignore_eos=True).implied().ignore_eos
-        assert RunSettings() == RunSettings().implied()
+        settings = RunSettings(dataset_name="sharegpt")
+        assert settings.implied() == settings.replace(ignore_eos=False)
+
+    def test_random_prompts_ask_for_full_length_unless_a_rule_or_the_user_says_otherwise(self):
+        assert RunSettings().implied().ignore_eos
+        assert not RunSettings(ignore_eos=False).implied().ignore_eos
+        assert not RunSettings(dataset_rule="vllm-0.11").implied().ignore_eos
 
 
 # -- consecutive ids
@@ -214,7 +220,8 @@ class TestGuidellm:
 
     @pytest.mark.parametrize("seed", [0, 42])
     def test_prompts_are_the_tools(self, path, seed):
-        faker, tokenizer = pytest.importorskip("faker").Faker(), load(str(path))
+        module = pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        faker, tokenizer = module.Faker(), load(str(path))
         faker.seed_instance(seed)
         expected = []
         for row in range(20):
@@ -238,13 +245,13 @@ class TestGuidellm:
             def count(self, texts, *, special):
                 return [len(row) for row in self.encode_batch(texts, special=special)]
 
-        pytest.importorskip("faker")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
         made = list(Guidellm05Random(TenLetters(), 100, 1, 0).prompts(3))
         assert [prompt.input_tokens for prompt in made] == [100] * 3
         assert [prompt.text[:4] for prompt in made] == ["1 0 ", "1 1 ", "1 2 "]
 
     def test_fewer_prompts_are_the_first_of_more(self):
-        pytest.importorskip("faker")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
         asked = {"dataset_rule": self.RULE, "random_input_len": 30}
         assert facts(prompts(3, **asked)) == facts(prompts(9, **asked))[:3]
 
@@ -266,12 +273,12 @@ class TestGuidellm:
         ],
     )
     def test_what_the_tool_cannot_do_is_refused(self, changes, said):
-        pytest.importorskip("faker")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
         with pytest.raises(BadInput, match=said):
             prompts(1, dataset_rule=self.RULE, **changes)
 
     def test_provenance_names_the_rule_and_fakers_version(self):
-        faker = pytest.importorskip("faker")
+        faker = pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
         said = datasets.create(RunSettings(tokenizer=str(SIMULATOR), dataset_rule=self.RULE, seed=3)).provenance()
         assert (said["rule"], said["seed_prompts"], said["faker"]) == (self.RULE, 3, faker.VERSION)
 

@@ -192,6 +192,13 @@ class TestSource:
         stream = datasets.create(options(random_input_len=32000)).prompts(10**6)
         assert next(stream).input_tokens == 32000
 
+    def test_nothing_is_drawn_before_it_is_asked_for(self):
+        """A data set is made anew once the server's template is known, and what it draws from costs 0.15 s."""
+        made = datasets.create(options())
+        assert "phrases" not in vars(made.drawing)
+        next(made.prompts(1))
+        assert "phrases" in vars(made.drawing)
+
     def test_no_prompts_are_no_prompts(self):
         assert prompts(0) == []
 

@@ -229,8 +229,9 @@ class TestBadInput:
         with pytest.raises(BadInput, match="--tokenizer: is not given"):
             prompts(write([{"prompt": "a"}]), 1, tokenizer=None)
 
-    def test_vllms_minus_one_is_refused_with_what_makes_it_needless(self, write):
+    def test_with_vllms_minus_one_a_row_that_says_no_length(self, write):
+        told = [{"prompt": "a", "input_tokens": 1, "output_tokens": 5}]
+        assert [prompt.output_tokens for prompt in prompts(write(told), 1, custom_output_len=-1)] == [5]
         with pytest.raises(BadInput) as refused:
-            prompts(write(numbered(1)), 1, custom_output_len=-1)
-        remedy = "give 1 token or more: what a row asks itself goes first anyway"
-        assert str(refused.value) == f"--custom-output-len: -1 is out of range; {remedy}"
+            prompts(write([{"prompt": "a", "input_tokens": 1}]), 1, custom_output_len=-1)
+        assert str(refused.value) == "--custom-output-len: -1, and a row says no output_tokens; give a length"

@@ -80,6 +80,12 @@ def test_times_count_from_due_and_due_from_the_start():
         "other_events": 0,
         "counted_by": BY_EVENTS,
         "tokens_per_event": None,
+        "stream": [
+            ["reasoning+choice", 1],
+            ["content+choice", 1],
+            ["choice+finish", 60 * MS],
+            ["usage", 60 * MS],
+        ],
         "token_times": [30 * MS, 50 * MS],
     }
 

@@ -7,8 +7,9 @@ import pytest
 from loadgen.checks import Check
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
+from loadgen.output_settings import parse_percentiles
 from loadgen.report import to_json
-from loadgen.settings import RunSettings, parse_percentiles
+from loadgen.settings import RunSettings
 from loadgen.snapshot import DISTRIBUTIONS
 from tests.unit.making import answered, failed, measured, per_event, result, steady, unsent
 
@@ -40,13 +41,15 @@ VLLM = {
     for metric in ("ttft", "tpot", "itl", "e2el")
     for statistic in ("mean", "median", "std", "p50", "p90", "p99")
 }
-# What --save-detailed adds, after total_token_throughput.
+# What --save-detailed adds, after total_token_throughput; generated_texts are not kept.
 VLLM_DETAILED = {
     "input_lens": int,
     "output_lens": int,
     "ttfts": float,
     "itls": list,
+    "latencies": float,
     "start_times": float,
+    "queue_times": float,
     "errors": str,
 }
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.stats import Decision, Noise, Plan, boundaries, compare, least_effect_seen, spent
+from loadgen.stats import Comparison, Decision, Noise, Plan, boundaries, compare, least_effect_seen, spent
 
 BETTER, NOT_BETTER, OPEN = Decision
 
@@ -127,3 +127,16 @@ class TestLeastEffectSeen:
 
     def test_without_noise_it_is_the_least_effect(self) -> None:
         assert least_effect_seen(Noise(0.0, 12), 3, Plan()) == pytest.approx(0.01)
+
+
+class TestInverted:
+    def test_a_gain_of_a_fourth_is_a_value_that_falls_by_a_fifth_and_its_bounds_change_places(self) -> None:
+        inverted = Comparison(BETTER, 0.25, 0.0, 1.0, 3).inverted
+        assert (inverted.effect, inverted.low, inverted.high) == pytest.approx((-0.2, -0.5, 0.0))
+        assert (inverted.decision, inverted.blocks) == (BETTER, 3)
+
+    def test_what_nothing_bounds_stays_unbounded_on_the_other_side(self) -> None:
+        inverted = Comparison(OPEN, 0.25, -1.0, 0.6, 2).inverted
+        assert (inverted.low, inverted.high) == (pytest.approx(-0.375), math.inf)
+        inverted = Comparison(OPEN, 0.25, 0.0, math.inf, 2).inverted
+        assert (inverted.low, inverted.high) == (-1.0, 0.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.words import ms, percent, percentile, to_ms
+from loadgen.words import between, duration, durations, ms, percent, percentile, to_ms
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,23 @@ def test_shares_are_written_as_percentages():
 
 def test_what_was_not_measured_is_no_number():
     assert (to_ms(None), ms(None), percent(None), percent(None, 2)) == (None, "n/a", "n/a", "n/a")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.3, "0.3 s"), (9, "9 s"), (89, "89 s"), (90, "1.5 min"), (600, "10 min"), (5400, "1.5 h"), (36001, "10 h")],
+)
+def test_times_are_said_for_people(seconds, said):
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "said"),
+    [(180, 300, "3 to 5 min"), (50, 120, "50 s to 2 min"), (600, 610, "10 min"), (60, 60, "60 s")],
+)
+def test_a_time_between_two_is_said_with_one_unit_where_one_does(least, most, said):
+    assert durations(least, most) == said
+
+
+def test_two_numbers_that_are_the_same_are_said_once():
+    assert (between(2, 3), between(2, 2)) == ("2 to 3", "2")

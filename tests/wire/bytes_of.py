@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from loadgen.stream import events
 from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from loadgen.wire import Record, Response
 
@@ -39,4 +40,5 @@ def facts(record: Record) -> tuple[object, ...]:
         record.completion_tokens,
         record.cached_tokens,
         record.done_seen,
+        [event.says for event in events(record) or ()],
     )

@@ -40,6 +40,7 @@ class Facts:
     done_seen: bool = False
     kinds: list[int] = field(default_factory=list)  # of each token-bearing event
     stamps: list[int] = field(default_factory=list)
+    stream: list[tuple[int, int]] = field(default_factory=list)  # what each event says, and its stamp
     tokens: list[int] = field(default_factory=list)  # that each of them bears
     counted_by: int = BY_EVENTS
     closed: int = -1
@@ -229,6 +230,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             continue
         if payload == b"[DONE]":
             facts.done_seen = True
+            facts.stream.append((deltas.DONE, at))
             continue
         try:
             delta = deltas.parse(payload.decode("utf-8", "replace").encode())
@@ -240,6 +242,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
         if facts.outcome is not None:
             facts.keep_alive = False
             return
+        facts.stream.append((delta.kinds | delta.says, at))
         if delta.kinds:
             facts.bear(delta, at)
         facts.finish_reason = delta.finish_reason or facts.finish_reason

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loadgen import deltas
 from loadgen.outcomes import Outcome
+from loadgen.stream import events
 from loadgen.wire import Record, Response
 from tests.wire import captures, grammar
 from tests.wire.bytes_of import DONE, HEAD, answer, chunked, delta, event, streamed, usage
@@ -49,6 +50,7 @@ def compare(wire: bytes, cuts: Iterable[int], end: str | None) -> Facts:
     assert record.cached_tokens == told.cached_tokens
     assert record.done_seen == told.done_seen
     assert record.stamps == [stamp(at) for at in told.stamps]
+    assert events(record) == [(says, stamp(at)) for says, at in told.stream]
     content = [at for at, kinds in zip(told.stamps, told.kinds, strict=True) if kinds & deltas.CONTENT]
     others = [kinds for kinds in told.kinds if not kinds & deltas.CONTENT]
     assert record.content_events == len(content)

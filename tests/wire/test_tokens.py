@@ -145,8 +145,9 @@ def test_where_each_event_bears_one_token_both_gaps_are_the_same() -> None:
 
 def test_a_record_restored_from_its_marks_is_the_same() -> None:
     record, again = record_of(told("a b", 2), told("c", 3, "stop")), Record()
-    again.restore(record.stamps, record.token_counts)
+    again.restore(record.stamps, record.token_counts, record.stream)
     assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
+    assert again.stream == record.stream
     assert folded(again, 3) == folded(record, 3)
 
 

@@ -38,17 +38,19 @@ class Recipe:
         name: Of the engine.
         steps: Arguments of one `pip install` each.
         finish: What is to be done with the folder of packages in the end.
+        python: The version that it needs, as "3.12"; empty: that of the tests.
     """
 
     name: str
     steps: tuple[tuple[str, ...], ...]
     finish: Callable[[Path], None] | None = None
+    python: str = ""
 
     @property
     def key(self) -> str:
         """Another one for every other recipe, interpreter and kind of machine."""
         finish = inspect.getsource(self.finish) if self.finish else ""
-        told = [self.steps, finish, sys.version, platform.machine()]
+        told = [self.steps, finish, self.python or sys.version, platform.machine()]
         return hashlib.sha256(repr(told).encode()).hexdigest()[:12]
 
 
@@ -65,7 +67,7 @@ def made(recipe: Recipe, cache: Path = CACHE, run: Callable[[Sequence[str]], Non
     with alone(folder.with_suffix(".lock")):
         if not (folder / MADE).exists():
             shutil.rmtree(folder, ignore_errors=True)
-            run([sys.executable, "-m", "venv", str(folder)])
+            run([f"python{recipe.python}" if recipe.python else sys.executable, "-m", "venv", str(folder)])
             for step in recipe.steps:
                 pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
                 run([str(folder / "bin" / "python"), *pip, *step])

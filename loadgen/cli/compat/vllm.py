@@ -1,0 +1,178 @@
+"""vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and what each release took for granted."""
+
+from typing import Any
+
+from loadgen.arguments import integer
+from loadgen.cli.compat.theirs import NONE, SOME, Given, Theirs, idle, refused
+from loadgen.errors import BadInput
+
+COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # other names of vLLM's for completions
+TOKENIZERS = ("auto", "hf", "slow")  # whose tokens are those of tokenizer.json
+OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition")
+NO_MEDIA = "prompts are text here: there are no images, audio or video"
+TEXT = "ask with text, or keep vLLM's own tool for this data set"
+ROWS = "write it as JSON lines: --dataset-name jsonl"
+TRACE = (
+    "--dataset-name trace reads traces of Mooncake, BurstGPT and Azure with their times; --time-scale stretches them"
+)
+
+# What a release did without being told, where that is not what loadgen does.
+V0_11: dict[str, Any] = {
+    "host": "127.0.0.1",
+    "temperature": 0.0,
+    "ignore_eos": False,
+    "latency_from": "sent",
+    "ready_check_timeout_sec": 600.0,
+}
+V0_32: dict[str, Any] = {"host": "127.0.0.1", "latency_from": "sent"}
+RULED = ("random", "sharegpt")  # whose prompts 0.11 made by a rule that is known here
+
+
+def defaults_0_11(given: Given) -> dict[str, Any]:
+    """What 0.11 took for granted beside what is given."""
+    by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
+    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | _elsewhere(given)
+
+
+def defaults_0_32(given: Given) -> dict[str, Any]:
+    """What 0.32, and 0.33 with it, took for granted beside what is given."""
+    return V0_32 | _elsewhere(given)
+
+
+def _elsewhere(given: Given) -> dict[str, Any]:
+    named = any(name in given for name in ("base_url", "host", "engine"))
+    return {"host": None} if named else {}
+
+
+def _backend(value: str) -> str:
+    return "openai" if value in COMPLETIONS else value
+
+
+def _input_len(value: int, given: Given) -> dict[str, Any]:
+    return {"random_input_len": value}
+
+
+def _output_len(value: int, given: Given) -> dict[str, Any]:
+    return {f"{name}_output_len": value for name in OUTPUT_LENS}
+
+
+def _logprobs(value: int, given: Given) -> dict[str, Any]:
+    if str(given.get("backend", "")).endswith("chat"):
+        return {}  # vLLM asks for them of completions alone
+    return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
+
+
+def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
+    if value in TOKENIZERS:
+        return {}
+    remedy = "give --tokenizer a tokenizer.json of the model"
+    raise BadInput("--tokenizer-mode", f"{value!r} is no tokenizer.json's", remedy)
+
+
+def _self_timed(value: Any, given: Given) -> dict[str, Any]:
+    raise BadInput("--self-timed", "traces keep their own times here, other data sets have none", TRACE)
+
+
+FLAGS: tuple[Theirs, ...] = (
+    Theirs("--endpoint-type", lambda value, given: {"backend": _backend(value)}, "`--backend`, whose old name it is"),
+    Theirs("--input-len", _input_len, "`--random-input-len`", kind=integer),
+    Theirs("--output-len", _output_len, "the length of the data set's answers, whichever it is", kind=integer),
+    Theirs("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, of completions alone", kind=integer),
+    Theirs("--tokenizer-mode", _tokenizer_mode, "auto, hf and slow are the same here; others are refused"),
+    idle("--trust-remote-code", "tokenizers are data here: no code of a model is run"),
+    idle("--skip-tokenizer-init", "a tokenizer is loaded only where one is needed"),
+    idle("--use-beam-search", "vLLM's own tool does nothing with it"),
+    idle("--skip-chat-template", "prompts of files are sent as they are anyway"),
+    idle("--custom-skip-chat-template", "prompts of files are sent as they are anyway"),
+    idle("--no-stream", "data sets of the hub are read as a stream or whole, the prompts are the same"),
+    refused(
+        "--no-oversample",
+        "where a file has too few prompts, some are asked again",
+        "give --num-prompts as many as `loadgen dataset` counts",
+        NONE,
+    ),
+    refused(
+        "--profile",
+        "the server's profiler is not started here",
+        "POST to /start_profile before the run and to /stop_profile after it",
+        NONE,
+    ),
+    refused("--lora-modules", "a run asks one model", "give one adapter with --served-model-name, a run each", SOME),
+    refused("--lora-assignment", "a run asks one model", "give one adapter with --served-model-name, a run each"),
+    refused(
+        "--probe-request-rate",
+        "there is no second load beside the first",
+        "run a second `loadgen run --rate R --random-input-len 8 --random-output-len 1` beside it",
+        harmless=0.0,
+    ),
+    refused(
+        "--chat-template-kwargs",
+        "chats are put into their template by the server",
+        "give it --extra-body '{\"chat_template_kwargs\": {...}}'",
+    ),
+    refused("--plot-timeline", "there is no such plot", "--records FILE keeps every event's time", NONE),
+    idle("--timeline-itl-thresholds", "colours of a plot", "one"),
+    refused("--plot-dataset-stats", "there is no such plot", "`loadgen dataset` prints the lengths", NONE),
+    refused("--random-batch-size", "embeddings are not measured", "leave it out", harmless=1),
+    refused("--no-reranker", "rerankers are not measured", "leave it out", NONE),
+    refused("--enable-multimodal-chat", NO_MEDIA, TEXT, NONE),
+    refused("--custom-ensure-client-side-data", NO_MEDIA, TEXT, NONE),
+    *(
+        refused(f"--random-mm-{name}", NO_MEDIA, TEXT)
+        for name in (
+            "base-items-per-request",
+            "num-mm-items-range-ratio",
+            "limit-mm-per-prompt",
+            "bucket-config",
+        )
+    ),
+    *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
+    *(
+        refused(name, "this data set is not had", ROWS)
+        for name in (
+            "--spec-bench-output-len",
+            "--spec-bench-category",
+            "--blazedit-min-distance",
+            "--blazedit-max-distance",
+            "--bfcl-categories",
+            "--speed-bench-dataset-subset",
+            "--speed-bench-output-len",
+            "--speed-bench-category",
+        )
+    ),
+    refused("--hf-name", "data sets are known by their columns, not by name", "name the columns with --hf-column"),
+    Theirs("--self-timed", _self_timed, f"refused: {TRACE}", takes=NONE),
+    Theirs("--no-self-timed", _self_timed, f"refused: {TRACE}", takes=NONE),
+    *(
+        refused(f"--timed-trace-{name}", "traces of this form are not read", TRACE)
+        for name in (
+            "chunk-hash-size",
+            "sec-multiplier",
+            "label-timestamp",
+            "label-input-length",
+            "label-output-length",
+            "label-hash-ids",
+        )
+    ),
+)
+
+# Flags of the same name whose meaning has a limit or an extension here.
+NOTES = {
+    "--backend": "openai-chat, or openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; others are refused",
+    "--base-url": "given again, one more server to share the load",
+    "--burstiness": "inf too: evenly spaced",
+    "--custom-output-len": "where rows say no length: a row's own goes first, in vLLM only with -1",
+    "--dataset-name": "random, prefix_repetition, sharegpt, custom, sonnet, hf, and loadgen's own; others are refused",
+    "--goodput": "requests that failed or did not end count as not good in the share",
+    "--header": "@FILE keeps a secret off the command line",
+    "--ignore-eos": "set by itself for random prompts, as vLLM 0.32 does; `--no-ignore-eos` says no",
+    "--num-prompts": "1000, unless --duration is given",
+    "--percentile-metrics": "client_queue_time and e2el_including_client_queue stand below the block anyway",
+    "--random-input-len": "distributions too",
+    "--random-range-ratio": "prompts of the lengths drawn are exact",
+    "--sonnet-input-len": "of a text of loadgen's own",
+    "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`",
+    "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
+    "--request-rate": "also `--rate`",
+}

@@ -1,0 +1,60 @@
+"""The settings that say what is reported of a run, and where it is kept."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from loadgen.errors import BadInput
+from loadgen.options import OUTPUT, option
+
+METRICS = ("ttft", "tpot", "itl", "e2el")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSettings:
+    """What is printed and written; names and meanings are `vllm bench serve`'s."""
+
+    percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")
+    metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
+    save_result: bool = option(False, OUTPUT, "write the result as JSON")
+    save_detailed: bool = option(False, OUTPUT, "keep every request's lengths and latencies in it")
+    append_result: bool = option(False, OUTPUT, "append to the file, one JSON object a line")
+    label: str | None = option(None, OUTPUT, "kept in the result, and first in the name of its file (--backend)")
+    result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
+    result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME")
+    metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
+    records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE")
+    hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE")
+    capture: str | None = option(
+        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
+    )
+    json: bool = option(False, OUTPUT, "the result as one JSON object on stdout, all else on stderr")
+    quiet: bool = option(False, OUTPUT, "no progress")
+    disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
+    log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
+
+    def check_output(self) -> None:
+        """Refuse what cannot be reported.
+
+        Raises:
+            BadInput: The first value that cannot be used.
+        """
+        for metric in self.percentile_metrics.split(","):
+            if metric not in METRICS:
+                raise BadInput("--percentile-metrics", f"{metric!r} is no metric", f"choose from {','.join(METRICS)}")
+        for part in self.metric_percentiles.split(","):
+            try:
+                usable = 0 <= float(part) <= 100
+            except ValueError:
+                usable = False
+            if not usable:
+                raise BadInput(
+                    "--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99"
+                )
+        for pair in self.metadata:
+            if "=" not in pair:
+                raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
+
+
+def parse_percentiles(text: str) -> list[float]:
+    """Read "50,99,99.9"; the settings' check has refused anything else."""
+    return [float(part) for part in text.split(",") if part.strip()]

@@ -1,0 +1,35 @@
+"""Summary: what is kept of a run's result beside it, and what was wrong with the run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+# What was judged of a run, by the names that its result has under `loadgen`.
+OF_RESULT = ("verdict", "overloaded", "simulated", "error_rate", "slo", "closed_loop", "finish_reasons", "outcomes")
+
+
+def summary(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a result that is kept beside it: all single values, and what was judged of them."""
+    own = data["loadgen"]
+    plain = {name: value for name, value in data.items() if not isinstance(value, dict | list)}
+    judged = {name: own[name] for name in OF_RESULT} | {"reasons": reasons(data)}
+    prompts = own["provenance"].get("prompts") or {}
+    return plain | {"loadgen": judged | {"prompts_sha256": prompts.get("sha256")}}
+
+
+def failed(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The checks of a result for which it is not VALID."""
+    return [check for check in data["loadgen"]["checks"] if check["ok"] is False and check["counts"]]
+
+
+def reasons(data: Mapping[str, Any], group: str = "") -> list[str]:
+    """Why a result is not VALID, a line each.
+
+    Args:
+        data: The result.
+        group: Of the checks that are meant; all.
+    """
+    return [
+        f"{check['name']}: {check['value']}, allowed is {check['limit']}"
+        for check in failed(data)
+        if group in ("", check["group"])
+    ]

@@ -1,0 +1,261 @@
+"""Other tools' command lines: the same flags mean the same, and what is not had is refused in one line."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.cli import compat, config
+from loadgen.cli.flags import run_settings
+from loadgen.errors import BadInput
+from loadgen.launched import wants_engine
+from loadgen.settings import RunSettings
+from loadgen.target import Target, base_url
+from tests.commands import migrating
+from tests.documents import found_between
+from tests.source import ROOT
+
+PAGES = ROOT / "tests/data/pages"
+
+
+def read(line: str) -> RunSettings:
+    """The settings of a run as they are used, of flags in one line."""
+    return config.settings(run_settings(line.split())).checked().implied()
+
+
+def refusal(line: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        read(line)
+    return str(refused.value)
+
+
+# -- every flag of every release
+
+
+@pytest.mark.parametrize("name", list(migrating.tables()))
+def test_the_tables_of_the_document_are_those_of_the_parser(name: str) -> None:
+    told = found_between(migrating.DOCUMENT, migrating.BEGIN.format(name), migrating.END.format(name)).strip()
+    assert told == migrating.tables()[name], "python -m tests.commands.migrating"
+
+
+@pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
+def test_no_flag_is_named_that_no_release_has(tool: str, name: str | None) -> None:
+    had = set().union(*migrating.releases(tool).values())
+    assert [flag.name for flag in compat.of(name).flags if flag.name not in had] == []
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
+    chosen = f"--compat {name} " if name else ""
+    for flag in compat.of(name).flags:
+        if flag.into is None:
+            value = "" if flag.takes == "none" else " 7"
+            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.says}; {flag.use}"
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_no_flag_of_another_tool_stands_in_the_help(name: str | None) -> None:
+    from loadgen.cli.flags import run_parser
+
+    text = run_parser(name).format_help()
+    ours = {flag.name for flag in compat.of(name).flags} - set(run_parser()._option_string_actions)
+    assert [flag for flag in ours if f"  {flag}" in text] == []
+
+
+def words_in(text: str) -> list[str]:
+    return re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
+    from loadgen.cli.flags import run_parser
+
+    known = {*run_parser(None)._option_string_actions, *run_parser(name)._option_string_actions}
+    for flag in compat.of(name).flags:
+        assert [word for word in words_in(flag.use) if word not in known] == [], flag.name
+
+
+@pytest.mark.parametrize("name", ["guidellm", "aiperf"])
+def test_what_the_tables_of_words_name_exists(name: str) -> None:
+    from loadgen.cli.flags import run_parser
+
+    here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
+    named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
+    assert named - set(run_parser()._option_string_actions) <= {"--profile"}  # another flag of guidellm's own
+
+
+# -- vLLM
+
+
+def test_a_flag_of_vllm_that_is_another_one_here() -> None:
+    settings = read("--model m --input-len 70 --output-len 9 --endpoint-type openai-chat --tokenizer-mode hf")
+    assert (settings.random_input_len, settings.random_output_len, settings.sharegpt_output_len) == (70, 9, 9)
+    assert settings.backend == "openai-chat"
+
+
+def test_logprobs_are_asked_of_completions_alone() -> None:
+    assert read("--model m --logprobs 2").extra_body == {"logprobs": 2}
+    assert read("--model m --logprobs 2 --backend openai-chat").extra_body is None
+    assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {"logprobs": 2, "top_n": 1}
+
+
+@pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
+def test_a_flag_that_asks_for_nothing_changes_nothing(flag: str) -> None:
+    assert read(f"--model m {flag}") == read("--model m")
+
+
+@pytest.mark.parametrize("harmless", ["--random-batch-size 1", "--probe-request-rate 0"])
+def test_what_is_refused_may_ask_for_nothing(harmless: str) -> None:
+    assert read(f"--model m {harmless}") == read("--model m")
+
+
+def test_the_label_is_kept_and_begins_the_name_of_the_file(tmp_path: Path) -> None:
+    from loadgen.report.files import result_path
+
+    data = {"backend": "openai", "model_id": "a/m", "date": "D"}
+    settings = read(f"--model m --label mine/x --result-dir {tmp_path}")
+    assert result_path(settings, data) == tmp_path / "mine_x-infqps-m-D.json"
+
+
+def test_requests_are_named_as_asked() -> None:
+    settings = read("--model m --request-id-prefix job7-")
+    assert b"\r\nX-Request-Id: job7-ab%d\r\n" in Target.from_settings(settings, "m").head("ab")
+    with pytest.raises(BadInput, match="--request-id-prefix: 'a b' cannot stand in a header"):
+        RunSettings(request_id_prefix="a b").checked()
+
+
+@pytest.mark.parametrize(
+    ("flags", "implied"),
+    [
+        ("", {"temperature": None, "ignore_eos": True, "latency_from": "due", "dataset_rule": None}),
+        ("--compat vllm-0.33", {"temperature": None, "ignore_eos": True, "latency_from": "sent", "dataset_rule": None}),
+        (
+            "--compat vllm-0.11",
+            {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11", "ready_check_timeout_sec": 600.0},
+        ),
+        ("--compat vllm-0.11 --temperature 0.7 --ignore-eos", {"temperature": 0.7, "ignore_eos": True}),
+        ("--compat vllm-0.11 --dataset-name prefix_repetition", {"dataset_rule": None, "ignore_eos": False}),
+    ],
+)
+def test_what_a_release_took_for_granted(flags: str, implied: dict[str, Any]) -> None:
+    settings = read(f"--model m {flags}")
+    assert {name: getattr(settings, name) for name in implied} == implied
+
+
+def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator() -> None:
+    assert wants_engine(read(""))
+    settings = read("--compat vllm-0.32")
+    assert not wants_engine(settings)
+    assert base_url(settings) == "http://127.0.0.1:8000"
+    assert base_url(read("--compat vllm-0.32 --base-url http://a:1")) == "http://a:1"
+
+
+# -- the pages
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `vllm bench serve` that a page prints: the page, and its flags."""
+    found = []
+    for page in sorted(PAGES.glob("qwen*.md")):
+        for line in page.read_text().splitlines():
+            begin, serve, flags = line.partition("vllm bench serve ")
+            if serve and not begin.strip():
+                found.append((page.stem, flags.strip()))
+    return found
+
+
+def test_four_pages_print_commands() -> None:
+    assert len(commands()) == 8
+    assert len({page for page, _ in commands()}) == 4
+
+
+@pytest.mark.parametrize("compat_flags", ["", "--compat vllm-0.11 "])
+@pytest.mark.parametrize(("page", "flags"), commands())
+def test_the_pages_commands_run_with_three_words_replaced(page: str, flags: str, compat_flags: str) -> None:
+    settings = read(compat_flags + flags)
+    assert base_url(settings) == "http://127.0.0.1:8000"
+    assert not wants_engine(settings)
+    assert settings.backend == "openai-chat"
+    assert Target.from_settings(settings, "m").url == "http://127.0.0.1:8000/v1/chat/completions"
+    if "random" in flags:
+        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (4000, 200, 500)
+        assert settings.seed == 42
+    else:
+        assert (settings.dataset_name, settings.num_prompts) == ("sharegpt", 1000)
+    if compat_flags:
+        assert settings.dataset_rule == "vllm-0.11"
+        assert Target.from_settings(settings, "m").fields == {"temperature": 0.0}
+
+
+# -- SGLang
+
+
+def test_sglang_draws_lengths_up_to_the_one_named() -> None:
+    drawn = read("--compat sglang --model m --dataset-name random --random-input-len 100 --random-range-ratio 0.5")
+    assert (drawn.random_input_len, drawn.random_output_len) == ("50:100", "512:1024")
+    all_of_it = read("--compat sglang --model m --dataset-name random-ids --random-input-len 100")
+    assert all_of_it.random_input_len == "1:100"
+    fixed = read("--compat sglang --model m --dataset-name random --random-output-len 8 --random-range-ratio 1")
+    assert (fixed.random_input_len, fixed.random_output_len) == (1024, 8)
+    assert refusal("--compat sglang --random-range-ratio 2 --dataset-name random").startswith("--random-range-ratio: 2")
+
+
+@pytest.mark.parametrize(
+    ("flags", "made"),
+    [
+        (
+            "",
+            {"backend": "openai", "port": 30000, "seed": 42, "temperature": 0.0, "num_warmups": 1, "ignore_eos": True},
+        ),
+        ("--backend vllm-chat --seed 7", {"backend": "openai-chat", "seed": 7}),
+        ("--backend lmdeploy", {"backend": "openai", "port": 23333}),
+        ("--backend vllm --port 9", {"port": 9}),
+        ("--base-url http://a:1", {"host": None, "port": None}),
+        ("--disable-ignore-eos --warmup-requests 3", {"ignore_eos": False, "num_warmups": 3}),
+        ('--extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
+        ("--tag x", {"metadata": ("tag=x",)}),
+        (
+            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
+            {
+                "dataset_name": "prefix_repetition",
+                "prefix_repetition_num_prefixes": 4,
+                "num_prompts": 20,
+                "prefix_repetition_suffix_len": 9,
+                "prefix_repetition_prefix_len": 2048,
+                "prefix_repetition_output_len": 256,
+            },
+        ),
+        (
+            "--dataset-name mooncake --mooncake-slowdown-factor 4 --use-trace-timestamps",
+            {"dataset_name": "trace", "trace_format": "mooncake", "time_scale": 0.25},
+        ),
+    ],
+)
+def test_what_sglangs_words_mean(flags: str, made: dict[str, Any]) -> None:
+    settings = read(f"--compat sglang --model m {flags}")
+    assert {name: getattr(settings, name) for name in made} == made
+
+
+def test_sglangs_own_api_is_refused() -> None:
+    assert refusal("--compat sglang --backend sglang") == (
+        "--backend: sglang is SGLang's own API, which is not asked; use sglang-oai-chat or sglang-oai"
+    )
+
+
+# -- words of others
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        ("--warmup-requests", "it is SGLang's: add --compat sglang"),
+        ("--target", "it is guidellm's, which here is --base-url"),
+        ("--concurrency", "it is AIPerf's, which here is --max-concurrency"),
+        ("--bogus", "see `loadgen run --help`"),
+        ("--max-concurency", "did you mean --max-concurrency?"),
+    ],
+)
+def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> None:
+    assert refusal(f"{flag} 3") == f"{flag}: unknown; {hint}"

@@ -1,0 +1,18 @@
+"""Recipes: how each peer is installed; no version moves by itself."""
+
+from tests.engines.real.environments import CACHE, Recipe
+from tests.engines.real.recipes import REQUIREMENTS, TORCH
+
+FOLDER = CACHE.parent / "peers"
+
+# The distribution with its benchmarks and without a server: what it needs of CUDA is never loaded.
+vllm = Recipe("vllm", ((TORCH,), (*REQUIREMENTS.read_text().split(), "orjson"), ("--no-deps", "vllm==0.33.0")))
+guidellm = Recipe("guidellm", ((TORCH,), ("guidellm==0.8.1",)))
+aiperf = Recipe("aiperf", (("aiperf==0.13.0",),))
+inference_perf = Recipe("inference-perf", (("inference-perf==0.7.0",),), python="3.12")
+evalscope = Recipe("evalscope", (("evalscope[perf]==1.14.1",),))
+
+
+def version(recipe: Recipe) -> str:
+    """The version of the peer itself, which the last step names."""
+    return recipe.steps[-1][-1].partition("==")[2]

@@ -1,0 +1,62 @@
+"""Studies walked without a server: what each start would achieve is said by the test."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loadgen.studies.findings import Findings
+from loadgen.studies.planner import Planner
+from loadgen.studies.study import Study
+from loadgen.studies.trial import Failure, Ran, Trial, Wanted
+from loadgen.studies.walk import Walk
+
+Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
+Truth = Callable[[Wanted], Came]
+
+
+def summary(total: float = 1000.0, **parts: Any) -> dict[str, Any]:
+    """The numbers of a run that achieved so many tokens/s in all, half of them output."""
+    own = {"verdict": "VALID", "reasons": [], "slo": [], "simulated": False} | parts.pop("loadgen", {})
+    return {
+        "num_prompts": 1000,
+        "completed": 1000,
+        "failed": 0,
+        "duration": 100.0,
+        "total_input_tokens": round(total * 50),
+        "total_output_tokens": round(total * 50),
+        "request_throughput": 10.0,
+        "output_throughput": total / 2,
+        "total_token_throughput": total,
+        "max_concurrent_requests": 512,
+        **{f"{kind}_ttft_ms": 250.0 for kind in ("mean", "median", "p99")},
+        **{f"{kind}_tpot_ms": 30.0 for kind in ("mean", "median", "p99")},
+        **{f"{kind}_itl_ms": 29.0 for kind in ("mean", "median", "p99")},
+        **{f"{kind}_e2el_ms": 5000.0 for kind in ("mean", "median", "p99")},
+        **parts,
+        "loadgen": own,
+    }
+
+
+def trial(wanted: Wanted, came: Came, workloads: tuple[str, ...] = ("short",), **parts: Any) -> Trial:
+    """A start that took a minute, of which this came."""
+    runs: dict[str, Ran] = {}
+    if not isinstance(came, Failure):
+        found = summary(came) if isinstance(came, int | float) else summary(**came)
+        runs = {name: Ran(found, f"starts/{wanted.step}-{wanted.block}-{wanted.arm}/{name}.json") for name in workloads}
+    failure = came if isinstance(came, Failure) else None
+    basis: dict[str, Any] = {"config": "", "build": "1.0", "began": "2026-01-02T03:04:05Z", "seconds": 60.0}
+    return Trial(wanted, failure=failure, runs=runs, **basis | parts)
+
+
+def walked(study: Study, truth: Truth, starts: int = 10_000) -> Findings:
+    """What a study finds.
+
+    Args:
+        study: Which.
+        truth: What each start achieves.
+        starts: The most there may be, as if it were interrupted then.
+    """
+    walk = Walk(study, Planner(study))
+    while walk.wanted is not None and starts:
+        walk.add(trial(walk.wanted, truth(walk.wanted), walk.planned.workloads, config=walk.planned.identity))
+        starts -= 1
+    return walk.found("not run yet")
