@@ -13,6 +13,7 @@ from loadgen import messages
 from loadgen.errors import LoadgenError
 from loadgen.settings import KEY_VARIABLE
 
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"  # one each: more would spin for a tenth of a second as NumPy is imported
 LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
 
 
@@ -37,7 +38,7 @@ class Child:
             stdout=PIPE,
             limit=LONGEST_MESSAGE,
             start_new_session=True,
-            env={name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
+            env={BLAS_THREADS: "1"} | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
         )
         return self
 

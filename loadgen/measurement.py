@@ -152,7 +152,7 @@ class Measurement:
                     await rehearsal.warm_up(share, settings.max_concurrency)
                 await scraping.first()
                 # again: a server may have closed what lay idle
-                warm = await self._transport.warm(pool.warm_count(settings, schedule))
+                warm = await self._transport.warm(pool.warm_count(settings, schedule, asked.output_tokens))
                 client = await self._on_the_clock(schedule, asked, writer, capture, scraping, warm)
                 if capture:
                     await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's

@@ -8,7 +8,9 @@ from loadgen.errors import BadInput
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 
-GUESSED_LATENCY_S = 2.0  # when nothing says how long requests take
+# How long requests take, when nothing says it: so long at least, or to the first token and from each to the next.
+GUESSED_LATENCY_S = 2.0
+GUESSED_TTFT_S, GUESSED_TPOT_S = 0.5, 0.02
 MOST_WARM = 4096
 
 
@@ -37,18 +39,23 @@ def check_limits(settings: RunSettings, schedule: Schedule) -> None:
     raise BadInput(flag, problem, remedy)
 
 
-def warm_count(settings: RunSettings, schedule: Schedule) -> int:
+def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0) -> int:
     """How many connections to open before the clock starts.
 
     auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
     twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
+
+    Args:
+        settings: Of the run.
+        schedule: When requests are due.
+        output_tokens: Mean of what they ask for, as far as it is known.
     """
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
     allowed = machine.most_connections(_addresses(settings))
     rate, sessions = settings.ramp_up_end_rps or schedule.rate, int(schedule.begins.sum())
-    in_flight = min(rate * GUESSED_LATENCY_S, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed)
-    return math.ceil(in_flight)
+    likely = rate * max(GUESSED_LATENCY_S, GUESSED_TTFT_S + output_tokens * GUESSED_TPOT_S)
+    return math.ceil(min(likely, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed))
 
 
 def _addresses(settings: RunSettings) -> int:

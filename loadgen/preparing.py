@@ -151,7 +151,12 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
 
 def main() -> None:
     """Carry out the order on standard input."""
-    order = messages.decode(sys.stdin.buffer.readline())
+    from loadgen.datasets import cache  # noqa: F401 - now: whoever will order is still asking the server
+
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return
+    order: Order = messages.decode(line)
     logs.to_stderr(order.settings.log_level)
     say = sys.stdout.buffer
 

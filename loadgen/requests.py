@@ -128,6 +128,7 @@ class Requests:
 
     Attributes:
         repeats_answers: Whether any body has holes where answers of the server go.
+        output_tokens: Mean of the planned output tokens, where a plan that is not known counts as 0.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -140,6 +141,7 @@ class Requests:
         self._inputs = np.ascontiguousarray(index[:, INPUT]).data
         self._outputs = np.ascontiguousarray(index[:, OUTPUT]).data
         self._expected = np.ascontiguousarray(index[:, EXPECTED]).data
+        self.output_tokens = float(index[:, OUTPUT].clip(0).mean())
         follows = index[:, DUE] == FOLLOWS
         self._thinks = np.where(follows, index[:, THINK], -1).data if follows.any() else None
         self._begins = np.flatnonzero(~follows).data if follows.any() else range(len(index))

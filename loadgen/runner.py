@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import provenance, requests, scraping, scratch
-from loadgen.child import Child
-from loadgen.errors import LoadgenError, WorkerDied
+from loadgen.errors import WorkerDied
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
 from loadgen.measurer import Measurer, OwnLoop
+from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude, left_by
@@ -32,6 +32,7 @@ async def run(
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
     measurer: Measurer | None = None,
+    preparer: Preparer | None = None,
     journal: Path | None = None,
 ) -> Result:
     """Carry out one run in the running event loop.
@@ -44,6 +45,7 @@ async def run(
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
         measurer: Who measures: the running loop itself, unless the command line has a process for it.
+        preparer: Who makes the prompts that the settings name, where it has been started already.
         journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
             measuring process dies.
 
@@ -60,7 +62,14 @@ async def run(
         else:
             server = await running(asked)
         return await measure(
-            server, asked, folder, dataset=dataset, on_progress=on_progress, measurer=measurer, journal=journal
+            server,
+            asked,
+            folder,
+            dataset=dataset,
+            on_progress=on_progress,
+            measurer=measurer,
+            preparer=preparer,
+            journal=journal,
         )
 
 
@@ -72,6 +81,7 @@ async def measure(
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
     measurer: Measurer | None = None,
+    preparer: Preparer | None = None,
     journal: Path | None = None,
 ) -> Result:
     """Measure a server that answers.
@@ -80,7 +90,7 @@ async def measure(
         server: Which, with the settings of the run as they are for it.
         asked: The settings as they were given.
         folder: For the run's own files; empty.
-        dataset, on_progress, measurer, journal: See `run`.
+        dataset, on_progress, measurer, preparer, journal: See `run`.
 
     Raises:
         BadInput: A setting that cannot be used; nothing was sent.
@@ -96,7 +106,11 @@ async def measure(
             folder,
             server.overhead,
         )
-        preparing = asyncio.ensure_future(prepare_aside(order, dataset, on_progress))
+        if dataset is not None:  # a caller's own is made in a thread: it is not for another process to see
+            made = asyncio.to_thread(prepare, order, dataset)
+        else:
+            made = (preparer or await stack.enter_async_context(Preparer())).prepare(order, on_progress)
+        preparing = asyncio.ensure_future(made)
         stack.push_async_callback(_ended, preparing)
         heading = Heading(
             resolved,
@@ -138,23 +152,6 @@ def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
     if is_closed_loop(settings) and settings.num_prompts is None and settings.duration is not None:
         return min(schedule.count, DEFAULT_COUNT)
     return schedule.count
-
-
-async def prepare_aside(order: Order, dataset: Dataset | None, on_progress: OnProgress) -> None:
-    """Make the requests outside this process, or, from a caller's own data set, outside its event loop."""
-    if dataset is not None:
-        await asyncio.to_thread(prepare, order, dataset)
-        return
-    begun = time.monotonic()
-    known = order.settings.num_prompts is not None or not order.settings.timed_by_data
-    scheduled = order.count if known else 0
-    async with Child("loadgen.preparing") as child:
-        child.send(order)
-        async for done in child.messages():
-            if done is None:
-                return
-            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
-        raise LoadgenError(f"the process that makes the prompts {await child.end()}")
 
 
 async def _ended(task: "asyncio.Future[None]") -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen import logs
 from loadgen.cli import config, credentials, exits, flags
+from loadgen.cli.importing import single_threaded
 from loadgen.cli.journal import journal
 from loadgen.cli.progress import View, progress_view
 from loadgen.settings import KEY_VARIABLE, RunSettings
@@ -45,9 +46,12 @@ async def run(
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
     from loadgen.measurer import Worker
+    from loadgen.preparer import Preparer
 
-    async with Worker() as worker:  # they import what they need while this process does the same
-        from loadgen import report, runner
+    # They import what they need while this process does the same.
+    async with Worker() as worker, Preparer() as preparer:
+        with single_threaded():
+            from loadgen import report, runner
 
         report.check_writable(settings)
         with journal() as kept:
@@ -57,7 +61,7 @@ async def run(
                     view.show(progress)
                     watch(progress, worker)
 
-                work = runner.run(settings, measurer=worker, on_progress=show, journal=kept.path)
+                work = runner.run(settings, measurer=worker, preparer=preparer, on_progress=show, journal=kept.path)
                 task = asyncio.ensure_future(work)
                 interrupts = _obey_signals(task, worker, view)
                 try:

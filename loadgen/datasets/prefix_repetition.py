@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets import wordlists
 from loadgen.datasets.drawing import BLOCK_WORDS, ORDER, Drawing, generator
 from loadgen.datasets.lengths import Lengths
 from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.datasets.words import Count, Words
+from loadgen.datasets.words import Count
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -54,7 +55,7 @@ class PrefixRepetitionDataset:
         tokenizer = tokenizers.of_settings(settings)
         suffix = settings.prefix_repetition_suffix_len
         return cls(
-            drawing=Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts")),
+            drawing=Drawing(tokenizer, wordlists.of(tokenizer), seed_of(settings, "prompts")),
             prefixes=settings.prefix_repetition_num_prefixes,
             prefix_tokens=settings.prefix_repetition_prefix_len,
             suffix=Lengths.around(SUFFIX_LEN, suffix, less=tokenizer.special_tokens),

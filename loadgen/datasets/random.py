@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.datasets import tokenizer as tokenizers
+from loadgen.datasets import wordlists
 from loadgen.datasets.drawing import BLOCK_WORDS, INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
 from loadgen.datasets.lengths import INPUT_LEN, Lengths, parse_ratios
 from loadgen.datasets.tokenizer import Tokenizer
@@ -70,7 +71,7 @@ class RandomDataset:
         inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
-            words=Words.of(tokenizer),
+            words=wordlists.of(tokenizer),
             prefix_tokens=settings.random_prefix_len,
             inputs=inputs,
             outputs=outputs,

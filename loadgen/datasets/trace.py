@@ -8,13 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.clock import NS_PER_S
-from loadgen.datasets import hashes
+from loadgen.datasets import hashes, wordlists
 from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.drawing import Drawing, prefix_rows
 from loadgen.datasets.mapped import FIELD, path_of
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.datasets.trace_file import TraceFile, TraceRow
-from loadgen.datasets.words import Words
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
@@ -51,7 +50,7 @@ class TraceDataset:
         """
         file = TraceFile(path_of(settings, "name the file of a trace"), settings.trace_format)
         tokenizer = tokenizers.of_settings(settings)
-        drawing = Drawing(tokenizer, Words.of(tokenizer), seed_of(settings, "prompts"))
+        drawing = Drawing(tokenizer, wordlists.of(tokenizer), seed_of(settings, "prompts"))
         first_ns, rows = file.rows[0].at_ns, file.rows
         if settings.duration is not None:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S

@@ -72,7 +72,7 @@ LAYERS = [
     {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
     | {"audit", "balancer"},
     {"load", "preparing", "rehearsal"},
-    {"measurement", "measurer"},
+    {"measurement", "measurer", "preparer"},
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"runner", "testing", "tools"},

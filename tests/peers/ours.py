@@ -33,7 +33,8 @@ class Loadgen:
     records: bool = False
     one_core: bool = False
     recipe: Recipe | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    # An empty value takes a variable away. Installed packages come with their bytecode, as the peers' do.
+    env: Mapping[str, str] = field(default_factory=lambda: {"PYTHONDONTWRITEBYTECODE": ""})
     poisson: bool = False
 
     def command(self, task: Task) -> list[str]:

@@ -1,0 +1,48 @@
+"""Preparer: has the requests of a run made in a process of its own, while the one that measures connects.
+
+Light to import, so that a command can start that process first and import what it needs itself meanwhile.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self
+
+from loadgen.child import Child
+from loadgen.errors import LoadgenError
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Progress
+    from loadgen.preparing import Order
+
+
+class Preparer:
+    """Makes the requests of one run; as a context manager it starts the process, and leaves none behind."""
+
+    def __init__(self) -> None:
+        self._child = Child("loadgen.preparing")
+
+    async def __aenter__(self) -> Self:
+        await self._child.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._child.__aexit__(*error)
+
+    async def prepare(self, order: "Order", on_progress: "Callable[[Progress], None]") -> None:
+        """Have an order carried out, and tell how far it is.
+
+        Raises:
+            BadInput: The requests cannot be made.
+            LoadgenError: The process died.
+        """
+        from loadgen.measurement import Progress
+
+        begun = time.monotonic()
+        known = order.settings.num_prompts is not None or not order.settings.timed_by_data
+        scheduled = order.count if known else 0
+        self._child.send(order)
+        async for done in self._child.messages():
+            if done is None:
+                return
+            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
+        raise LoadgenError(f"the process that makes the prompts {await self._child.end()}")
