@@ -248,13 +248,16 @@ cdef class Stream(Outlet):
         self._reasoning_tokens = reasoning_tokens
         reserve(self._room())
 
-    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b""):
+    def write(self, bytes before not None=b"", Py_ssize_t tokens=0, bytes after not None=b"", bytes tail=None):
         """Write `before`, then `tokens` events, then `after`, with one system call where the socket takes it.
 
-        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's.
+        `before` and `after` go out as they are: framing them as HTTP chunks is the caller's. `tail` is that of these
+        tokens and all that follow, in place of the one that there was.
         """
         if self._fd < 0:
             return
+        if tail is not None:
+            self._tail = tail
         reserve(len(before) + tokens * self._room() + len(after))
         cdef char *out = put(scratch, before)
         for _ in range(tokens):

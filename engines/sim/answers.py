@@ -72,13 +72,22 @@ class StreamedAnswer(Answer):
         self.stream.write(self._opening(), tokens=1)
 
     def finish(self) -> None:
-        """Send the last token and the closing events."""
-        counts = self.usage if self.question.continuous_usage else None
-        events = http1.chunk(self.writer.finish(self.question.finish_reason, counts))
-        if self.question.include_usage:
+        """Send the last token and the closing events.
+
+        The reason is that of the last token where the answer was cut there. Where it ends by itself it is that of an
+        event without text, as what makes an engine stop is a token that has none.
+        """
+        question, before, events, tail = self.question, b"", b"", None
+        if self.generated == 1:
+            before = self._opening()
+        if question.finish_reason == "length":
+            tail = _tail(question, self.writer, question.finish_reason)
+        else:
+            counts = self.usage if question.continuous_usage else None
+            events = http1.chunk(self.writer.finish(question.finish_reason, counts))
+        if question.include_usage:
             events += http1.chunk(self.writer.usage(self.usage))
-        before = self._opening() if self.generated == 1 else b""
-        self.stream.write(before, tokens=1, after=events + http1.chunk(DONE) + http1.LAST_CHUNK)
+        self.stream.write(before, tokens=1, after=events + http1.chunk(DONE) + http1.LAST_CHUNK, tail=tail)
         self.stream.close()
         self.client.answered()
 
@@ -109,8 +118,15 @@ class WholeAnswer(Answer):
         self.client.answered()
 
 
+def _tail(question: Question, writer: Writer, reason: str) -> bytes:
+    """What follows the text of the last token."""
+    if question.continuous_usage:
+        return writer.counted_tail(question.prompt_tokens, reason)[0]
+    return writer.token_tail(reason)
+
+
 def _stream(client: Client, question: Question, writer: Writer, words: emit.Words) -> emit.Stream:
-    tail, between, end = writer.token_tail, b"", b""
+    tail, between, end = writer.token_tail(), b"", b""
     if question.tokens_per_event == 1 and not question.continuous_usage:
         return emit.Stream(
             client.transport,

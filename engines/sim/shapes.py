@@ -19,8 +19,9 @@ class Shape:
         role: The choice of an event before the first token; empty where there is none.
         token: A choice up to the token's text.
         reasoning: As `token`, where the token is reasoning; empty where the API has none.
-        token_end: The rest of the choice.
-        finish: The choice of the event after the last token, up to the finish reason.
+        token_end: The rest of the choice up to the finish reason.
+        unfinished: What follows that where the answer goes on.
+        finish: The choice of an event without a token, up to the finish reason.
     """
 
     id_prefix: str
@@ -30,6 +31,7 @@ class Shape:
     token: str
     reasoning: str
     token_end: str
+    unfinished: str
     finish: str
 
 
@@ -40,7 +42,8 @@ CHAT = Shape(
     role='{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}',
     token='{"index":0,"delta":{"content":"',
     reasoning='{"index":0,"delta":{"reasoning":"',
-    token_end='"},"logprobs":null,"finish_reason":null}',
+    token_end='"},"logprobs":null,"finish_reason":',
+    unfinished="null}",
     finish='{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":',
 )
 COMPLETION = Shape(
@@ -50,7 +53,8 @@ COMPLETION = Shape(
     role="",
     token='{"index":0,"text":"',
     reasoning="",
-    token_end='","logprobs":null,"finish_reason":null,"stop_reason":null}',
+    token_end='","logprobs":null,"finish_reason":',
+    unfinished='null,"stop_reason":null}',
     finish='{"index":0,"text":"","logprobs":null,"finish_reason":',
 )
 
@@ -105,14 +109,14 @@ class Writer:
         """A reasoning token's event up to its text."""
         return (self._opening + self._shape.reasoning).encode()
 
-    @property
-    def token_tail(self) -> bytes:
-        """The rest of a token's event."""
-        return (self._shape.token_end + "]}\n\n").encode()
+    def token_tail(self, reason: str | None = None) -> bytes:
+        """The rest of a token's event, which says why the answer ends where it is the last."""
+        return f"{self._ended(self._shape.token_end, reason)}]}}\n\n".encode()
 
-    def counted_tail(self, prompt_tokens: int) -> tuple[bytes, bytes, bytes]:
-        """Return the same with usage: up to the count of all tokens, from there to the answer's, and what is left."""
-        tail = f'{self._shape.token_end}],"usage":{{"prompt_tokens":{prompt_tokens},"total_tokens":'
+    def counted_tail(self, prompt_tokens: int, reason: str | None = None) -> tuple[bytes, bytes, bytes]:
+        """The same with usage: up to the count of all tokens, from there to the answer's, and what is left."""
+        choice = self._ended(self._shape.token_end, reason)
+        tail = f'{choice}],"usage":{{"prompt_tokens":{prompt_tokens},"total_tokens":'
         return tail.encode(), b',"completion_tokens":', b"}}\n\n"
 
     def role(self, usage: Usage | None = None) -> bytes:
@@ -121,11 +125,15 @@ class Writer:
 
     def finish(self, reason: str, usage: Usage | None = None) -> bytes:
         """Return the event that says why the answer ended, with the counts if they are given."""
-        return self._event(f'{self._shape.finish}"{reason}","stop_reason":null}}', usage)
+        return self._event(self._ended(self._shape.finish, reason), usage)
 
     def usage(self, usage: Usage) -> bytes:
         """Return the event with nothing but the token counts."""
         return self._event("", usage)
+
+    def _ended(self, choice: str, reason: str | None) -> str:
+        """The whole of a choice, with the reason why the answer ends if it does."""
+        return choice + (f'"{reason}","stop_reason":null}}' if reason else self._shape.unfinished)
 
     def _event(self, choice: str, usage: Usage | None) -> bytes:
         counts = "" if usage is None else f',"usage":{orjson.dumps(usage.json()).decode()}'

@@ -68,6 +68,17 @@ async def test_pieces_before_and_after_go_out_as_they_are(pair: Pair) -> None:
 
 
 @on_both_loops
+async def test_the_last_event_may_end_otherwise(pair: Pair) -> None:
+    one = stream(pair)
+    one.write(tokens=2)
+    one.write(tokens=1, tail=b'","end":"of a longer tail than all before"}\n\n')
+    pair.transport.close()
+    received = [json.loads(chunk.removeprefix(b"data: ")) for chunk in chunks(await pair.receive_all())]
+    assert ["end" in event for event in received] == [False, False, True]
+    assert "".join(event["t"] for event in received) == WORDS.text(1, 3)
+
+
+@on_both_loops
 async def test_reasoning_comes_first_and_each_part_begins_without_a_space(pair: Pair) -> None:
     stream(pair, reasoning_head=b'data: {"t":"!', reasoning_tokens=2).write(tokens=5)
     pair.transport.close()

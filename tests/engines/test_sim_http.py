@@ -25,21 +25,23 @@ def texts(reply: Reply, key: str = "content") -> list[str]:
     return [delta[key] for delta in deltas if delta.get(key)]
 
 
-def test_a_streamed_chat_is_a_role_then_one_event_a_token_then_finish_usage_and_done(client: Client) -> None:
+def test_a_streamed_chat_is_a_role_then_one_event_a_token_then_usage_and_done(client: Client) -> None:
     reply = ask(client, max_tokens=3, stream=True, stream_options={"include_usage": True})
     assert reply.status == 200
     assert reply.headers["content-type"] == "text/event-stream; charset=utf-8"
-    role, first, second, third, finish, usage, done = reply.events
-    assert len(client.chunks) == 7
+    role, first, second, third, usage, done = reply.events
+    assert len(client.chunks) == 6
     assert role["choices"] == [
         {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}
     ]
-    for token in (first, second, third):
+    for token in (first, second):
         [choice] = token["choices"]
         assert choice.keys() == {"index", "delta", "logprobs", "finish_reason"}
         assert choice["delta"].keys() == {"content"}
         assert choice["finish_reason"] is None
-    assert finish["choices"][0]["finish_reason"] == "length"
+    [choice] = third["choices"]
+    assert choice["delta"]["content"]
+    assert choice["finish_reason"] == "length"
     assert usage["choices"] == []
     assert usage["usage"] == {"prompt_tokens": 3, "total_tokens": 6, "completion_tokens": 3}
     assert done == "[DONE]"
@@ -49,22 +51,41 @@ def test_a_streamed_chat_is_a_role_then_one_event_a_token_then_finish_usage_and_
     assert role["model"] == "sim"
 
 
+def test_what_ends_by_itself_says_so_in_an_event_without_text(client: Client) -> None:
+    *_, last, finish, _ = ask(client, stream=True).events
+    assert last["choices"][0]["delta"]["content"]
+    assert last["choices"][0]["finish_reason"] is None
+    assert finish["choices"][0] == {
+        "index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "stop", "stop_reason": None
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("tokens", [1, 5])
+def test_counts_that_come_with_every_event_come_with_the_last(client: Client, tokens: int) -> None:
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    *events, usage, _ = ask(client, max_tokens=tokens, stream=True, stream_options=options).events
+    assert [event["usage"]["completion_tokens"] for event in events] == [*range(tokens + 1)]
+    assert [event["choices"][0]["finish_reason"] for event in events] == [None] * tokens + ["length"]
+    assert usage["usage"]["completion_tokens"] == tokens
+
+
 def test_usage_comes_only_when_asked_for(client: Client) -> None:
     assert not any("usage" in event for event in ask(client, max_tokens=2, stream=True).events[:-1])
 
 
 def test_an_answer_of_one_token_has_every_part(client: Client) -> None:
     reply = ask(client, max_tokens=1, stream=True)
-    assert [len(texts(reply)), len(reply.events)] == [1, 4]
+    assert [len(texts(reply)), len(reply.events)] == [1, 3]
+    assert reply.events[1]["choices"][0]["finish_reason"] == "length"
 
 
 def test_a_streamed_completion_has_texts_and_no_role(client: Client) -> None:
     reply = client.post(COMPLETIONS, prompt="one two", max_tokens=2, stream=True)
-    first, second, finish, done = reply.events
+    first, second, done = reply.events
     assert first["choices"][0].keys() == {"index", "text", "logprobs", "finish_reason", "stop_reason"}
     assert not first["choices"][0]["text"].startswith(" ")
     assert second["choices"][0]["text"].startswith(" ")
-    assert finish["choices"][0]["finish_reason"] == "length"
+    assert second["choices"][0]["finish_reason"] == "length"
     assert first["object"] == "text_completion"
     assert done == "[DONE]"
 

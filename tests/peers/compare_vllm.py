@@ -20,6 +20,7 @@ from loadgen import machine
 from loadgen.bench.table import figure
 from loadgen.engines import Server
 from tests.commands.calling import LOADGEN, environment
+from tests.commands.migrating import releases
 from tests.documents import between
 from tests.engines.real import recipes
 from tests.engines.real.engines import vllm_on_cpu
@@ -33,7 +34,7 @@ DOCUMENT = ROOT / "docs/peers.md"
 BEGIN, END = "<!-- vllm: written by make compare-vllm FLAGS=--write -->", "<!-- end of vllm -->"
 INPUT_TOKENS, OUTPUT_TOKENS, SEED = 64, 32, 42
 LONGEST_S = 400.0
-PROMPTS_SCRIPT = Path(__file__).with_name("vllm_prompts.py")
+PROMPTS_SCRIPT, FLAGS_SCRIPT = (Path(__file__).with_name(f"vllm_{what}.py") for what in ("prompts", "flags"))
 Flags = dict[str, str | int | float]
 
 
@@ -159,6 +160,22 @@ def write_prompts(tokenizer: str, folder: Path, count: int) -> None:
         raise RuntimeError(said)
 
 
+def parsed_flags(programs: Path, folder: Path) -> list[str]:
+    """Every flag that the parser of the installed `vllm bench serve` takes."""
+    command = [str(programs / "python"), str(FLAGS_SCRIPT)]
+    cost, said = metered(command, folder=folder, env=offline(), timeout_s=LONGEST_S, name="flags")
+    if cost.code:
+        raise RuntimeError(said)
+    (line,) = (line for line in said.splitlines() if line.startswith("flags "))
+    found: list[str] = json.loads(line.removeprefix("flags "))
+    return found
+
+
+def unknown(found: Sequence[str]) -> list[str]:
+    """Flags of which docs/migrating.md knows nothing, or that it takes for those of this release and are none."""
+    return sorted(set(found) ^ set(releases("vllm")[recipes.VLLM]))
+
+
 def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> int:
     """How many of vLLM's own random prompts are the same, one by one, by --dataset-rule vllm-0.11."""
     flags: Flags = {"--tokenizer": tokenizer, "--num-prompts": count, "--seed": SEED, "--dataset-rule": "vllm-0.11"}
@@ -201,6 +218,9 @@ def main() -> int:
     parts, agreed = [], True
     with tempfile.TemporaryDirectory(prefix="loadgen-peers-") as name:
         folder = Path(name)
+        flags = parsed_flags(programs, folder)
+        if others := unknown(flags):
+            raise RuntimeError(f"the parser and tests/data/flags/vllm.json do not have the same flags: {others}")
         write_prompts(real.tokenizer, folder, 2 * options.requests)
         alike = random_alike(programs, real.tokenizer, folder, 2 * options.requests)
         server = real.case.begin()
@@ -221,6 +241,8 @@ def main() -> int:
         finally:
             server.stop()
         parts.append(
+            f"The parser of the installed `vllm bench serve` has {len(flags)} flags: those of "
+            "[migrating.md](migrating.md), all of them.\n\n"
             f"`--dataset-rule vllm-0.11` makes {alike} of {2 * options.requests} of vLLM's own random prompts alike."
         )
     text = "\n\n".join(parts)

@@ -1,0 +1,21 @@
+"""What holds while a command imports holds no longer for what it starts."""
+
+import os
+
+import pytest
+
+from loadgen.child import BLAS_THREADS
+from loadgen.cli.importing import single_threaded
+
+
+@pytest.mark.parametrize(("given", "meanwhile"), [(None, "1"), ("4", "4")])
+def test_threads_of_linear_algebra_are_left_out_while_numpy_is_imported(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, meanwhile: str
+) -> None:
+    if given is None:
+        monkeypatch.delenv(BLAS_THREADS, raising=False)
+    else:
+        monkeypatch.setenv(BLAS_THREADS, given)
+    with single_threaded():
+        assert os.environ[BLAS_THREADS] == meanwhile
+    assert os.environ.get(BLAS_THREADS) == given
