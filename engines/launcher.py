@@ -117,6 +117,7 @@ class Launcher:
             undo.callback(shutil.rmtree, temporary, ignore_errors=True)
             gpu_memory = GpuMemory(devices)
             launch = engine.launch(model, knobs or {}, raw, Place(reservation.port, folder, host, tuple(devices)))
+            since_s = time.time()
             kept = self._keep(engine, launch, run_id, folder, temporary)
             undo.pop_all()
 
@@ -135,6 +136,7 @@ class Launcher:
             launch,
             kept,
             run_id=run_id,
+            since_s=since_s,
             log=Log(folder / LOG),
             reservation=reservation,
             gpu_memory=gpu_memory,

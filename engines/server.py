@@ -35,6 +35,9 @@ FLUSH_AGAIN_S = 0.5
 class Server:
     """A live engine, made by `Launcher`; also a context manager, which waits until it answers and stops it at the end.
 
+    Args:
+        since_s: Unix time, s, before which none of its files was made.
+
     Attributes:
         engine: What it is an instance of.
         launch: What was started.
@@ -54,6 +57,7 @@ class Server:
         kept: Kept,
         *,
         run_id: str,
+        since_s: float,
         log: Log,
         reservation: Reservation,
         gpu_memory: GpuMemory,
@@ -69,7 +73,7 @@ class Server:
         self._began_s = time.monotonic()
         self._ready = self._stopping = self._stopped = self._failed = False
         self._stop_once = threading.Lock()
-        self._since, self._shared = time.time(), set[Path]()
+        self._since, self._shared = since_s, set[Path]()
 
     def __repr__(self) -> str:
         state = "stopped" if not self.alive() else "ready" if self._ready else "starting"

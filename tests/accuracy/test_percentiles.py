@@ -44,7 +44,7 @@ async def test_percentiles_are_those_of_the_truth(
         plan = {"shape": shape, "first_ms": 50.0, "gap_ms": 10.0}
         run = await compared(metronome, tokens=TOKENS, plan=plan, request_rate=200, num_prompts=requests)
         assert len(run.records) == requests
-        worst, worst_share, where, sound = 0.0, 0.0, "", True
+        worst, worst_share, where = 0.0, 0.0, ""
         for name, truth in truths(run).items():
             for p in PERCENTILES:
                 reported = run.result.snapshot.histograms[name].percentile(p)
@@ -52,14 +52,14 @@ async def test_percentiles_are_those_of_the_truth(
                 true = float(np.percentile(truth, p))
                 allowed = max(FLOOR_NS, SHARE * true)
                 share = abs(reported - true) / allowed
-                sound = sound and (p > 50 or share <= 1)
                 if share >= worst_share:
                     worst, worst_share, where = reported - true, share, f"{name} p{p}"
         mean = run.result.snapshot.histograms["tpot"].mean
         assert mean is not None
         tpot_error = abs(mean / float(np.mean(truths(run)["tpot"])) - 1)
         seen = f"worst {where}: {worst / 1e6:+.3f} ms, {worst_share:.0%} of its bound; mean TPOT {tpot_error:.3%}"
-        return Finding(seen, worst_share <= 1 and tpot_error <= TPOT_SHARE, run.excuse(sound=sound))
+        best = float(np.percentile(run.errors_ns, 1))
+        return Finding(seen, worst_share <= 1 and tpot_error <= TPOT_SHARE, run.excuse(sound=best <= FLOOR_NS))
 
     found = await best_of(3, attempt)
     row(f"{shape}, {requests:,} requests of {TOKENS} tokens", found.measured, BOUND, found.met, found.disturbance)

@@ -195,7 +195,7 @@ def test_slo_and_goodput_are_judged() -> None:
 
 def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
     with served() as (url, process):
-        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--rate", "100", "--duration", "4", *SHORT]
+        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--rate", "100", "--duration", "8", *SHORT]
         run = start("run", *flags, "--records", "r.jsonl", "--save-result", "--result-filename", "r.json", cwd=tmp_path)
         hear(run, lambda line: ended(line) > 0)
         process.kill()
@@ -209,7 +209,9 @@ def test_a_server_that_dies_under_load_leaves_a_report(tmp_path: Path) -> None:
 
 
 def test_no_success_at_all_is_exit_5() -> None:
-    done = loadgen("run", "--num-prompts", "3", "--timeout", "0.001", "--json", *SHORT)
+    with served("--step-base-ms", "60000") as (url, _):
+        flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "3", "--timeout", "0.001"]
+        done = loadgen("run", *flags, "--json", *SHORT)
     assert done.returncode == 5, done.stderr
     result = json.loads(done.stdout)
     assert result["completed"] == 0

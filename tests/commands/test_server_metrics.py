@@ -7,12 +7,12 @@ import pytest
 
 from tests.commands.calling import SHORT, TOKENIZER, loadgen, served
 
-RUN = ["run", "--tokenizer", TOKENIZER, "--backend", "openai-chat", "--rate", "50", "--duration", "2.5", *SHORT]
+RUN = ["run", "--tokenizer", TOKENIZER, "--backend", "openai-chat", "--rate", "50", "--duration", "4.5", *SHORT]
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 2.5 s against a simulator that had served others before, with its result and records."""
+    """A run of 4.5 s against a simulator that had served others before, with its result and records."""
     folder = tmp_path_factory.mktemp("saved")
     files = ["--save-result", "--result-filename", "r.json", "--records", "r.jsonl"]
     with served() as (url, _):

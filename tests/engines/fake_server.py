@@ -106,8 +106,12 @@ class Handler(BaseHTTPRequestHandler):
 
 def daemon(bare: bool) -> None:
     """Leave a process in a session of its own whose parent has ended; says its id."""
+    reading, writing = os.pipe()  # ends once the daemon has said its id and is what it will be
     between = os.fork()
     if between:
+        os.close(writing)
+        os.read(reading, 1)
+        os.close(reading)
         os.waitpid(between, 0)
         return
     os.setsid()

@@ -80,6 +80,12 @@ def wait_until(what: Callable[[], bool], server: Server) -> None:
         assert not server.wait_ended(0.01), server.log.text()
 
 
+def is_answered(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextlib.contextmanager
 def a_stranger_who_is_faster() -> Iterator[None]:
     """Somebody listens at the port of the next reservation, once it has been made."""

@@ -119,7 +119,8 @@ def test_a_server_that_fails_otherwise_than_it_should_is_found(
     raw: Sequence[str], test: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    case = Case(engine=Fake(), model="m", raw=raw, no_flag="--silent", ready_s=3.0, grace_s=1.0)
+    ready_s = 3.0 if said == "start_timeout" else 30.0
+    case = Case(engine=Fake(), model="m", raw=raw, no_flag="--silent", ready_s=ready_s, grace_s=1.0)
     with pytest.raises(AssertionError, match=said):
         getattr(EngineAlive(), f"test_{test}")(case)
 

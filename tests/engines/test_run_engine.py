@@ -1,5 +1,6 @@
 """`loadgen run --engine`: launch, measure, put away."""
 
+import contextlib
 import json
 import os
 import signal
@@ -43,12 +44,19 @@ def test_a_key_for_the_engine_is_in_no_result(word: str) -> None:
     assert shown == [word.replace("hush", MARK), "max_seqs=4"]
 
 
+def is_simulator(process: psutil.Process) -> bool:
+    """Whether it is the one that serves, and not its keeper; none of them is one that has just ended."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return not process.children() and "loadgen.engines.sim" in process.cmdline()
+    return False
+
+
 def test_an_engine_that_dies_under_load_makes_the_run_invalid_and_says_why(tmp_path: Path) -> None:
     flags = ["--engine", "sim", "--rate", "50", "--duration", "600", *SHORT, "--disable-tqdm", "--json"]
     with start("run", *flags, cwd=tmp_path) as process:
         hear(process, lambda line: in_flight(line) > 0)
         started = psutil.Process(process.pid).children(recursive=True)
-        (simulator,) = (child for child in started if not child.children() and "loadgen.engines.sim" in child.cmdline())
+        (simulator,) = filter(is_simulator, started)
         os.kill(simulator.pid, signal.SIGKILL)
         hear(process, lambda line: "failed" in line and ", 0 failed" not in line)
         process.send_signal(signal.SIGINT)

@@ -14,7 +14,7 @@ from loadgen.engines.sim import engine
 from loadgen.engines.sim.faults import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream
-from tests.engines.fakes import gone, wait_until
+from tests.engines.fakes import gone, is_answered, wait_until
 from tests.engines.sim_server import words
 
 LONG_S = 3600.0
@@ -26,10 +26,14 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
-def failure(timeout_s: float = 60.0, **flags: object) -> EngineFailed:
-    """How a simulator with these flags fails to start."""
+def failure(timeout_s: float = 60.0, *, listens: bool = False, **flags: object) -> EngineFailed:
+    """How a simulator with these flags fails to start; with `listens` the time counts from when it does."""
+    server = Launcher().begin(engine, "m", raw=words(**flags))
+    if listens:
+        port = int(server.base_url.rpartition(":")[2])
+        wait_until(lambda: is_answered(port), server)
     with pytest.raises(EngineFailed) as failed:
-        Launcher().start(engine, "m", raw=words(**flags), timeout_s=timeout_s)
+        server.ready(timeout_s)
     return failed.value
 
 
@@ -117,10 +121,11 @@ def test_after_so_many_requests_it_hangs_and_is_healthy() -> None:
 def test_what_was_under_way_when_it_hangs_gets_no_further_token() -> None:
     with (
         serving(fault="hang", fault_after=2, step_base_ms=1.0) as server,
-        Stream(server.base_url, server.model, max_tokens=50_000, timeout_s=0.5) as under_way,
+        Stream(server.base_url, server.model, max_tokens=50_000) as under_way,
     ):
         under_way.first()
         token(server)
+        under_way._connection.sock.settimeout(0.5)
         with pytest.raises(TimeoutError):
             list(under_way)
 
@@ -145,7 +150,7 @@ def test_after_so_many_requests_it_answers_503_for_ever() -> None:
     ],
 )
 def test_a_server_that_never_becomes_ready_is_given_up(flags: dict[str, object], said: str) -> None:
-    crash = failure(1.5, **flags).crash
+    crash = failure(1.5, listens=said != "refused", **flags).crash
     assert crash.kind == "start_timeout"
     assert said in crash.cause
 

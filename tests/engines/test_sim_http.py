@@ -299,7 +299,7 @@ def test_a_request_may_come_byte_by_byte(client: Client) -> None:
 
 
 def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
-    with simulated(**{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1}) as server:
+    with simulated(**{**FAST, "step_base_ms": 1.0, "max_num_seqs": 1, "max_model_len": 100_000}) as server:
         leaver, stayer = Client(server.base_url), Client(server.base_url)
         leaver.send(raw("POST", CHAT, {"messages": [{"content": "a"}], "ignore_eos": True, "stream": True}))
         assert leaver.socket.recv(1)

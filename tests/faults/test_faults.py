@@ -82,7 +82,7 @@ ODDITIES = [
     ("null-delta", TOKENS, TOKENS),
     ("choice-index", 2 * TOKENS, -1),
 ]
-LIMIT = S // 5
+LIMIT = S
 FIRST_TOKEN, STALL, WHOLE = (Timeouts(10 * S, **{name: LIMIT}) for name in ("first_token", "stall", "whole"))
 # What the server plays; the limit that is set; the outcome; the token-bearing events before it.
 SILENCES = [

@@ -66,7 +66,7 @@ async def test_one_that_dies_in_mid_run_fails_its_own_requests_and_no_others(tmp
     path, count = tmp_path / "records", 60
     async with serving() as survivor, contextlib.AsyncExitStack() as life:
         dying = await life.enter_async_context(serving())
-        work = shared((survivor.url, dying.url), tmp_path, count, request_rate=100.0, records=str(path))
+        work = shared((survivor.url, dying.url), tmp_path, count, request_rate=25.0, records=str(path))
         running = asyncio.create_task(run(work))
         await dying.came(10)
         await life.aclose()

@@ -33,7 +33,7 @@ SHORT: dict[str, Any] = {
     "workloads": {"chat": CHAT, "more": CHAT | {"num_prompts": 40}},
     "objective": {"workload": "chat"},
     "baseline": {"engine": "sim", "model": "a"},
-    "decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 2}},
+    "decision": {"min_effect": 0.05, "repeats": {"least": 2, "most": 4}},
     "stages": [
         {
             "name": "engine",
@@ -48,7 +48,7 @@ SHORT: dict[str, Any] = {
 }
 
 
-def tune(*words: str, cwd: Path, timeout_s: float = 100) -> subprocess.CompletedProcess[str]:
+def tune(*words: str, cwd: Path, timeout_s: float = 400) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*LOADGEN, "tune", *words], cwd=cwd, capture_output=True, text=True, timeout=timeout_s, check=False
     )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.flags import parse
+from loadgen.engines import ports
 from loadgen.engines.launcher import SHOWN_FOLDER
 from loadgen.settings import RunSettings
 from loadgen.studies.loads import loads
@@ -146,9 +147,10 @@ def run(text: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that no outgoing connection gets before it is bound."""
+    reserved = ports.reserve("127.0.0.1")
+    reserved.release()
+    return reserved.port
 
 
 def test_the_script_starts_both_measures_both_and_leaves_nothing(tmp_path: Path) -> None:

@@ -100,13 +100,13 @@ def test_the_truth_can_be_forgotten(metronome: Process) -> None:
 
 def test_a_client_that_leaves_is_remembered_by_what_it_was_sent(metronome: Process) -> None:
     client = Client(metronome.url)
-    body = {"stream": True, "max_tokens": 3, "metronome": {"first_ms": 1.0, "gap_ms": 300.0}}
+    body = {"stream": True, "max_tokens": 3, "metronome": {"first_ms": 1.0, "gap_ms": 2000.0}}
     client.send(raw("POST", PATH, body))
     while b"plan_ns" not in client.socket.recv(1 << 16):
         pass
     client.socket.shutdown(socket.SHUT_RDWR)
     client.close()
-    ask(metronome, metronome={"first_ms": 400.0})  # longer than the rest: it has been let go when this one has ended
+    ask(metronome, metronome={"first_ms": 2500.0})  # longer than the rest: it has been let go when this one has ended
     truth = Truth.fetch(metronome.url)
     assert (truth.write_ns[:3] > 0).tolist() == [True, False, False]
     assert len(truth.late_ns) == 3 - 2 + 5

@@ -58,6 +58,7 @@ def test_one_that_was_changed_a_moment_ago_is_not_believed(tmp_path, hashed, mon
     monkeypatch.setattr(hashes, "BIG_BYTES", 10)
     path = tmp_path / "big"
     path.write_text("x" * 100)
+    monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 1_000_000_000)
     hashes.sha256(path)
     assert not kept.folder().exists()
 

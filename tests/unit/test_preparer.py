@@ -1,4 +1,4 @@
-"""The process that makes a run's requests is started before anybody knows what to ask, and is told when that is known."""
+"""The process that makes a run's requests starts before anybody knows what to ask, and is told once that is known."""
 
 import os
 import signal
