@@ -16,6 +16,7 @@ from loadgen.tools.rule import (
     EVENT_IS_TOKEN,
     FORGIVING,
     FROM_SENT,
+    MEAN_ITL,
     N_MINUS_1,
     Rule,
     Rules,
@@ -24,7 +25,6 @@ from loadgen.tools.run import Bools, Run, which
 from loadgen.tools.tool import Tool
 
 REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")
-MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's are the gaps that were seen")
 UNTOLD = Rule("untold", "an answer whose usage is not told has no output tokens and no ITL; loadgen counts what came")
 CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last byte")
 RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, UNTOLD, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)

@@ -61,9 +61,7 @@ def _answers(run: Run, on: Rules) -> Answers:
         success=success,
         end=np.where(ends.count > 0, ends.last, start),
         output=output if AS_ASKED in on else run.tokens,
-        input=run.input_tokens
-        if PLANNED_INPUT in on
-        else np.where(run.prompt_tokens >= 0, run.prompt_tokens, run.expected),
+        input=run.input_tokens if PLANNED_INPUT in on else run.prompts,
         begin=first_start(run, on),
     )
 
