@@ -9,7 +9,7 @@ from loadgen.deltas import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.schedule import Int64s
 from loadgen.tools.distribution import Distribution, Floats
 from loadgen.tools.gaps import gaps
-from loadgen.tools.latencies import MS, first_start, reservations, starts
+from loadgen.tools.latencies import MS, began, first_start, reservations, starts
 from loadgen.tools.row import Row
 from loadgen.tools.rule import (
     CONNECTING,
@@ -60,7 +60,7 @@ class Records:
         run = self.run
         if CONTENT_SPAN not in self.on:
             return run.seconds_since(first_start(run, self.on))
-        return float(self.last.max() - (run.sent - run.connect_ns)[self.of].min()) / 1e9 if self.of.any() else 0.0
+        return float(self.last.max() - began(run, self.on)[self.of].min()) / 1e9 if self.of.any() else 0.0
 
     @property
     def second(self) -> Distribution:

@@ -13,7 +13,7 @@ from loadgen.deltas import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.schedule import Int64s
 from loadgen.tools.distribution import Distribution, Floats
 from loadgen.tools.gaps import gaps
-from loadgen.tools.latencies import MS, first_start, reservations, starts
+from loadgen.tools.latencies import first_start, percentile_rows, reservations, starts
 from loadgen.tools.rates import concurrency, rates
 from loadgen.tools.row import Row
 from loadgen.tools.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
@@ -258,17 +258,7 @@ def _all_tokens(run: Run, on: Rules) -> list[Row]:
 
 def _latency(title: str, metric: str, unit_ms: float, run: Run, on: Rules) -> list[Row]:
     values: Distribution = getattr(_requests(run, on), "latency" if metric == "e2el" else metric)
-
-    def row(label: str, statistic: str, value: float | None) -> Row:
-        value = 0.0 if value is None and ZERO in on else value
-        shown = None if value is None else value / MS / unit_ms
-        return Row(f"{label} {title}:", shown, f"{metric} {statistic}", unit_ms=unit_ms)
-
-    return [
-        row("Mean", "mean", values.mean),
-        row("Median", "p50", values.percentile(50)),
-        row("P99", "p99", values.percentile(99)),
-    ]
+    return percentile_rows(title, metric, values, (99,), on, unit_ms=unit_ms)
 
 
 LATENCIES = (

@@ -157,7 +157,7 @@ def _latency(metric: str, version: int, run: Run, on: Rules) -> list[Row]:
         return []
     answers, ps = _answers(version, run, on), parse_percentiles(settings.metric_percentiles)
     notes = answers.uncounted if metric == "tpot" else ()
-    return percentile_rows(metric.upper(), metric, getattr(answers, metric), ps, on, notes)
+    return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, on, notes=notes)
 
 
 def _goodput(answers: Answers) -> float | None:
