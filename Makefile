@@ -44,7 +44,7 @@ test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use
 compare-vllm: $(VENV)/.test  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
 	$(BIN)/python -m tests.peers.compare_vllm $(FLAGS)
 
-compare-peers: $(VENV)/.test  ## other load generators on a server that knows the truth, installed on first use (6 GB); FLAGS=--only=NAME, --write
+compare-peers: $(VENV)/.test  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
 	$(BIN)/python -m tests.peers.compare_peers $(FLAGS)
 
 rehearsal: $(VENV)/.test  ## a whole study of the simulator, of which every number is computed again from the records

@@ -22,3 +22,6 @@ class Outcome(StrEnum):
     DROPPED = "dropped"  # never sent: a safety cap
     CANCELLED = "cancelled"  # never finished: the run was interrupted
     CLIENT_ERROR = "client_error"  # our own fault
+
+
+NO_FINISH_REASON = "the stream ended without a finish reason"  # of what is truncated though its response is whole

@@ -1,8 +1,7 @@
 """Stream: what all events of an answer said, one after another, and when; only some of them bear tokens."""
 
 import functools
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from loadgen.deltas import (
     CHOICE,
@@ -33,31 +32,15 @@ NAMES = {
     "tool": TOOL,
     "done": DONE,
 }
-Runs = Sequence[tuple[int, int]]
+Runs = Sequence[tuple[int, int]]  # as `Record.stream` has them
 
 
-class Event(NamedTuple):
-    """One event: what it says, a set of the flags of `loadgen.deltas`, and its stamp, CLOCK_MONOTONIC ns."""
-
-    says: int
-    at_ns: int
-
-
-def events(record: Record) -> list[Event] | None:
-    """All events of a record, in order; None where they were not kept, or not all."""
+def runs_of(record: Record) -> Runs | None:
+    """The runs of a record's stream; None where they were not kept, or not of all events."""
     stream = record.stream
     if stream is None or sum(count for says, count in stream if says & TOKENS) != record.events:
         return None
-    stamps = iter(record.stamps)
-    return list(_each(stream, stamps))
-
-
-def _each(stream: Runs, stamps: Iterator[int]) -> Iterator[Event]:
-    for says, value in stream:
-        if says & TOKENS:
-            yield from (Event(says, next(stamps)) for _ in range(value))
-        else:
-            yield Event(says, value)
+    return stream
 
 
 def to_json(stream: Runs | None, due: int) -> list[list[str | int]] | None:

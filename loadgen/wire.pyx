@@ -17,7 +17,7 @@ from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
 import json
 
 from loadgen import deltas
-from loadgen.outcomes import Outcome
+from loadgen.outcomes import NO_FINISH_REASON, Outcome
 
 cdef extern from "strings.h" nogil:
     int strncasecmp(const char *, const char *, size_t)
@@ -363,7 +363,7 @@ cdef class Response(Events):
         if record.events == 0:
             record.outcome, record.detail = Outcome.EMPTY, "the response has no token"
         elif record.finish_reason is None:
-            record.outcome, record.detail = Outcome.TRUNCATED, "the stream ended without a finish reason"
+            record.outcome, record.detail = Outcome.TRUNCATED, NO_FINISH_REASON
         else:
             record.outcome = Outcome.OK
             record.settle()

@@ -1,6 +1,7 @@
-"""Documents: parts of them that a program writes."""
+"""Documents: parts of them that a program writes, and tables in them."""
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
@@ -23,11 +24,21 @@ def found_between(document: Path, begin: str, end: str) -> str:
     return _parts(document, begin, end)[1]
 
 
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, of which `cells_of` finds the rows again."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_escaped, line))} |" for line in lines)
+
+
 def cells_of(text: str) -> list[tuple[str, ...]]:
     """The cells of each row of the Markdown table in a text, its head left out."""
     lines = [line for line in text.splitlines() if line.startswith("|")][2:]
     rows = [re.split(r"(?<!\\)\|", line.strip()[1:-1]) for line in lines]
     return [tuple(cell.strip().replace("\\|", "|") for cell in row) for row in rows]
+
+
+def _escaped(cell: str) -> str:
+    return cell.replace("|", "\\|")
 
 
 def _parts(document: Path, begin: str, end: str) -> tuple[str, str, str]:

@@ -8,21 +8,22 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from loadgen.tools.distribution import Distribution, Floats
+
 PERCENTILES = {
-    "p001": 0.001,
-    "p01": 0.01,
-    "p05": 0.05,
-    "p10": 0.1,
-    "p25": 0.25,
-    "p50": 0.5,
-    "p75": 0.75,
-    "p90": 0.9,
-    "p95": 0.95,
-    "p99": 0.99,
-    "p999": 0.999,
+    "p001": 0.1,
+    "p01": 1,
+    "p05": 5,
+    "p10": 10,
+    "p25": 25,
+    "p50": 50,
+    "p75": 75,
+    "p90": 90,
+    "p95": 95,
+    "p99": 99,
+    "p999": 99.9,
 }
 STATISTICS = ("mean", "median", "mode", "variance", "std_dev", "min", "max")
 WINDOW_S = 1.0  # the least time over which a rate is taken: between neighbouring events it would be any number
@@ -38,21 +39,18 @@ def distribution(values: ArrayLike, weights: ArrayLike | None = None, count: int
     """
     found = np.asarray(values, dtype=np.float64)
     weighed = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
-    found, weighed = found[weighed > 0], weighed[weighed > 0]
-    if not len(found):
+    of = Distribution(found[weighed > 0], weighed[weighed > 0], steps=True)
+    mean, (distinct, counts) = of.mean, of.distinct
+    if mean is None:
         nothing = dict.fromkeys(STATISTICS, 0.0) | {"count": 0, "total_sum": 0.0}
         return nothing | {"percentiles": dict.fromkeys(PERCENTILES, 0.0), "pdf": None}
-    distinct, which = np.unique(found, return_inverse=True)
-    shares: Floats = np.bincount(which, weighed) / weighed.sum()
-    reached = np.cumsum(shares)
-    at = {name: _at(distinct, reached, share) for name, share in PERCENTILES.items()}
-    mean = float(np.sum(distinct * shares))
-    variance = float(np.sum((distinct - mean) ** 2 * shares))
+    at = {name: of.percentile(p) for name, p in PERCENTILES.items()}
+    variance = float(np.sum((distinct - mean) ** 2 * counts) / np.sum(counts))
     count = round(float(weighed.sum())) if count is None else count
     return {
         "mean": mean,
         "median": at["p50"],
-        "mode": float(distinct[np.argmax(shares)]),
+        "mode": float(distinct[np.argmax(counts)]),
         "variance": variance,
         "std_dev": math.sqrt(variance),
         "min": float(distinct[0]),
@@ -100,8 +98,3 @@ def concurrency(starts_s: Floats, ends_s: Floats, start_s: float, end_s: float) 
     levels = np.concatenate(((0,), np.cumsum(steps[order])))
     lasted = np.diff(np.concatenate(((start_s,), times[order], (end_s,))))
     return distribution(levels, lasted, count=len(starts_s))
-
-
-def _at(distinct: Floats, reached: Floats, share: float) -> float:
-    # The last sum may be below 1 by a rounding error.
-    return float(distinct[min(int(np.searchsorted(reached, share)), len(distinct) - 1)])

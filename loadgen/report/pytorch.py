@@ -13,7 +13,7 @@ from loadgen.settings import RunSettings, public
 VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
 METRICS = [f"{statistic}_{metric}_ms" for metric in ("ttft", "tpot", "itl") for statistic in ("median", "mean", "std")]
 PERCENTILES = [f"p99_{metric}_ms" for metric in ("ttft", "tpot", "itl")]
-LARGE = {"ttfts", "itls", "generated_texts", "errors", "loadgen"}  # no place for every request
+LEFT_OUT = {"ttfts", "itls", "errors", "loadgen"}  # what vLLM's records leave out as too big, and what it does not know
 
 
 def wanted() -> bool:
@@ -27,10 +27,11 @@ def path_beside(result: Path) -> Path:
 
 
 def records(settings: RunSettings, result: dict[str, Any]) -> list[dict[str, Any]]:
-    """One record per metric that was measured, with what vLLM's has: the arguments, the model, all other numbers."""
+    """One record per metric that was measured, as vLLM makes them of a result: with the arguments, the model, and all
+    that the result says but LEFT_OUT. Lists that have a number for each request stay in, as they do there."""
     told = [name for name in (*METRICS, *PERCENTILES) if result.get(name) is not None]
     extra = {
-        name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LARGE
+        name: value for name, value in result.items() if name not in (*METRICS, *PERCENTILES) and name not in LEFT_OUT
     }
     arguments = public(settings)
     if "tensor_parallel_size" in extra:  # out of --metadata, as vLLM takes it

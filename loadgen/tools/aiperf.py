@@ -9,13 +9,14 @@ from loadgen.deltas import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.schedule import Int64s
 from loadgen.tools.distribution import Distribution, Floats
 from loadgen.tools.gaps import gaps
-from loadgen.tools.latencies import MS, first_start, reservations, starts
+from loadgen.tools.latencies import MS, began, first_start, reservations, starts
 from loadgen.tools.row import Row
 from loadgen.tools.rule import (
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
     FROM_SENT,
+    MEAN_ITL,
     N_MINUS_1,
     Rule,
     Rules,
@@ -24,7 +25,6 @@ from loadgen.tools.run import Bools, Run, which
 from loadgen.tools.tool import Tool
 
 REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")
-MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's are the gaps that were seen")
 UNTOLD = Rule("untold", "an answer whose usage is not told has no output tokens and no ITL; loadgen counts what came")
 CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last byte")
 RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, UNTOLD, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)
@@ -60,7 +60,7 @@ class Records:
         run = self.run
         if CONTENT_SPAN not in self.on:
             return run.seconds_since(first_start(run, self.on))
-        return float(self.last.max() - (run.sent - run.connect_ns)[self.of].min()) / 1e9 if self.of.any() else 0.0
+        return float(self.last.max() - began(run, self.on)[self.of].min()) / 1e9 if self.of.any() else 0.0
 
     @property
     def second(self) -> Distribution:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.schedule import Int64s
-from loadgen.throughput import most_at_once
 from loadgen.tools.distribution import Distribution, Floats
 from loadgen.tools.gaps import gaps
 from loadgen.tools.latencies import reservations, starts
@@ -155,5 +154,4 @@ class Answers:
         """The most requests at once."""
         if TOUCHED_SECONDS in self.on:
             return float(most_touching(self.start[self.completed], self.end[self.completed]))
-        sent = self.run.sent > 0
-        return float(most_at_once(self.run.sent[sent], self.run.closed[sent]))
+        return self.run.most_in_flight

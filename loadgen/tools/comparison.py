@@ -98,7 +98,7 @@ def compare(path: str | Path, name: str) -> Comparison:
 def explained(tool: Tool, run: Run, result: Result) -> list[Line]:
     """The rows of a tool, each with the rules that change it as they are left out one after the other.
 
-    They lead from the tool's value to loadgen's, so that no difference is without a reason.
+    They lead from the tool's value to loadgen's: a difference without a reason is a rule that nobody has told.
 
     Args:
         tool: Which.
@@ -126,14 +126,21 @@ def _explained(tool: Tool, section: Section, run: Run, result: Result) -> list[L
         before = after
     for row in unlike:
         if not why[row.label] and not row.notes:
-            why[row.label].append(DIGITS if row.ours and " " in row.ours else UNKNOWN)
+            why[row.label] += _by_loadgen(row, run)
     return [Line(row, ours_of[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
+
+
+def _by_loadgen(row: Row, run: Run) -> list[Rule]:
+    """Why a row differs that no rule of the tool changes."""
+    if row.is_latency:
+        return [DIGITS]
+    return [UNKNOWN] if run.unknown.any() else []
 
 
 def _ours(result: Result, row: Row) -> float | None:
     """Loadgen's value for a row, in its unit."""
     value = ours(result, row.ours) if row.ours else None
-    return value / row.unit_ms if value is not None and row.ours and " " in row.ours else value
+    return None if value is None else value / row.unit_ms
 
 
 def _values(rows: list[Row]) -> dict[str, float | None]:

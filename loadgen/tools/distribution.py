@@ -46,7 +46,7 @@ class Distribution:
             return None
         if self.weights is None and not self.steps:
             return float(np.percentile(self.values, p))
-        values, weights = self._sorted
+        values, weights = self.distinct
         if self.steps:
             # Shares are summed up in this order, as the tool does: in another the last bit may decide.
             reached = int(np.searchsorted(np.cumsum(weights / np.sum(weights)), p / 100, side="left"))
@@ -59,13 +59,7 @@ class Distribution:
         return float(low + (high - low) * (rank - whole))
 
     @cached_property
-    def _shares(self) -> Floats:
-        assert self.weights is not None
-        shares: Floats = self.weights / np.sum(self.weights)
-        return shares
-
-    @cached_property
-    def _sorted(self) -> tuple[Floats, Floats]:
+    def distinct(self) -> tuple[Floats, Floats]:
         """Different values in ascending order, and the weight of each; all alike where none has any."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
         values, where = np.unique(self.values, return_inverse=True)
@@ -73,3 +67,9 @@ class Distribution:
         if sums.sum() <= 1e-6:
             return values, np.ones(len(values))
         return values[sums > 0], sums[sums > 0]
+
+    @cached_property
+    def _shares(self) -> Floats:
+        assert self.weights is not None
+        shares: Floats = self.weights / np.sum(self.weights)
+        return shares

@@ -17,12 +17,12 @@ def gaps(run: Run, tokens: bytes, marks: bytes, of: Bools, imputed: bool = False
         of: Which requests count.
         imputed: Whether an event of k tokens is preceded by k gaps of a k-th each, as loadgen's ITL has it.
     """
-    chosen = run.chosen(marks)
-    before = np.diff(chosen.at, prepend=0)
-    is_token = np.frombuffer(tokens, dtype=np.bool_)[run.says[chosen.index]]
     brings = run.brings if imputed else None
     if brings is not None:
         return _imputed(run, tokens, of, brings)
+    chosen = run.chosen(marks)
+    before = np.diff(chosen.at, prepend=0)
+    is_token = np.frombuffer(tokens, dtype=np.bool_)[run.says[chosen.index]]
     positions = np.flatnonzero(is_token)
     bounds = np.searchsorted(positions, chosen.bounds)
     counts = is_token & np.repeat(of, chosen.count)

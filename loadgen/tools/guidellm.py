@@ -11,13 +11,12 @@ import numpy as np
 
 from loadgen.deltas import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.schedule import Int64s
-from loadgen.throughput import most_at_once
 from loadgen.tools.distribution import Distribution, Floats
 from loadgen.tools.gaps import gaps
-from loadgen.tools.latencies import MS, first_start, reservations, starts
+from loadgen.tools.latencies import first_start, percentile_rows, reservations, starts
 from loadgen.tools.rates import concurrency, rates
 from loadgen.tools.row import Row
-from loadgen.tools.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, ZERO, Rule, Rules
+from loadgen.tools.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
 from loadgen.tools.run import Bools, Run, which
 from loadgen.tools.tool import Tool
 from loadgen.tools.windows import sliding_second, spread
@@ -35,7 +34,6 @@ WITH_TTFT = Rule(
     "with_ttft",
     "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the first token",
 )
-MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's are the gaps that were seen")
 WEIGHTED = Rule("weighted", "a request counts in TPOT and ITL once for each of its tokens; in loadgen's TPOT once")
 STEPS = Rule("steps", "its percentiles are values that occurred; loadgen's lie between them, as numpy's")
 EVENLY = Rule(
@@ -188,8 +186,7 @@ class Requests:
     def peak_requests(self) -> float:
         """The most requests at once."""
         if MERGED not in self.on:
-            sent = self.run.sent > 0
-            return float(most_at_once(self.run.sent[sent], self.run.closed[sent]))
+            return self.run.most_in_flight
         started, ended = (self.start - self.begin) / S, (self.end - self.begin) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
 
@@ -217,9 +214,7 @@ def _requests(run: Run, on: Rules) -> Requests:
         first=np.where(seen > 0, chosen.first[of], end),
         last=np.where(seen > 0, chosen.last[of], end),
         output=np.where(usage >= 0, usage, counted),
-        input=np.maximum(run.prompt_tokens[of], 0)
-        if ZERO in on
-        else np.where(run.prompt_tokens[of] >= 0, run.prompt_tokens[of], run.expected[of]),
+        input=(np.maximum(run.prompt_tokens, 0) if ZERO in on else run.prompts)[of],
     )
 
 
@@ -263,17 +258,7 @@ def _all_tokens(run: Run, on: Rules) -> list[Row]:
 
 def _latency(title: str, metric: str, unit_ms: float, run: Run, on: Rules) -> list[Row]:
     values: Distribution = getattr(_requests(run, on), "latency" if metric == "e2el" else metric)
-
-    def row(label: str, statistic: str, value: float | None) -> Row:
-        value = 0.0 if value is None and ZERO in on else value
-        shown = None if value is None else value / MS / unit_ms
-        return Row(f"{label} {title}:", shown, f"{metric} {statistic}", unit_ms=unit_ms)
-
-    return [
-        row("Mean", "mean", values.mean),
-        row("Median", "p50", values.percentile(50)),
-        row("P99", "p99", values.percentile(99)),
-    ]
+    return percentile_rows(title, metric, values, (99,), on, unit_ms=unit_ms)
 
 
 LATENCIES = (

@@ -14,7 +14,7 @@ class Row:
         value: In the unit that the label names; None where it cannot be known.
         ours: The number of loadgen's that answers the same question (see `loadgen.tools.ours`); None: it has none.
         digits: Shown after the point.
-        unit_ms: The unit of `value` in ms, where it is a latency.
+        unit_ms: The unit of `value` in ms, where it is a latency; else 1.
         notes: What else a reader must know of this value.
     """
 
@@ -24,6 +24,11 @@ class Row:
     digits: int = 2
     unit_ms: float = 1.0
     notes: tuple[Rule, ...] = ()
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether loadgen's number is a statistic of a latency, which comes from a histogram."""
+        return self.ours is not None and " " in self.ours
 
     def shown(self, value: float | None) -> str:
         """A value as this row shows it."""

@@ -38,11 +38,7 @@ CONNECTING = Rule(
     "its clock starts before a connection is opened; loadgen tells connecting apart (where the connection was open "
     "beforehand, what opening one would have taken is not known and not counted here)",
 )
-ROLE = Rule("role", "the chunk that names the role counts as a token; loadgen takes a chunk without text for none")
-TOKENLESS = Rule(
-    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; to loadgen they are none"
-)
-USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token")
+MEAN_ITL = Rule("mean_itl", "ITL is the mean gap of each request, by its usage; loadgen's are the gaps that were seen")
 N_MINUS_1 = Rule(
     "n_minus_1", "TPOT divides by output tokens - 1; loadgen leaves out all tokens that the first event brought"
 )
@@ -60,9 +56,6 @@ FORGIVING = Rule(
     "a stream that ends without a finish reason, or brings an error, is a success; to loadgen it failed",
 )
 PLANNED_INPUT = Rule("planned_input", "input tokens are those of the data set; loadgen takes the server's count")
-CLOCK_START = Rule(
-    "clock_start", "its duration starts when the first request is waited for; loadgen's when the first is sent"
-)
 ZERO = Rule("zero", "what could not be measured counts as 0; to loadgen it is n/a, and in no mean or percentile")
 
 # Of a value that could not be computed, or of what stands beside it.

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from loadgen.deltas import DONE, TOKENS
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
-from loadgen.recorder import expected_tokens, output_tokens
+from loadgen.outcomes import NO_FINISH_REASON, Outcome
+from loadgen.recorder import GIVEN_UP, expected_tokens, output_tokens
 from loadgen.schedule import Int64s
 from loadgen.settings import RunSettings
+from loadgen.stream import runs_of
 from loadgen.target import is_chat
+from loadgen.throughput import most_at_once
 from loadgen.wire import Record
 
 Bools = NDArray[np.bool_]
@@ -24,11 +26,7 @@ COLUMNS = (
     *("due", "sent", "connect_ns", "closed", "input_tokens", "output_tokens"),
     *("prompt_tokens", "completion_tokens", "first_tokens"),
 )
-UNFINISHED = "the stream ended without a finish reason"  # `loadgen.wire`'s word for a response that is whole
-NEVER_KNOWN = (
-    *(Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED),
-    *(Outcome.CANCELLED, Outcome.DROPPED),
-)
+NEVER_KNOWN = (*GIVEN_UP, Outcome.DROPPED)
 
 
 def which(says: Callable[[int], int]) -> bytes:
@@ -124,9 +122,20 @@ class Run:
         """How many tokens each event brought; None where nobody told more than that each brings one."""
         return np.frombuffer(self._brings, dtype=np.int32).astype(np.int64) if self._told else None
 
+    @property
+    def prompts(self) -> Int64s:
+        """The tokens of each prompt: as the server counted them, else as it should."""
+        return np.where(self.prompt_tokens >= 0, self.prompt_tokens, self.expected)
+
+    @property
+    def most_in_flight(self) -> float:
+        """The most requests that were in flight at one moment."""
+        sent = self.sent > 0
+        return float(most_at_once(self.sent[sent], self.closed[sent]))
+
     def _add(self, record: Record) -> None:
-        stream, marks, counts, at = record.stream, record.marks, record.token_counts, 0
-        if stream is None or sum(value for says, value in stream if says & TOKENS) != record.events:
+        stream, marks, counts, at = runs_of(record), record.marks, record.token_counts, 0
+        if stream is None:
             problem = f"request {record.index} does not say what the events of its stream were"
             raise BadInput("--as", problem, "record the run again: older files, and streams of too many events, do not")
         if counts is not None and not self._told:
@@ -175,5 +184,6 @@ def _ending(record: Record) -> list[bool]:
     """ok, whole, erred and unknown."""
     outcome = record.outcome
     erred = outcome is Outcome.STREAM_ERROR
-    ended = outcome in (Outcome.OK, Outcome.EMPTY) or (outcome is Outcome.TRUNCATED and record.detail == UNFINISHED)
+    unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
+    ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
     return [outcome is Outcome.OK, record.status == 200 and (ended or erred), erred, outcome in NEVER_KNOWN]

@@ -11,7 +11,7 @@ import numpy as np
 from loadgen.deltas import CONTENT, REASONING, TOKENS, USAGE
 from loadgen.tools.bench_script import Answers
 from loadgen.tools.distribution import Distribution
-from loadgen.tools.latencies import MS, first_start, percentile_rows, starts
+from loadgen.tools.latencies import first_start, latency_row, percentile_rows, starts
 from loadgen.tools.row import Row
 from loadgen.tools.rule import (
     CONNECTING,
@@ -61,9 +61,7 @@ def _answers(run: Run, on: Rules) -> Answers:
         success=success,
         end=np.where(ends.count > 0, ends.last, start),
         output=output if AS_ASKED in on else run.tokens,
-        input=run.input_tokens
-        if PLANNED_INPUT in on
-        else np.where(run.prompt_tokens >= 0, run.prompt_tokens, run.expected),
+        input=run.input_tokens if PLANNED_INPUT in on else run.prompts,
         begin=first_start(run, on),
     )
 
@@ -102,9 +100,9 @@ def _totals(run: Run, on: Rules) -> list[Row]:
 
 def _latency(title: str, metric: str, run: Run, on: Rules) -> list[Row]:
     values: Distribution = getattr(_answers(run, on), metric)
-    rows = percentile_rows(title, metric, values, PERCENTILES, on)
+    rows = percentile_rows(f"{title} (ms)", metric, values, PERCENTILES, on)
     if metric == "itl":
-        rows.append(Row("Max ITL (ms):", 0.0 if values.max is None else values.max / MS, "itl max"))
+        rows.append(latency_row("Max ITL (ms):", "itl max", values.max, on))
     return rows
 
 

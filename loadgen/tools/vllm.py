@@ -16,23 +16,17 @@ from loadgen.tools.bench_script import Answers
 from loadgen.tools.latencies import first_start, percentile_rows, starts
 from loadgen.tools.row import Row
 from loadgen.tools.rule import (
-    CLOCK_START,
     CONNECTING,
     EVENT_IS_TOKEN,
     FORGIVING,
     FROM_SENT,
     N_MINUS_1,
     PLANNED_INPUT,
-    TOKENLESS,
     TOUCHED_SECONDS,
-    USAGE_ENDS,
     WHOLE_SECONDS,
     ZERO,
     Rule,
     Rules,
-)
-from loadgen.tools.rule import (
-    ROLE as ROLE_CHUNK,
 )
 from loadgen.tools.run import Bools, Run, which
 from loadgen.tools.tool import Tool
@@ -41,6 +35,16 @@ IGNORES = Rule(
     "ignores",
     "thoughts that come as `reasoning_content` are no tokens to it, nor are refusals (thoughts that come under "
     "`reasoning` too would be: the records do not tell those from others); loadgen counts them",
+)
+ROLE_CHUNK = Rule(
+    "role", "the chunk that names the role counts as a token; loadgen takes a chunk without text for none"
+)
+TOKENLESS = Rule(
+    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; to loadgen they are none"
+)
+USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token")
+CLOCK_START = Rule(
+    "clock_start", "its duration starts when the first request is waited for; loadgen's when the first is sent"
 )
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, N_MINUS_1, EVENT_IS_TOKEN),
@@ -101,7 +105,7 @@ def _output(version: int, run: Run) -> tuple[Int64s, Bools]:
 
 def _input(version: int, run: Run, on: Rules, read: Bools) -> Int64s:
     if PLANNED_INPUT not in on:
-        return np.where(run.prompt_tokens >= 0, run.prompt_tokens, run.expected)
+        return run.prompts
     told = read & (run.prompt_tokens >= 0) & (version >= 32)
     return np.where(told, run.prompt_tokens, run.input_tokens)
 
@@ -153,7 +157,7 @@ def _latency(metric: str, version: int, run: Run, on: Rules) -> list[Row]:
         return []
     answers, ps = _answers(version, run, on), parse_percentiles(settings.metric_percentiles)
     notes = answers.uncounted if metric == "tpot" else ()
-    return percentile_rows(metric.upper(), metric, getattr(answers, metric), ps, on, notes)
+    return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, on, notes=notes)
 
 
 def _goodput(answers: Answers) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.documents import cells_of
+from tests.documents import cells_of, table
 
 COLUMNS = ("test", "load", "measured", "bound", "verdict", "when (UTC)")
 
@@ -73,13 +73,9 @@ def markdown(rows: Iterable[Row], before: str = "") -> str:
     """The rows as a Markdown table; those of the table `before` that were not measured again stay as they are."""
     lines = {line[:2]: line for line in cells_of(before)}
     lines |= {(row.test, row.load): cells(row) for row in rows}
-    return "\n".join(_line(cells) for cells in (COLUMNS, ("---",) * len(COLUMNS), *lines.values()))
+    return table(COLUMNS, lines.values())
 
 
 def cells(row: Row) -> tuple[str, ...]:
     """A row's text, by column."""
     return row.test, row.load, row.measured, row.bound, row.verdict, row.when
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

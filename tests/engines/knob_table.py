@@ -4,7 +4,7 @@ from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
 from loadgen.engines.knobs import KNOBS
 from loadgen.engines.sim import command as sim
 from loadgen.engines.table import Table
-from tests.documents import between
+from tests.documents import between, table
 from tests.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
@@ -12,17 +12,16 @@ BEGIN, END = "<!-- knobs: written by python -m tests.engines.knob_table -->", "<
 TABLES = [module.TABLE for module in (vllm, sglang, trtllm, mindie, llamacpp, transformers, sim)]
 
 
-def cell(table: Table, name: str) -> str:
-    if name in table.nearest:
-        return f"no: {table.nearest[name]}"
-    ways = [way.reach + (f" ({way.note})" if way.note else "") for way in table.ways.get(name, ())]
+def cell(said: Table, name: str) -> str:
+    if name in said.nearest:
+        return f"no: {said.nearest[name]}"
+    ways = [way.reach + (f" ({way.note})" if way.note else "") for way in said.ways.get(name, ())]
     return "; ".join(ways) or "-"
 
 
 def knob_table() -> str:
-    lines = [["knob", *(table.engine for table in TABLES)], ["---"] * (len(TABLES) + 1)]
-    lines += [[f"`{name}`", *(cell(table, name) for table in TABLES)] for name in KNOBS]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    head = ["knob", *(each.engine for each in TABLES)]
+    return table(head, ([f"`{name}`", *(cell(each, name) for each in TABLES)] for name in KNOBS))
 
 
 def meanings() -> str:

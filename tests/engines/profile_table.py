@@ -4,7 +4,7 @@ from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.deployment import GIB, StartFailed
 from loadgen.engines.sim.profiles import PROFILES, deployment
 from loadgen.engines.sim.settings import SimSettings
-from tests.documents import between
+from tests.documents import between, table
 from tests.source import ROOT
 
 DOCUMENT = ROOT / "docs/simulator.md"
@@ -31,8 +31,7 @@ def row(name: str) -> tuple[str, ...]:
 
 
 def written() -> str:
-    lines = [HEAD, ("---",) * len(HEAD), *map(row, PROFILES)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return table(HEAD, map(row, PROFILES))
 
 
 if __name__ == "__main__":

@@ -186,12 +186,13 @@ def test_the_design_of_the_engines_names_every_module_once() -> None:
     )
 
 
-def test_the_design_of_studies_names_every_module_once_and_below_those_that_it_knows() -> None:
-    lines = (ROOT / "loadgen/studies/DESIGN.md").read_text().splitlines()
+@pytest.mark.parametrize("package", ["studies", "tools"])
+def test_the_design_of_a_package_names_every_module_once_and_below_those_that_it_knows(package: str) -> None:
+    lines = (ROOT / "loadgen" / package / "DESIGN.md").read_text().splitlines()
     rows = [line.split("|")[1] for line in lines if line[:3] == "| `"]
     named = [(name, number) for number, text in enumerate(rows) for name in re.findall(r"`(\w+)`", text)]
     row = dict(named)
-    parts = {name: name.split(".")[1] for name in modules() if name.startswith("studies.")}
+    parts = {name: name.split(".")[1] for name in modules() if name.startswith(f"{package}.")}
     assert sorted(name for name, _ in named) == sorted({*parts.values()})
     for name, part in parts.items():
         for other in ours(modules()[name]) & parts.keys():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.peers import recipes
-from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, counted, percentiles
+from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, counted, percentiles, words
 
 PLACES = {50: "p50", 99: "p99"}
 LOOP, BUSY = r"WARNING.*Event loop .* too long", r"WARNING.*CPU usage for .* may be inaccurate"
@@ -40,11 +40,10 @@ class AIPerf:
             "--ui": "none",
             "--artifact-dir": task.folder,
         }
-        words = [str(word) for pair in flags.items() for word in pair]
         return [
             str(task.programs / "aiperf"),
             "profile",
-            *words,
+            *words(flags),
             "--streaming",
             "--no-server-metrics",
             "--no-gpu-telemetry",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from loadgen import machine
 from loadgen.testing.process import Process, started
-from tests.documents import between
+from tests.documents import between, table
 from tests.engines.real.environments import CACHE, CannotBeMade, Recipe, made
 from tests.engines.real.tiny_qwen3 import tiny_qwen3
 from tests.peers import recipes
@@ -27,10 +27,11 @@ from tests.peers.evalscope import EvalScope
 from tests.peers.floors import CLimit, PlainClient
 from tests.peers.guidellm import GuideLLM
 from tests.peers.inference_perf import InferencePerf
+from tests.peers.meter import BYTES_PER_MB
 from tests.peers.ours import OURS
 from tests.peers.peer import Peer
 from tests.peers.quiet import DISTURBED_S, MARK
-from tests.peers.tables import aims_table, costs_table, load_table, runs_table, table
+from tests.peers.tables import aims_table, costs_table, load_table, runs_table
 from tests.peers.trial import Failed, Trial, programs, tried
 from tests.peers.vllm_bench import VllmBench
 from tests.performance.load import Load
@@ -116,7 +117,7 @@ def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
 
 def _size_mb(folder: Path) -> float:
     files = {(found.st_dev, found.st_ino): found.st_size for path in folder.rglob("*") if (found := path.lstat())}
-    return sum(files.values()) / 1e6
+    return sum(files.values()) / BYTES_PER_MB
 
 
 def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list[Aim]:

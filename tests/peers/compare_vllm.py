@@ -21,12 +21,13 @@ from loadgen.bench.table import figure
 from loadgen.engines import Server
 from tests.commands.calling import LOADGEN, environment
 from tests.commands.migrating import releases
-from tests.documents import between
-from tests.engines.real import recipes
+from tests.documents import between, table
+from tests.engines.real import recipes as real_recipes
 from tests.engines.real.engines import vllm_on_cpu
 from tests.engines.real.environments import made
 from tests.peers.agreement import Kept, Row, kept, metrics, rows
 from tests.peers.meter import Metered, metered
+from tests.peers.peer import words
 from tests.peers.quiet import DISTURBED_S, all_disturbed, quiet
 from tests.source import ROOT
 
@@ -129,11 +130,6 @@ def common(server: Server, tokenizer: str, folder: Path) -> list[str]:
     return [*words(told), "--ignore-eos", "--disable-tqdm", "--save-result", "--save-detailed"]
 
 
-def words(flags: Flags) -> list[str]:
-    """Flags as words of a command."""
-    return [str(word) for pair in flags.items() for word in pair]
-
-
 def offline() -> dict[str, str]:
     """The environment in which no tool asks the hub."""
     return environment() | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
@@ -173,7 +169,7 @@ def parsed_flags(programs: Path, folder: Path) -> list[str]:
 
 def unknown(found: Sequence[str]) -> list[str]:
     """Flags of which docs/migrating.md knows nothing, or that it takes for those of this release and are none."""
-    return sorted(set(found) ^ set(releases("vllm")[recipes.VLLM]))
+    return sorted(set(found) ^ set(releases("vllm")[real_recipes.VLLM]))
 
 
 def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> int:
@@ -193,12 +189,12 @@ def random_alike(programs: Path, tokenizer: str, folder: Path, count: int) -> in
     return sum(hashlib.sha256(a.encode()).hexdigest() == b for a, b in zip(prompts, hashes, strict=True))
 
 
-def table(scenario: Scenario, compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept]) -> Iterator[str]:
+def section(scenario: Scenario, compared: Sequence[Row], theirs: Sequence[Kept], ours: Sequence[Kept]) -> Iterator[str]:
     """What the page and the console show of a scenario."""
     yield f"### {scenario.name}"
     yield f"`{' '.join(words(scenario.flags))}`"
-    lines = [("", "vllm bench serve", "loadgen", "loadgen - vllm", "definitions"), ("---", *["---:"] * 3, "---")]
-    yield "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *(row.cells for row in compared)])
+    head = ("", "vllm bench serve", "loadgen", "loadgen - vllm", "definitions")
+    yield table(head, (row.cells for row in compared))
     for name, runs in (("vllm bench serve", theirs), ("loadgen", ours)):
         others = ", ".join(figure(run.others_s) for run in runs)
         which = "none quiet, so of all" if all_disturbed(runs) else f"medians of {len(quiet(runs))}"
@@ -214,7 +210,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: servers and clients are put away
-    real, programs = vllm_on_cpu(), made(recipes.vllm)
+    real, programs = vllm_on_cpu(), made(real_recipes.vllm)
     parts, agreed = [], True
     with tempfile.TemporaryDirectory(prefix="loadgen-peers-") as name:
         folder = Path(name)
@@ -229,7 +225,7 @@ def main() -> int:
             pair = Pair(server, programs, real.tokenizer, folder)
             about = machine.describe()
             parts.append(
-                f"{time.strftime('%Y-%m-%d')}, vLLM {recipes.VLLM} (server and client), {about['cpu']}, "
+                f"{time.strftime('%Y-%m-%d')}, vLLM {real_recipes.VLLM} (server and client), {about['cpu']}, "
                 f"{about['usable_cores']} cores for server and client. {options.rounds} runs of each tool, in turn; "
                 f"a run beside which others used more than {DISTURBED_S:g} CPU s is no part of the medians."
             )
@@ -237,7 +233,7 @@ def main() -> int:
                 theirs, ours = pair.turns(scenario, options.rounds)
                 compared = rows(metrics(chat=scenario.chat, judged=scenario.judged), theirs, ours)
                 agreed &= all(row.agrees for row in compared if not row.metric.differs)
-                parts += table(scenario, compared, theirs, ours)
+                parts += section(scenario, compared, theirs, ours)
         finally:
             server.stop()
         parts.append(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.peers import recipes
-from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, percentiles
+from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, percentiles, words
 
 NAMES = {"ttft": "TTFT (ms)", "itl": "ITL (ms)", "tpot": "TPOT (ms)"}
 PLACES = {50: "50%", 99: "99%"}
@@ -37,9 +37,8 @@ class EvalScope:
             "--seed": SEED,
             "--outputs-dir": task.folder,
         }
-        words = [str(word) for pair in flags.items() for word in pair]
         switches = ["--open-loop", "--stream", "--no-test-connection", "--no-timestamp"]
-        return [str(task.programs / "evalscope"), "perf", *words, *switches]
+        return [str(task.programs / "evalscope"), "perf", *words(flags), *switches]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""

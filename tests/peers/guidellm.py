@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.peers import recipes
-from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, percentiles
+from tests.peers.peer import MODEL, PROMPT_TOKENS, SEED, Reported, Task, percentiles, words
 
 RESULT = "guidellm.json"
 PLACES = {50: "p50", 99: "p99"}
@@ -32,8 +32,7 @@ class GuideLLM:
             "--seed": f"kind=static,value={SEED}",
             "--output": f"kind=json,path={task.folder / RESULT}",
         }
-        words = [word for pair in flags.items() for word in pair]
-        return [str(task.programs / "guidellm"), "run", *words, "--disable-progress"]
+        return [str(task.programs / "guidellm"), "run", *words(flags), "--disable-progress"]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`; its inter-token latency is one mean for each request, which is called TPOT elsewhere."""

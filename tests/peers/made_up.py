@@ -2,17 +2,12 @@
 
 from collections.abc import Mapping
 
+from tests.peers import compare_peers
 from tests.peers.meter import Metered
 from tests.peers.peer import METRICS, Reported
 from tests.peers.trial import Served, Trial
-from tests.performance.load import Load
 
-LOADS = {
-    "S": Load("S", rate=20, count=20, tokens=2),
-    "W1": Load("W1", rate=200, count=2_000, tokens=50),
-    "W2": Load("W2", rate=500, count=4_000, tokens=2),
-    "W3": Load("W3", rate=1_000, count=3_000, tokens=100),
-}
+LOADS = {load.name: load for load in compare_peers.LOADS}
 TRUE: Mapping[str, Mapping[int, float]] = {name: {50: 20.0, 99: 20.4} for name in METRICS}
 
 

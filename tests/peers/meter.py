@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from loadgen import machine
+from tests.source import ROOT
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 READ_EVERY_S = 0.25
@@ -65,13 +66,12 @@ def metered(
         subprocess.TimeoutExpired: It has not ended in time; it was stopped.
     """
     told, said = folder / f"{name}.meter.json", folder / f"{name}.out"
-    root = str(Path(__file__).parents[2])
     meter = [sys.executable, "-m", "tests.peers.meter", str(told), str(folder), *command]
     with (
         said.open("w") as file,
         subprocess.Popen(
             meter,
-            cwd=root,
+            cwd=ROOT,
             env={**env},
             stdin=subprocess.DEVNULL,
             stdout=file,

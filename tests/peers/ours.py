@@ -10,10 +10,10 @@ from typing import Any
 from tests.commands.calling import LOADGEN
 from tests.engines.real.environments import Recipe
 from tests.peers import vllm_bench
-from tests.peers.peer import MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task
+from tests.peers.meter import BYTES_PER_MB
+from tests.peers.peer import MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
 
 RESULT = "loadgen.json"
-BYTES_PER_MB = 1e6
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,8 @@ class Loadgen:
             flags["--records"] = task.folder / "records.jsonl"
         if self.one_core:
             flags["--warm-connections"] = load.count
-        words = [str(word) for pair in flags.items() for word in pair]
         pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
-        return [*pinned, *LOADGEN, "run", *words, "--ignore-eos", "--save-result", "--quiet"]
+        return [*pinned, *LOADGEN, "run", *words(flags), "--ignore-eos", "--save-result", "--quiet"]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""

@@ -81,6 +81,11 @@ class Peer(Protocol):
         """
 
 
+def words(flags: Mapping[str, object]) -> list[str]:
+    """Flags and their values as words of a command."""
+    return [str(word) for pair in flags.items() for word in pair]
+
+
 def percentiles(found: Mapping[str, float], names: Mapping[int, str], scale: float = 1.0) -> dict[int, float]:
     """The percentiles that stand under these names, in ms."""
     return {p: float(found[name]) * scale for p, name in names.items()}

@@ -1,15 +1,13 @@
 """Quiet: which runs count. A run beside which others computed is shown, but is no part of any median.
 
-The rule was written down before any figure was taken: a run is disturbed when processes that are neither the client
-nor the server used more than 4 CPU seconds while it went on. Medians are of the runs that were not, or of all, and
-then marked, where there is none.
+Medians are of the runs that were not disturbed, or of all, and then marked, where there is none.
 """
 
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-DISTURBED_S = 4.0
+DISTURBED_S = 4.0  # more CPU time than this, of processes that are neither the client nor the server, disturbs a run
 MARK = "*"
 
 

@@ -1,8 +1,9 @@
 """Tables: what the comparison of peers found, in Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from loadgen.bench.table import figure
+from tests.documents import table
 from tests.peers.aims import Aim
 from tests.peers.costs import Costs
 from tests.peers.peer import METRICS, PERCENTILES
@@ -10,12 +11,6 @@ from tests.peers.quiet import DISTURBED_S, MARK, all_disturbed, median, quiet
 from tests.peers.trial import Trial
 
 Found = Mapping[str, Costs]  # by the peer's name
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table of words."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def costs_table(found: Found, installed_mb: Mapping[str, float]) -> str:
@@ -76,7 +71,7 @@ def _truth(name: str, trials: Sequence[Trial]) -> Sequence[str]:
         figure(median(trials, lambda trial: trial.served.achieved_rps)),
         "Poisson" if shown.poisson else figure(shown.served.late_max_ms),
         *times,
-        shown.reported.says.replace("|", "\\|") or "nothing",
+        shown.reported.says or "nothing",
     ]
 
 

@@ -10,7 +10,8 @@ import pytest
 from loadgen.engines import Server
 from tests.commands.calling import TOKENIZER, loadgen
 from tests.engines.sim_server import simulated
-from tests.peers.compare_vllm import Pair, Scenario, common, scenarios, words, write_prompts
+from tests.peers.compare_vllm import Pair, Scenario, common, scenarios, write_prompts
+from tests.peers.peer import words
 
 
 def test_loadgen_carries_out_what_vllm_is_told(tmp_path: Path) -> None:

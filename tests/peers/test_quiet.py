@@ -1,4 +1,4 @@
-"""Which runs count: those beside which others used 4 CPU seconds at most, or all where there is none."""
+"""Which runs count: those beside which others used little processor time, or all where there is none."""
 
 from tests.peers.made_up import trial
 from tests.peers.quiet import DISTURBED_S, all_disturbed, median, quiet

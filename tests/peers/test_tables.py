@@ -1,6 +1,6 @@
 """The tables: a row for each client, and marks where the figures are not what they seem."""
 
-from tests.documents import cells_of
+from tests.documents import cells_of, table
 from tests.peers.costs import Costs
 from tests.peers.made_up import LOADS, TRUE, trial
 from tests.peers.tables import aims_table, costs_table, load_table, runs_table
@@ -43,3 +43,8 @@ def test_every_run_is_listed() -> None:
 
 def test_a_table_of_no_aims_is_empty() -> None:
     assert cells_of(aims_table([])) == []
+
+
+def test_a_bar_stays_within_its_cell() -> None:
+    written = table(["a|b", "c"], [["d|e", ""], ["f", "|"]])
+    assert cells_of(written) == [("d|e", ""), ("f", "|")]

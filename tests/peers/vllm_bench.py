@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.peers import recipes
-from tests.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task
+from tests.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
 
 RESULT = "vllm.json"
 
@@ -41,9 +41,8 @@ class VllmBench:
             "--result-dir": task.folder,
             "--result-filename": RESULT,
         }
-        words = [str(word) for pair in flags.items() for word in pair]
         switches = ["--ignore-eos", "--disable-tqdm", "--save-result"]
-        return [str(task.programs / "vllm"), "bench", "serve", *words, *switches]
+        return [str(task.programs / "vllm"), "bench", "serve", *words(flags), *switches]
 
     def report(self, folder: Path, said: str) -> Reported:
         """See `Peer`."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from loadgen.stream import events
 from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from loadgen.wire import Record, Response
+from tests.wire.events import events
 
 __all__ = ["DONE", "HEAD", "answer", "chunked", "delta", "event", "facts", "read", "slices", "streamed", "usage"]
 

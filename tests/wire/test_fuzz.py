@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from loadgen import deltas
 from loadgen.outcomes import Outcome
-from loadgen.stream import events
 from loadgen.wire import Record, Response
 from tests.wire import captures, grammar
 from tests.wire.bytes_of import DONE, HEAD, answer, chunked, delta, event, streamed, usage
+from tests.wire.events import events
 from tests.wire.reference import Facts, read
 
 EXAMPLES = int(os.environ.get("LOADGEN_FUZZ_EXAMPLES", "300"))

@@ -4,10 +4,10 @@ import pytest
 
 from loadgen import stream
 from loadgen.deltas import CHOICE, CONTENT, DONE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, TOOL, USAGE
-from loadgen.stream import Event, events
 from loadgen.wire import Record
 from tests.wire.bytes_of import DONE as DONE_EVENT
 from tests.wire.bytes_of import HEAD, chunked, delta, event, read, usage
+from tests.wire.events import Event, events
 
 MS = 1_000_000
 ROLES = delta(role="assistant", content="")

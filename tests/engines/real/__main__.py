@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.testing.stream import Habits, Stream
-from tests.documents import between, cells_of, found_between
+from tests.documents import between, cells_of, found_between, table
 from tests.engines.real.engines import ENGINES, Real
 from tests.engines.real.loads import RATE, REQUESTS, load
 from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
@@ -43,7 +43,7 @@ def main() -> int:
         kit, passed = _kit(name)
         failed |= not passed or any(trial.survivors for trials in stops.values() for trial in trials)
         rows = [(*streams, kit)], [loaded], [_stops(name, state, trials) for state, trials in stops.items()]
-        print("\n\n".join(map(_table, HEADS, rows)), flush=True)
+        print("\n\n".join(map(table, HEADS, rows)), flush=True)
         if options.write:
             _write(name, rows)
     return int(failed)
@@ -56,7 +56,7 @@ def _write(name: str, rows: Sequence[Rows]) -> None:
     tables = []
     for head, kept, new in zip(HEADS, old, rows, strict=True):
         merged = [row for row in kept if row[0] != name] + list(new)
-        tables.append(_table(head, sorted(merged, key=lambda row: list(ENGINES).index(row[0]))))
+        tables.append(table(head, sorted(merged, key=lambda row: list(ENGINES).index(row[0]))))
     between(DOCUMENT, BEGIN, "\n\n".join(tables), END)
 
 
@@ -119,11 +119,6 @@ def _stops(name: str, state: str, trials: Sequence[Shutdown]) -> tuple[str, ...]
     left = [survivor for trial in trials for survivor in trial.survivors]
     figures = [f"{seconds:.1f} s" for seconds in (ready, statistics.median(took), max(took))]
     return (name, state, str(len(trials)), *figures, "; ".join(left) or "none")
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,29 @@
+"""Events: all events of an answer one after another, out of the runs in which a record tells them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from loadgen.deltas import TOKENS
+from loadgen.stream import Runs, runs_of
+from loadgen.wire import Record
+
+
+class Event(NamedTuple):
+    """One event: what it says, a set of the flags of `loadgen.deltas`, and its stamp, CLOCK_MONOTONIC ns."""
+
+    says: int
+    at_ns: int
+
+
+def events(record: Record) -> list[Event] | None:
+    """All events of a record, in order; None where they were not kept, or not all."""
+    runs = runs_of(record)
+    return None if runs is None else list(_each(runs, iter(record.stamps)))
+
+
+def _each(runs: Runs, stamps: Iterator[int]) -> Iterator[Event]:
+    for says, value in runs:
+        if says & TOKENS:
+            yield from (Event(says, next(stamps)) for _ in range(value))
+        else:
+            yield Event(says, value)
