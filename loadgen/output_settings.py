@@ -57,4 +57,4 @@ class OutputSettings:
 
 def parse_percentiles(text: str) -> list[float]:
     """Read "50,99,99.9"; the settings' check has refused anything else."""
-    return [float(part) for part in text.split(",") if part.strip()]
+    return [float(part) for part in text.split(",")]

@@ -18,13 +18,11 @@ LEAST_ENDED = 30  # requests, before a share of errors says anything; guidellm's
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns the gravest exit code of its runs."""
+    """Carry out the runs in turn, until one ends with another code than 0; returns the last one's code."""
     job = Job.parse(_arguments(argv))
     logs.to_stderr("warning")
-    try:
+    with called():
         return asyncio.run(_carry_out(job))
-    except BadInput as error:
-        raise called(error) from error
 
 
 def _arguments(argv: list[str]) -> list[str]:

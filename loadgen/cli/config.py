@@ -1,27 +1,31 @@
-"""From flags, a config file and a workload to settings: a flag wins over the file, the file over the workload."""
+"""From flags, a config file, a workload and the tool of `--compat` to settings.
+
+A flag wins over the file, the file over the workload, and the workload over what the tool takes for granted.
+"""
 
 from typing import Any
 
 from loadgen import written
-from loadgen.cli import credentials
+from loadgen.cli import compat, credentials
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 
 
 def settings(given: dict[str, Any]) -> RunSettings:
-    """The settings that the given flags, their config file and their workload make together.
+    """The settings that what `flags.run_settings` gives, its config file, its workload and its tool make together.
 
     Raises:
-        BadInput: A file that cannot be read, one of a credential included, or a key or value in it that is none.
+        BadInput: A file that cannot be read, one of a credential included, a key or value in it that is none, or a
+            flag of the tool that is refused.
     """
     given = dict(given)
-    path = given.pop("config", None)
+    path, tool = given.pop("config", None), given.pop("compat", None)
     chosen = (_read(path) if path else {}) | given
     if chosen.get("workload"):
         from loadgen import workloads
 
         chosen = workloads.resolve(chosen["workload"]) | chosen
-    return RunSettings(**credentials.resolved(chosen))
+    return RunSettings(**credentials.resolved(compat.completed(tool, chosen)))
 
 
 def _read(path: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen import logs
-from loadgen.arguments import OneLineParser
+from loadgen.arguments import UNKNOWN, OneLineParser
 from loadgen.cli import config, exits, flags
 from loadgen.cli.gauge import Gauge, preparing
 from loadgen.data_settings import DataSettings
@@ -57,33 +57,33 @@ def main(argv: list[str]) -> int:
     return exits.DONE
 
 
-def parser() -> argparse.ArgumentParser:
-    """The flags of `loadgen run` that say which prompts are sent, with the same meaning, and --export."""
+def parser(tool: str | None) -> argparse.ArgumentParser:
+    """The flags of `loadgen run` that say which prompts are sent, those of a tool among them, and --export."""
     made = OneLineParser(
         "loadgen dataset",
         description="Show what `loadgen run` would send with the same flags. Nothing is sent, and no server is needed.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
     )
     made.add_argument(
         "--export",
         metavar="FILE.jsonl",
-        default=argparse.SUPPRESS,
         help="also write the prompts, one JSON line each, for --dataset-name jsonl (-: to stdout, all else to stderr)",
     )
-    flags.add_settings(made, FIELDS)
+    flags.add_settings(made, tool, FIELDS)
     return made
 
 
 def _parsed(argv: list[str]) -> dict[str, Any]:
     try:
-        return flags.parse(argv, parser())
+        return flags.run_settings(argv, parser)
     except BadInput as error:
-        if error.problem != "unknown":
+        if error.problem != UNKNOWN:
             raise
         if not error.field.startswith("-"):
-            raise BadInput(error.field, "unknown", "say fetch or cache, or give a flag") from None
+            raise BadInput(error.field, UNKNOWN, "say fetch or cache, or give a flag") from None
         if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
             raise BadInput(error.field, "is for `loadgen run`", "leave it out: nothing is sent here") from None
         raise

@@ -23,20 +23,21 @@ def run_parser(tool: str | None = None) -> argparse.ArgumentParser:
     text = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
     parser = OneLineParser("loadgen run", description=text, allow_abbrev=False, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    parser.add_argument(
-        "--compat", choices=list(compat.TOOLS), help="read the flags, and what is left out, as this tool does"
-    )
-    meant = compat.of(tool)
-    add_settings(parser, [name for name in NAMES if name not in meant.replaced])
-    compat.add(parser, meant.flags)
+    add_settings(parser, tool)
     return parser
 
 
-def run_settings(argv: Sequence[str]) -> dict[str, Any]:
-    """What the command line of `loadgen run` gives, by field name, as the tool that `--compat` names understands it.
+def run_settings(
+    argv: Sequence[str], parser: Callable[[str | None], argparse.ArgumentParser] = run_parser
+) -> dict[str, Any]:
+    """What a command line gives, by field name, with the tool that `--compat` names and the flags that it alone has.
+
+    Args:
+        argv: Its words.
+        parser: Makes the parser that also takes the flags of a tool.
 
     Raises:
-        BadInput: A flag that is none, or is not had, or a value.
+        BadInput: A flag that is none, or a value.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--compat")
@@ -45,21 +46,26 @@ def run_settings(argv: Sequence[str]) -> dict[str, Any]:
     except argparse.ArgumentError:
         name = None  # the whole parser says what is wrong
     try:
-        given = parse(argv, run_parser(name if name in compat.TOOLS else None))
+        return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
         elsewhere = compat.known_elsewhere(error.field) if error.problem == UNKNOWN else None
         if elsewhere is None:
             raise
         raise BadInput(error.field, error.problem, elsewhere) from error
-    given.pop("compat", None)
-    return compat.completed(name, given)
 
 
-def add_settings(parser: argparse.ArgumentParser, wanted: Container[str] = NAMES) -> None:
-    """Add a flag for each field of the settings that is wanted, in groups; what is not given has no default."""
+def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
+    """Add --compat, a flag for each field of the settings that is wanted, in groups, and the flags of a tool.
+
+    The parser is one that leaves out what is not given.
+    """
+    parser.add_argument(
+        "--compat", choices=list(compat.TOOLS), help="read the flags, and what is left out, as this tool does"
+    )
+    meant = compat.of(tool)
     groups: dict[str, Any] = {}
     kinds = typing.get_type_hints(RunSettings)
-    fields = [field for field in dataclasses.fields(RunSettings) if field.name in wanted]
+    fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meant.replaced]
     for field in sorted(fields, key=lambda field: GROUPS.index(field.metadata["group"])):
         meta = field.metadata
         group = groups.get(meta["group"]) or groups.setdefault(meta["group"], parser.add_argument_group(meta["group"]))
@@ -67,9 +73,8 @@ def add_settings(parser: argparse.ArgumentParser, wanted: Container[str] = NAMES
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
-        group.add_argument(
-            *names, dest=field.name, default=argparse.SUPPRESS, help=_help(meta["help"], field.default), **options
-        )
+        group.add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
+    compat.add(parser, meant.flags)
 
 
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:

@@ -24,6 +24,9 @@ WITHOUT_EFFECT = {
     "--sample-requests": ("--output-sampling",),
     "--chart": (),
 }
+WARMUP = "leave it out: every request counts, and `loadgen run --num-warmups` sends some beforehand"
+COOLDOWN = "leave it out: every request counts, and the report has rates without ramp and tail"
+OVERLOADED = "leave it out: the report says OVERLOADED when requests pile up"
 # Refused wherever they are given, with what to do instead.
 REFUSED = {
     "--data-args": "say it in --data",
@@ -33,15 +36,17 @@ REFUSED = {
     "--request-formatter-kwargs": "put sampling settings into the flags of `loadgen run`",
     "--sharegpt-min-input-tokens": "cut the file down instead",
     "--sharegpt-max-input-tokens": "cut the file down instead",
-    "--warmup": "leave it out: every request counts, and `loadgen run --num-warmups` sends some beforehand",
-    "--cooldown": "leave it out: every request counts, and the report has rates without ramp and tail",
+    "--warmup": WARMUP,
+    "--warmup-percent": WARMUP,
+    "--cooldown": COOLDOWN,
+    "--cooldown-percent": COOLDOWN,
     "--rampup": "leave it out, or use `loadgen run --ramp-up-strategy linear`",
-    "--over-saturation": "leave it out: the report says OVERLOADED when requests pile up",
+    "--over-saturation": OVERLOADED,
 }
-ALIASES = {"--warmup": ("--warmup-percent",), "--cooldown": ("--cooldown-percent",)}
-REFUSED_SWITCHES = {("--detect-saturation", "--default-over-saturation"): REFUSED["--over-saturation"]}
+REFUSED_SWITCHES = {"--detect-saturation": OVERLOADED, "--default-over-saturation": OVERLOADED}
 # They belong to the search, which is refused as a whole.
 SEARCH = ("--lower-bound", "--upper-bound", "--multiplier", "--min-requests", "--max-points", "--max-total-seconds")
+SEARCH_SWITCHES = ("--probe-saturation", "--no-probe-saturation")
 LIMITS = tuple(
     f"--slo-{of}-{metric}-ms" for metric in ("ttft", "itl", "tpot", "latency") for of in ("avg", "p95", "p99")
 )
@@ -54,12 +59,12 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
         BadInput: A flag that is unknown or cannot be had, or a value that cannot be read.
     """
     given = vars(_parser().parse_args(list(argv)))
-    for flag, remedy in REFUSED.items():
+    for flag, remedy in (REFUSED | REFUSED_SWITCHES).items():
         if _dest(flag) in given:
             raise BadInput(flag, "is not to be had here", remedy)
     if given.get("auto_tune"):
         raise BadInput("--auto-tune", "is a search, and this is one run", STUDY)
-    for flag in (*SEARCH, *LIMITS):
+    for flag in (*SEARCH, *SEARCH_SWITCHES, *LIMITS):
         if _dest(flag) in given:
             raise BadInput(flag, "is of --auto-tune, which is not to be had here", STUDY)
     return {name: value for name, value in given.items() if name not in map(_dest, WITHOUT_EFFECT)}
@@ -76,14 +81,14 @@ def _parser() -> argparse.ArgumentParser:
     add("--target", metavar="URL", help="server, with scheme and port")
     add("--model", metavar="NAME", help="model name (the server's first)")
     add("--backend", "--backend-type", choices=("openai_http", "openai_http_error_detail"), help="both are the same")
-    add("--backend-kwargs", "--backend-args", type=_json, metavar="JSON", help="timeout, api_key, verify, handlers")
+    add("--backend-kwargs", "--backend-args", type=_object, metavar="JSON", help="timeout, api_key, verify, handlers")
     add("--request-type", choices=("chat_completions", "text_completions"), help="API (chat_completions)")
     add(
         "--scenario", "-c", metavar="FILE", help="a benchmark profile of GPUStack's, in YAML; FILE#NAME for one of many"
     )
     add("--data", action="append", metavar="DATA", help="prompt_tokens=N,output_tokens=N, or a ShareGPT file")
     add("--processor", metavar="PATH", help="tokenizer (--model)")
-    add("--processor-args", type=_json, metavar="JSON", help="trust_remote_code, which is not needed")
+    add("--processor-args", type=_object, metavar="JSON", help="trust_remote_code, which is not needed")
     add("--sharegpt-max-output-tokens", type=integer, metavar="N", help="ask this many tokens of every answer")
     add("--random-seed", type=integer, metavar="SEED", help="seed of everything drawn (42)")
     add("--profile", "--rate-type", choices=PROFILES, help="how requests are sent; sweep is refused")
@@ -113,14 +118,10 @@ def _parser() -> argparse.ArgumentParser:
     add("--progress-insecure-skip-tls-verify", action="store_true", help="do not verify it")
     for flag, aliases in WITHOUT_EFFECT.items():
         add(flag, *aliases, help=argparse.SUPPRESS)
-    for flag in REFUSED:
-        add(flag, *ALIASES.get(flag, ()), help=argparse.SUPPRESS)
-    for names, remedy in REFUSED_SWITCHES.items():
-        add(*names, action="store_const", const=remedy, dest="over_saturation", help=argparse.SUPPRESS)
-    add("--auto-tune", action="store_true", help=argparse.SUPPRESS)
-    add("--probe-saturation", action=argparse.BooleanOptionalAction, help=argparse.SUPPRESS)
-    for flag in (*SEARCH, *LIMITS):
+    for flag in (*REFUSED, *SEARCH, *LIMITS):
         add(flag, help=argparse.SUPPRESS)
+    for flag in ("--auto-tune", *REFUSED_SWITCHES, *SEARCH_SWITCHES):
+        add(flag, action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
@@ -133,3 +134,10 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON") from error
+
+
+def _object(text: str) -> dict[str, Any]:
+    found = _json(text)
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+    return found

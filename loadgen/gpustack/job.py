@@ -1,7 +1,8 @@
 """Job: what one command line of benchmark-runner asks, as runs of loadgen that follow one another."""
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from loadgen.gpustack.summary import Strategy
 from loadgen.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
 
 SEED = 42  # guidellm's own
-HANDLERS = {CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning"}  # reasoning counts here anyway
+HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")  # reasoning counts here anyway
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
 UNLIMITED = -1.0  # GPUStack's request_rate
@@ -22,6 +23,9 @@ UNLIMITED = -1.0  # GPUStack's request_rate
 CALLED = {
     "--base-url": "--target",
     "--tokenizer": "--processor",
+    "--api-key": "--backend-kwargs api_key",
+    "--first-token-timeout": "--backend-kwargs timeout",
+    "--stall-timeout": "--backend-kwargs timeout",
     "--request-rate": "--rate",
     "--num-prompts": "--max-requests",
     "--duration": "--max-seconds",
@@ -34,6 +38,8 @@ CALLED = {
     "--records": "--output-dir",
     "--workload": "--scenario",
 }
+# What a stage may say, and the flags of `loadgen run` that would say it.
+STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds": "--duration"}
 
 
 @dataclass(frozen=True)
@@ -75,24 +81,35 @@ class Job:
             BadInput: Of the flag that cannot be used, or had; nothing has been sent or written.
         """
         given = arguments.parse(argv)
-        common = _scenario(given) | _target(given) | _data(given) | _kept(given)
-        if "max_requests" in given:
-            common["num_prompts"] = given["max_requests"]
-        if "max_seconds" in given:
-            common["duration"] = given["max_seconds"]
-        output = _output(given)
-        steps = _stages(given, common, output) if "stages" in given else (_single(given, common, output),)
-        errors, share = given.get("max_errors"), given.get("max_error_rate")
-        if errors is not None and errors < 1:
-            raise BadInput("--max-errors", f"{errors} is no number of errors", "give 1 or more, or leave it out")
-        if share is not None and not 0 < share < 1:
-            raise BadInput("--max-error-rate", f"{share:g} is no share between 0 and 1", "leave it out for no limit")
-        return cls(steps, _receiver(given), errors, share)
+        with called():
+            common = _scenario(given) | _target(given) | _data(given) | _kept(given)
+            if "max_requests" in given:
+                common["num_prompts"] = given["max_requests"]
+            if "max_seconds" in given:
+                common["duration"] = given["max_seconds"]
+            output = _output(given)
+            steps = _stages(given, common, output) if "stages" in given else (_single(given, common, output),)
+            errors, share = given.get("max_errors"), given.get("max_error_rate")
+            if errors is not None and errors < 1:
+                raise BadInput("--max-errors", f"{errors} is no number of errors", "give 1 or more, or leave it out")
+            if share is not None and not 0 < share < 1:
+                raise BadInput(
+                    "--max-error-rate", f"{share:g} is no share between 0 and 1", "leave it out for no limit"
+                )
+            return cls(steps, _receiver(given), errors, share)
 
 
-def called(error: BadInput) -> BadInput:
-    """The same error with the flag as it is called here."""
-    return BadInput(CALLED.get(error.field, error.field), error.problem, error.remedy)
+@contextlib.contextmanager
+def called(names: Mapping[str, str] = CALLED) -> Iterator[None]:
+    """Have a refusal name the flag as it is called here.
+
+    Args:
+        names: What flags of `loadgen run` are called.
+    """
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(names.get(error.field, error.field), error.problem, error.remedy) from error
 
 
 def _scenario(given: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +121,7 @@ def _scenario(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _target(given: dict[str, Any]) -> dict[str, Any]:
-    backend = dict(given.get("backend_kwargs") or {})
+    backend = dict(given.get("backend_kwargs", {}))
     url = given.get("target") or backend.pop("target", None)
     if not url:
         raise BadInput("--target", "is missing", "name the server, as http://127.0.0.1:8000")
@@ -115,7 +132,7 @@ def _target(given: dict[str, Any]) -> dict[str, Any]:
         made["model"] = model
     if "processor" in given:
         made["tokenizer"] = given["processor"]
-    if unknown := set(given.get("processor_args") or {}) - {"trust_remote_code"}:
+    if unknown := set(given.get("processor_args", {})) - {"trust_remote_code"}:
         raise BadInput(f"--processor-args {min(unknown)}", "is not to be had here", "leave it out")
     return made | _backend(backend)
 
@@ -125,17 +142,22 @@ def _backend(given: dict[str, Any]) -> dict[str, Any]:
     for key, value in given.items():
         match key:
             case "timeout":  # of guidellm it bounds every read: the first one, and any silence after it
-                made |= {"first_token_timeout": float(value or 0), "stall_timeout": float(value or 0)}
+                patience = _number(value or 0, "--first-token-timeout")
+                made |= {"first_token_timeout": patience, "stall_timeout": patience}
             case "api_key":
                 made["api_key"] = value
             case "verify":
                 made["insecure"] = not value
-            case "request_handlers" | "response_handlers" if {*value, *value.values()} <= HANDLERS:
+            case "request_handlers" | "response_handlers" if _handled(value):
                 pass
             case _:
                 remedy = "leave it out: timeout, api_key, verify and handlers of chat completions are understood"
                 raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not to be had here", remedy)
     return made
+
+
+def _handled(handlers: Any) -> bool:
+    return isinstance(handlers, dict) and all(name in HANDLERS for name in (*handlers, *handlers.values()))
 
 
 def _data(given: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +190,7 @@ def _single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step
     kind = given.get("profile", "constant" if "scenario" in given else "sweep")
     if kind == "sweep":
         raise BadInput("--profile", "sweep is a search, and this is one run", arguments.STUDY)
-    rate = _number(given_rates[0]) if given_rates else None
+    rate = _number(given_rates[0], "--request-rate") if given_rates else None
     return _step(given, common, (kind, rate), output)
 
 
@@ -176,21 +198,26 @@ def _stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tupl
     if "profile" in given:
         raise BadInput("--profile", "is given beside --stages", "leave one of the two out")
     stages = given["stages"]
-    if not isinstance(stages, list) or not stages or not all(isinstance(s, dict) and "rate" in s for s in stages):
+    if (
+        not isinstance(stages, list)
+        or not stages
+        or not all(isinstance(s, dict) and s.get("rate") is not None for s in stages)
+    ):
         raise BadInput("--stages", "is no list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
     kind = "concurrent" if given.get("axis") == "concurrency" else "constant"
     further = given.get("seed_increment", True) and "random_seed" in given
     steps = []
     for number, stage in enumerate(stages):
-        if unknown := set(stage) - {"rate", "max_requests", "max_seconds"}:
-            raise BadInput(f"--stages {min(unknown)}", "is unknown", "choose from rate, max_requests, max_seconds")
+        if unknown := set(stage) - set(STAGE):
+            raise BadInput(f"--stages {min(unknown)}", "is unknown", f"choose from {', '.join(STAGE)}")
         own = common | ({"seed": common["seed"] + number} if further else {})
-        if stage.get("max_requests") is not None:
-            own["num_prompts"] = int(_number(stage["max_requests"]))
-        if stage.get("max_seconds") is not None:
-            own["duration"] = _number(stage["max_seconds"])
         path = output.with_name(f"{output.stem}__stage{number}.json")
-        steps.append(_step(given, own, (kind, _number(stage["rate"])), path))
+        with called({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
+            if stage.get("max_requests") is not None:
+                own["num_prompts"] = _whole(stage["max_requests"], "--num-prompts")
+            if stage.get("max_seconds") is not None:
+                own["duration"] = _number(stage["max_seconds"], "--duration")
+            steps.append(_step(given, own, (kind, _number(stage["rate"], "--request-rate")), path))
     return tuple(steps)
 
 
@@ -199,11 +226,7 @@ def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float |
         raise BadInput("--max-requests", "is missing, and so is --max-seconds", "give at least one of them")
     load, strategy = _load(how, given, fields)
     records = str(summary.with_suffix(".records.jsonl"))
-    try:
-        settings = RunSettings(**fields | load | {"records": records}).checked()
-    except BadInput as error:
-        raise called(error) from error
-    return Step(settings, strategy, summary)
+    return Step(RunSettings(**fields | load | {"records": records}).checked(), strategy, summary)
 
 
 def _load(
@@ -215,23 +238,32 @@ def _load(
     if kind in ("constant", "async", "poisson"):
         rate = fields.get("request_rate") if rate is None else rate
         if rate is None:
-            raise BadInput("--rate", "is missing", "give requests per second")
+            raise BadInput("--request-rate", "is missing", "give requests per second")
         rate = math.inf if rate == UNLIMITED else rate
         load = {"request_rate": rate, "burstiness": 1.0 if kind == "poisson" else math.inf, "max_concurrency": cap}
         return load, Strategy(kind, rate if math.isfinite(rate) else None, cap)
-    if kind == "concurrent" and (rate is None or rate < 1 or rate != int(rate)):
-        raise BadInput("--rate", f"{rate} is no number of streams", "give how many requests are to be in flight")
+    if kind == "concurrent" and (rate is None or rate < 1 or not rate.is_integer()):
+        raise BadInput(
+            "--request-rate", f"{rate} is no number of streams", "give how many requests are to be in flight"
+        )
     if kind != "concurrent" and rate is not None:
-        raise BadInput("--rate", f"given beside --profile {kind}, which has none", arguments.LEAVE_OUT)
+        raise BadInput("--request-rate", f"given beside --profile {kind}, which has none", arguments.LEAVE_OUT)
     cap = {"synchronous": 1, "concurrent": int(rate or 0)}.get(kind, cap)
     return {"request_rate": math.inf, "burstiness": 1.0, "max_concurrency": cap}, Strategy(kind, rate, cap)
 
 
-def _number(given: Any) -> float:
+def _number(given: Any, field: str) -> float:
     try:
         return float(given)
-    except (TypeError, ValueError) as error:
-        raise BadInput("--rate", f"{given!r} is no number", "give one") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(field, f"{given!r} is no number", "give one") from error
+
+
+def _whole(given: Any, field: str) -> int:
+    found = _number(given, field)
+    if not found.is_integer():
+        raise BadInput(field, f"{given!r} is no whole number", "give one")
+    return int(found)
 
 
 def _output(given: dict[str, Any]) -> Path:

@@ -64,7 +64,7 @@ def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -
         "metrics": {"request_totals": counts} | metrics(found | {"total": whole}, start, end),
         "start_time": start_s,
         "end_time": end_s,
-        "duration": end_s - start_s,
+        "duration": (end - start) / 1e9,
         "warmup_duration": 0.0,
         "cooldown_duration": 0.0,
     }

@@ -159,6 +159,14 @@ def test_errors_end_a_job_that_is_told_how_many_it_may_have(tmp_path: Path) -> N
     assert refusals(summary) == []
 
 
+def test_a_stage_that_ends_with_another_code_than_0_is_the_last(tmp_path: Path) -> None:
+    stages = '[{"rate": 50, "max_requests": 5}, {"rate": 50, "max_requests": 5}]'
+    with served("--fault", "unavailable") as (url, _):
+        done = loadgen(*flags(url, tmp_path, "--stages", stages))
+    assert done.returncode == 5, done.stderr
+    assert [path.name for path in tmp_path.glob("*.json")] == ["7__stage0.json"]
+
+
 class TestRefused:
     def test_by_the_flag_as_it_is_called_here(self, simulator: str, tmp_path: Path) -> None:
         done = loadgen(*flags(simulator, tmp_path, "--profile", "constant", "--rate", "0", "--max-requests", "5"))

@@ -176,23 +176,43 @@ class TestRefused:
         ("flags", "said"),
         [
             (("--warmup", "0.1"), "--warmup: is not to be had here; leave it out: every request counts"),
-            (("--detect-saturation",), "--over-saturation: is not to be had here; leave it out"),
+            (("--warmup-percent", "5"), "--warmup-percent: is not to be had here; leave it out: every request counts"),
+            (("--cooldown-percent", "5"), "--cooldown-percent: is not to be had here; leave it out: every request"),
+            (("--over-saturation", "{}"), "--over-saturation: is not to be had here; leave it out"),
+            (("--detect-saturation",), "--detect-saturation: is not to be had here; leave it out"),
+            (("--default-over-saturation",), "--default-over-saturation: is not to be had here; leave it out"),
+            (("--probe-saturation",), "--probe-saturation: is of --auto-tune"),
+            (("--no-probe-saturation",), "--no-probe-saturation: is of --auto-tune"),
             (("--auto-tune", "--axis", "rate", "--lower-bound", "4"), "--auto-tune: is a search, and this is one run"),
             (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms: is of --auto-tune"),
             (("--profile", "sweep"), "--profile: sweep is a search"),
             (("--rate", "1,2"), "--rate: is more than one; run them one after the other with --stages"),
             (("--backend-kwargs", '{"http2": true}'), "--backend-kwargs http2: True is not to be had here"),
             (("--backend-kwargs", "{"), "--backend-kwargs/--backend-args: '{' is no JSON"),
+            (("--backend-kwargs", "3"), "--backend-kwargs/--backend-args: '3' is no JSON object"),
+            (("--backend-kwargs", '{"timeout": "x"}'), "--backend-kwargs timeout: 'x' is no number"),
+            (("--backend-kwargs", '{"timeout": -1}'), "--backend-kwargs timeout: -1.0 is out of range"),
+            (
+                ("--backend-kwargs", '{"request_handlers": "x"}'),
+                "--backend-kwargs request_handlers: 'x' is not to be had",
+            ),
+            (
+                ("--backend-kwargs", '{"request_handlers": {"a": []}}'),
+                "--backend-kwargs request_handlers: {'a': []} is",
+            ),
+            (("--scenario", "nowhere.yaml"), "--scenario: 'nowhere.yaml' is neither a preset nor a file"),
             (("--data", "hub/some-set"), "--data: is given more than once"),
             (("--max-error-rate", "1"), "--max-error-rate: 1 is no share between 0 and 1"),
             (("--outputs", "7.html"), "--outputs: 7.html is no JSON by its name"),
             (("--outputs", "7.json,7.csv"), "--outputs: 2 files"),
             (("--output-dir", "a", "--output-path", "b.json"), "--output-path: is given beside --output-dir"),
             (("--processor-args", '{"revision": "x"}'), "--processor-args revision: is not to be had here"),
+            (("--processor-args", "3"), "--processor-args: '3' is no JSON object"),
             (("--progress-url", "10.0.0.2/state"), "--progress-url: '10.0.0.2/state' is no URL"),
             (("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"), "--progress-ca-cert: /nowhere cannot"),
             (("--max-requests", "0"), "--max-requests: "),
             (("--rates", "3"), "--rates: unknown; did you mean --rate?"),
+            (("--tokenizer", "x"), "--tokenizer: unknown"),
         ],
     )
     def test_in_one_line_with_flag_and_remedy(self, flags: tuple[str, ...], said: str) -> None:
@@ -237,3 +257,29 @@ class TestRefused:
     )
     def test_what_is_missing_or_contradicts(self, flags: tuple[str, ...], said: str) -> None:
         assert refusal(*flags).startswith(said)
+
+    @pytest.mark.parametrize(
+        ("stage", "said"),
+        [
+            ('"rate": "fast"', "--stages rate: 'fast' is no number"),
+            ('"rate": 0', "--stages rate: 0.0 is out of range"),
+            ('"rate": null', "--stages: is no list of stages with a rate"),
+            ('"rate": 1, "max_requests": "many"', "--stages max_requests: 'many' is no number"),
+            ('"rate": 1, "max_requests": 2.5', "--stages max_requests: 2.5 is no whole number"),
+            ('"rate": 1, "max_requests": 1e999', "--stages max_requests: inf is no whole number"),
+            ('"rate": 1, "max_requests": 0', "--stages max_requests: 0 is out of range"),
+            ('"rate": 1, "max_requests": null', "--max-requests: 0 is out of range"),
+            ('"rate": 1, "max_seconds": "long"', "--stages max_seconds: 'long' is no number"),
+            ('"rate": 1, "colour": 3', "--stages colour: is unknown; choose from rate, max_requests, max_seconds"),
+        ],
+    )
+    def test_a_stage_by_its_own_key(self, stage: str, said: str) -> None:
+        assert refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").startswith(said)
+
+    @pytest.mark.parametrize("rate", ["1.5", "Infinity", "NaN", "0"])
+    def test_streams_that_are_no_number(self, rate: str) -> None:
+        said = refusal(
+            *TARGET, *LENGTHS, "--max-requests", "3", "--axis", "concurrency", "--stages", f'[{{"rate": {rate}}}]'
+        )
+        assert said.startswith("--stages rate: ")
+        assert "is no number of streams" in said

@@ -8,46 +8,51 @@ import json
 import re
 import sys
 import zipfile
+from collections.abc import Iterator
 
 SOURCES = {
     "vllm": ("vllm/benchmarks/serve.py", "vllm/benchmarks/datasets.py", "vllm/benchmarks/datasets/datasets.py"),
     "sglang": ("sglang/benchmark/serving.py", "sglang/bench_serving.py"),
     "aiperf": ("aiperf/config/flags/cli_config.py",),
-    "guidellm": ("guidellm/__main__.py",),
+    "guidellm": ("guidellm/__main__.py", "guidellm/cli/run.py", "guidellm/schemas/benchmark/entrypoints.py"),
 }
 HOW = "pip download --no-deps; its source read with ast: python -m tests.commands.bench_flags"
-OPTIONS = ("default", "choices", "action", "nargs")
 FLAG = re.compile("--[a-z][a-z0-9-]+")
+ALIAS = "argument_alias"  # by which guidellm calls the flag of a model's field
 
 
-def added(tree: ast.Module) -> dict[str, dict[str, str]]:
-    """What parsers are told of each flag, as source."""
-    found = {}
+def added(tree: ast.Module) -> Iterator[str]:
+    """Names that parsers are told of."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
             words = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-            told = {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg in OPTIONS}
-            found |= {name: told for name in words if name.startswith("--")}
-            if told.get("action", "").endswith("BooleanOptionalAction"):
-                found |= {f"--no-{name[2:]}": told for name in words if name.startswith("--")}
-    return found
+            names = [word for word in words if word.startswith("--")]
+            yield from names
+            actions = [ast.unparse(word.value) for word in node.keywords if word.arg == "action"]
+            if any(action.endswith("BooleanOptionalAction") for action in actions):
+                yield from (f"--no-{name[2:]}" for name in names)
 
 
-def written(tree: ast.Module) -> dict[str, dict[str, str]]:
-    """Names of flags as strings, of tools that declare them otherwise."""
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    return {text: {} for text in strings if FLAG.fullmatch(text)}
+def written(tree: ast.Module) -> Iterator[str]:
+    """Names as strings, and as aliases of fields, of tools that declare them otherwise."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and FLAG.fullmatch(node.value):
+            yield node.value
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == ALIAS and isinstance(value, ast.Constant):
+                    yield f"--{str(value.value).replace('_', '-')}"
 
 
-def flags(tool: str, wheel: str) -> dict[str, dict[str, str]]:
-    """Every flag of a release."""
+def flags(tool: str, wheel: str) -> list[str]:
+    """Every flag of a release, in order."""
     reader = added if tool in ("vllm", "sglang") else written
-    found: dict[str, dict[str, str]] = {}
+    found: set[str] = set()
     with zipfile.ZipFile(wheel) as archive:
         for name in SOURCES[tool]:
             if name in archive.namelist():
-                found |= reader(ast.parse(archive.read(name)))
-    return dict(sorted(found.items()))
+                found.update(reader(ast.parse(archive.read(name))))
+    return sorted(found)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Other tools' command lines: the same flags mean the same, and what is not had is refused in one line."""
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loadgen import workloads
 from loadgen.cli import compat, config
-from loadgen.cli.flags import run_settings
+from loadgen.cli.flags import run_parser, run_settings
 from loadgen.errors import BadInput
 from loadgen.launched import wants_engine
 from loadgen.settings import RunSettings
@@ -56,8 +58,6 @@ def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_no_flag_of_another_tool_stands_in_the_help(name: str | None) -> None:
-    from loadgen.cli.flags import run_parser
-
     text = run_parser(name).format_help()
     ours = {flag.name for flag in compat.of(name).flags} - set(run_parser()._option_string_actions)
     assert [flag for flag in ours if f"  {flag}" in text] == []
@@ -69,8 +69,6 @@ def words_in(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
-    from loadgen.cli.flags import run_parser
-
     known = {*run_parser(None)._option_string_actions, *run_parser(name)._option_string_actions}
     for flag in compat.of(name).flags:
         assert [word for word in words_in(flag.use) if word not in known] == [], flag.name
@@ -78,8 +76,6 @@ def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
 
 @pytest.mark.parametrize("name", ["guidellm", "aiperf"])
 def test_what_the_tables_of_words_name_exists(name: str) -> None:
-    from loadgen.cli.flags import run_parser
-
     here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
     assert named - set(run_parser()._option_string_actions) <= {"--profile"}  # another flag of guidellm's own
@@ -90,7 +86,9 @@ def test_what_the_tables_of_words_name_exists(name: str) -> None:
 
 def test_a_flag_of_vllm_that_is_another_one_here() -> None:
     settings = read("--model m --input-len 70 --output-len 9 --endpoint-type openai-chat --tokenizer-mode hf")
-    assert (settings.random_input_len, settings.random_output_len, settings.sharegpt_output_len) == (70, 9, 9)
+    lengths = {name: value for name, value in vars(settings).items() if name.endswith("_output_len")}
+    assert settings.random_input_len == 70
+    assert set(lengths.values()) == {9}, lengths
     assert settings.backend == "openai-chat"
 
 
@@ -149,6 +147,80 @@ def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator(
     assert not wants_engine(settings)
     assert base_url(settings) == "http://127.0.0.1:8000"
     assert base_url(read("--compat vllm-0.32 --base-url http://a:1")) == "http://a:1"
+
+
+# -- who wins: a flag, the file, the workload, what the tool takes for granted
+
+WRITTEN = {
+    "backend": "openai-chat",
+    "port": 9,
+    "seed": 7,
+    "temperature": 0.5,
+    "ignore_eos": True,
+    "num_warmups": 2,
+    "latency_from": "due",
+    "ready_check_timeout_sec": 1.0,
+    "dataset_name": "prose",
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], str]:
+    def written(text: str) -> str:
+        (tmp_path / "run.yaml").write_text(text)
+        return str(tmp_path / "run.yaml")
+
+    return written
+
+
+def chosen(settings: RunSettings, said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in said}
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+@pytest.mark.parametrize("workload", workloads.PRESETS)
+def test_a_workload_is_what_it_is_with_every_tool(tool: str, workload: str) -> None:
+    said = workloads.PRESETS[workload]
+    assert chosen(read(f"--compat {tool} --workload {workload}"), said) == said
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+def test_what_a_file_says_goes_before_what_a_tool_takes_for_granted(tool: str, write: Callable[[str], str]) -> None:
+    path = write("\n".join(f"{name}: {value}" for name, value in WRITTEN.items()))
+    assert chosen(read(f"--compat {tool} --config {path}"), WRITTEN) == WRITTEN
+    assert read(f"--compat {tool} --config {path} --seed 8").seed == 8
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+def test_a_workload_that_a_file_names_is_known_to_every_tool(tool: str, write: Callable[[str], str]) -> None:
+    named = read(f"--compat {tool} --config {write('workload: medium')}")
+    assert named == read(f"--compat {tool} --workload medium")
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "made"),
+    [
+        ("random_input_len: 100", "sglang --dataset-name random", {"random_input_len": "1:100"}),
+        ("random_range_ratio: 0.5", "sglang --dataset-name random", {"random_input_len": "512:1024"}),
+        ("random_input_len: 100", "sglang --workload short --random-range-ratio 0.5", {"random_input_len": "50:100"}),
+        ("dataset_name: prefix_repetition\nprefix_repetition_num_prefixes: 4", "sglang", {"num_prompts": 64}),
+        ("port: 9", "sglang --backend vllm", {"backend": "openai", "port": 9}),
+        ("base_url: http://a:1", "sglang --backend vllm", {"host": None, "port": None}),
+        ("base_url: http://a:1", "vllm-0.32", {"host": None}),
+        ("dataset_name: prose", "vllm-0.11", {"dataset_rule": None}),
+        ("backend: openai-chat", "vllm-0.11 --logprobs 2", {"extra_body": None}),
+        ("random_input_len: 100", "vllm-0.33 --input-len 70", {"random_input_len": 70}),
+    ],
+)
+def test_a_tool_knows_what_a_file_says(
+    text: str, flags: str, made: dict[str, Any], write: Callable[[str], str]
+) -> None:
+    assert chosen(read(f"--config {write(text)} --compat {flags}"), made) == made
+
+
+def test_a_ratio_of_a_file_that_sglang_cannot_read_is_refused(write: Callable[[str], str]) -> None:
+    said = refusal(f"--compat sglang --config {write('random_range_ratio: half')}")
+    assert said == "--random-range-ratio: half is no share; give a number from 0 to 1"
 
 
 # -- the pages

@@ -95,6 +95,27 @@ def test_without_a_number_of_prompts_it_is_that_of_a_run(capsys: pytest.CaptureF
     assert json.loads(capsys.readouterr().out)["num_prompts"] == 1000
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("--input-len 16 --output-len 4", "--random-input-len 16 --random-output-len 4"),
+        ("--compat vllm-0.11 --input-len 16", "--random-input-len 16 --dataset-rule vllm-0.11"),
+        (
+            "--compat sglang --dataset-name random --random-input-len 16 --random-output-len 4",
+            "--random-input-len 1:16 --random-output-len 1:4 --seed 42",
+        ),
+    ],
+)
+def test_what_another_tools_command_line_sends_can_be_looked_at(
+    theirs: str, ours: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = []
+    for flags in (theirs, ours):
+        assert dispatch(["dataset", "--tokenizer", TOKENIZER, "--num-prompts", "20", "--json", *flags.split()]) == 0
+        shown.append(json.loads(capsys.readouterr().out))
+    assert shown[0] == shown[1]
+
+
 def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     turns = [{"from": "human", "value": "one two three four five"}, {"from": "gpt", "value": "a b c d e f"}]
     whole = json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
@@ -112,6 +133,10 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--nonsense"], "--nonsense", "loadgen dataset --help"),
         (["--base-url", "http://x"], "--base-url", "leave it out: nothing is sent here"),
         (["--rate", "3"], "--rate", "leave it out: nothing is sent here"),
+        (["--request-rate", "3"], "--request-rate", "leave it out: nothing is sent here"),
+        (["--config", "run.yaml"], "--config", "leave it out: nothing is sent here"),
+        (["--gsp-num-groups", "3"], "--gsp-num-groups", "it is SGLang's: add --compat sglang"),
+        (["--lora-assignment", "3"], "--lora-assignment", "give one adapter with --served-model-name"),
         (["fech"], "fech: unknown", "say fetch or cache"),
         ([], "--tokenizer", "hub name"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),

@@ -1,10 +1,26 @@
 """SGLang: the flags of its `bench_serving`, whose meaning is often another than that of vLLM's of the same name."""
 
 import json
+import math
 from typing import Any
 
 from loadgen.arguments import integer, number
-from loadgen.cli.compat.theirs import NONE, ONE, SOME, Given, Theirs, idle, refused, same
+from loadgen.cli.compat.theirs import (
+    ADAPTER,
+    NONE,
+    ONE,
+    ONE_MODEL,
+    POST,
+    PROFILER,
+    SOME,
+    TEMPLATE,
+    Given,
+    Theirs,
+    idle,
+    names_a_server,
+    refused,
+    same,
+)
 from loadgen.errors import BadInput
 
 COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # and where each listens unless told
@@ -22,15 +38,17 @@ REPLACED = ("backend", "dataset_name", "random_range_ratio")
 DEFAULTS: dict[str, Any] = {
     "backend": "openai",
     "dataset_name": "sharegpt",
-    "host": "127.0.0.1",
-    "port": 30000,
     "seed": 42,
     "temperature": 0.0,
     "ignore_eos": True,
     "num_warmups": 1,
     "latency_from": "sent",
+    "random_input_len": 1024,
     "random_output_len": 1024,
+    "random_range_ratio": 0.0,
 }
+ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
+EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # lengths are what is named, not up to it
 GROUPS, PER_GROUP = 64, 16  # of generated-shared-prefix
 PREFIX_LENS = {
     "prefix_repetition_num_prefixes": GROUPS,
@@ -38,19 +56,12 @@ PREFIX_LENS = {
     "prefix_repetition_suffix_len": 128,
     "prefix_repetition_output_len": 256,
 }
-RANGE_RATIO = "0.0"
-PROFILER = "the server's profiler is not started here"
-POST = "POST to /start_profile before the run and to /stop_profile after it"
-ONE_MODEL = "a run asks one model"
-ADAPTER = "give one adapter with --served-model-name, a run each"
 NO_MEDIA = "prompts are text here: there are no images"
 
 
 def defaults(given: Given) -> dict[str, Any]:
-    """What `bench_serving` takes for granted beside what is given, and what its ratio makes of the lengths."""
-    found = dict(DEFAULTS)
-    if any(name in given for name in ("base_url", "engine")):
-        found |= {"host": None, "port": None}
+    """What `bench_serving` takes for granted beside what is given; a workload keeps its lengths."""
+    found = DEFAULTS | ({} if names_a_server(given) else ADDRESS) | (EXACT if given.get("workload") else {})
     if given.get("dataset_name") == "prefix_repetition":
         groups = given.get("prefix_repetition_num_prefixes", GROUPS)
         found |= PREFIX_LENS | {"num_prompts": groups * PER_GROUP}
@@ -58,33 +69,42 @@ def defaults(given: Given) -> dict[str, Any]:
 
 
 def ranged(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with lengths drawn as SGLang draws them: from `--random-range-ratio` of the whole up to it."""
-    ratio = float(settings.pop("random_range_ratio", RANGE_RATIO))
-    if settings.get("dataset_name") != "random":
+    """The settings with lengths drawn as SGLang draws them: from `--random-range-ratio` of the whole up to it.
+
+    Raises:
+        BadInput: The ratio is no share.
+    """
+    ratio = _share(settings.pop("random_range_ratio"))
+    if settings["dataset_name"] != "random":
         return settings
-    if not 0 <= ratio <= 1:
-        raise BadInput("--random-range-ratio", f"{ratio:g} is no share", "give a number from 0 to 1")
-    for name, default in (("random_input_len", 1024), ("random_output_len", 1024)):
-        most = settings.get(name, default)
+    for name in ("random_input_len", "random_output_len"):
+        most = settings[name]
         if isinstance(most, int):
             least = max(int(most * ratio), 1)
             settings[name] = most if least == most else f"{least}:{most}"
     return settings
 
 
+def _share(ratio: float | str) -> float:
+    try:
+        found = float(ratio)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 1:
+        raise BadInput("--random-range-ratio", f"{ratio} is no share", "give a number from 0 to 1")
+    return found
+
+
 def _backend(value: str, given: Given) -> dict[str, Any]:
-    for kind, names in (("openai", COMPLETIONS), ("openai-chat", CHAT)):
-        if value in names:
-            return {"backend": kind} | ({} if "port" in given else {"port": names[value]} if _by_host(given) else {})
+    for kind, ports in (("openai", COMPLETIONS), ("openai-chat", CHAT)):
+        if value in ports:
+            by_host = not names_a_server(given) and "port" not in given
+            return {"backend": kind} | ({"port": ports[value]} if by_host else {})
     if value in ("sglang", "sglang-native"):
         raise BadInput(
             "--backend", f"{value} is SGLang's own API, which is not asked", "use sglang-oai-chat or sglang-oai"
         )
     raise BadInput("--backend", f"{value!r} is not had", f"choose from {', '.join([*COMPLETIONS, *CHAT])}")
-
-
-def _by_host(given: Given) -> bool:
-    return "base_url" not in given and "engine" not in given
 
 
 def _dataset(value: str, given: Given) -> dict[str, Any]:
@@ -153,12 +173,7 @@ FLAGS: tuple[Theirs, ...] = (
     refused("--dataset-offset", "a file is read from its start", "cut the file", harmless=0),
     refused("--sharegpt-context-len", "conversations are kept by vLLM's rule", "leave it out"),
     refused("--prompt-suffix", "prompts are sent as they are", "write it into the file", harmless=""),
-    refused(
-        "--apply-chat-template",
-        "chats are put into their template by the server",
-        "use --backend sglang-oai-chat",
-        NONE,
-    ),
+    refused("--apply-chat-template", TEMPLATE, "use --backend sglang-oai-chat", NONE),
     refused("--tokenize-prompt", "prompts are sent as text", "leave it out: their lengths are exact", NONE),
     refused("--disable-stream", "latencies of tokens need a stream", "leave it out", NONE),
     refused("--print-requests", "requests are not printed", "--records FILE keeps a line for each", NONE),

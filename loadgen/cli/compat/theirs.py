@@ -7,11 +7,19 @@ from typing import Any
 
 from loadgen.arguments import integer, number
 from loadgen.errors import BadInput
+from loadgen.options import flag as spelled
 
 Given = Mapping[str, Any]
 Into = Callable[[Any, Given], dict[str, Any]]
 NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
 KEPT = "theirs"  # where in a namespace such flags are kept
+
+# What several tools have and is refused: why, and what to use.
+PROFILER = "the server's profiler is not started here"
+POST = "POST to /start_profile before the run and to /stop_profile after it"
+ONE_MODEL = "a run asks one model"
+ADAPTER = "give one adapter with --served-model-name, a run each"
+TEMPLATE = "chats are put into their template by the server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +64,18 @@ def idle(name: str, says: str, takes: str = NONE) -> Theirs:
 
 def same(name: str, field: str, kind: Callable[[str], Any] = str, takes: str = ONE) -> Theirs:
     """A flag that has another name here."""
-    return Theirs(name, lambda value, given: {field: value}, f"`--{field.replace('_', '-')}`", kind=kind, takes=takes)
+    return Theirs(name, lambda value, given: {field: value}, f"`{spelled(field)}`", kind=kind, takes=takes)
 
 
 def refused(name: str, says: str, use: str, takes: str = ONE, harmless: Any = None) -> Theirs:
     """A flag that is not had here."""
     kind = {int: integer, float: number}.get(type(harmless), str)
     return Theirs(name, None, says, use, takes, kind, harmless)
+
+
+def names_a_server(given: Given) -> bool:
+    """Whether it is said whom to ask, otherwise than by --host and --port."""
+    return bool(given.get("base_url") or given.get("engine"))
 
 
 def add(parser: argparse.ArgumentParser, flags: Sequence[Theirs]) -> None:

@@ -3,12 +3,27 @@
 from typing import Any
 
 from loadgen.arguments import integer
-from loadgen.cli.compat.theirs import NONE, SOME, Given, Theirs, idle, refused
+from loadgen.cli.compat.theirs import (
+    ADAPTER,
+    NONE,
+    ONE,
+    ONE_MODEL,
+    POST,
+    PROFILER,
+    SOME,
+    TEMPLATE,
+    Given,
+    Theirs,
+    idle,
+    names_a_server,
+    refused,
+    same,
+)
 from loadgen.errors import BadInput
 
 COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # other names of vLLM's for completions
 TOKENIZERS = ("auto", "hf", "slow")  # whose tokens are those of tokenizer.json
-OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition")
+OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
 NO_MEDIA = "prompts are text here: there are no images, audio or video"
 TEXT = "ask with text, or keep vLLM's own tool for this data set"
 ROWS = "write it as JSON lines: --dataset-name jsonl"
@@ -18,38 +33,33 @@ TRACE = (
 
 # What a release did without being told, where that is not what loadgen does.
 V0_11: dict[str, Any] = {
-    "host": "127.0.0.1",
     "temperature": 0.0,
     "ignore_eos": False,
     "latency_from": "sent",
     "ready_check_timeout_sec": 600.0,
 }
-V0_32: dict[str, Any] = {"host": "127.0.0.1", "latency_from": "sent"}
+V0_32: dict[str, Any] = {"latency_from": "sent"}
+ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 RULED = ("random", "sharegpt")  # whose prompts 0.11 made by a rule that is known here
 
 
 def defaults_0_11(given: Given) -> dict[str, Any]:
     """What 0.11 took for granted beside what is given."""
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
-    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | _elsewhere(given)
+    return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | _address(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
     """What 0.32, and 0.33 with it, took for granted beside what is given."""
-    return V0_32 | _elsewhere(given)
+    return V0_32 | _address(given)
 
 
-def _elsewhere(given: Given) -> dict[str, Any]:
-    named = any(name in given for name in ("base_url", "host", "engine"))
-    return {"host": None} if named else {}
+def _address(given: Given) -> dict[str, Any]:
+    return {} if names_a_server(given) else ADDRESS
 
 
 def _backend(value: str) -> str:
     return "openai" if value in COMPLETIONS else value
-
-
-def _input_len(value: int, given: Given) -> dict[str, Any]:
-    return {"random_input_len": value}
 
 
 def _output_len(value: int, given: Given) -> dict[str, Any]:
@@ -69,13 +79,9 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     raise BadInput("--tokenizer-mode", f"{value!r} is no tokenizer.json's", remedy)
 
 
-def _self_timed(value: Any, given: Given) -> dict[str, Any]:
-    raise BadInput("--self-timed", "traces keep their own times here, other data sets have none", TRACE)
-
-
 FLAGS: tuple[Theirs, ...] = (
     Theirs("--endpoint-type", lambda value, given: {"backend": _backend(value)}, "`--backend`, whose old name it is"),
-    Theirs("--input-len", _input_len, "`--random-input-len`", kind=integer),
+    same("--input-len", "random_input_len", integer),
     Theirs("--output-len", _output_len, "the length of the data set's answers, whichever it is", kind=integer),
     Theirs("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, of completions alone", kind=integer),
     Theirs("--tokenizer-mode", _tokenizer_mode, "auto, hf and slow are the same here; others are refused"),
@@ -91,27 +97,18 @@ FLAGS: tuple[Theirs, ...] = (
         "give --num-prompts as many as `loadgen dataset` counts",
         NONE,
     ),
-    refused(
-        "--profile",
-        "the server's profiler is not started here",
-        "POST to /start_profile before the run and to /stop_profile after it",
-        NONE,
-    ),
-    refused("--lora-modules", "a run asks one model", "give one adapter with --served-model-name, a run each", SOME),
-    refused("--lora-assignment", "a run asks one model", "give one adapter with --served-model-name, a run each"),
+    refused("--profile", PROFILER, POST, NONE),
+    refused("--lora-modules", ONE_MODEL, ADAPTER, SOME),
+    refused("--lora-assignment", ONE_MODEL, ADAPTER),
     refused(
         "--probe-request-rate",
         "there is no second load beside the first",
         "run a second `loadgen run --rate R --random-input-len 8 --random-output-len 1` beside it",
         harmless=0.0,
     ),
-    refused(
-        "--chat-template-kwargs",
-        "chats are put into their template by the server",
-        "give it --extra-body '{\"chat_template_kwargs\": {...}}'",
-    ),
+    refused("--chat-template-kwargs", TEMPLATE, "give it --extra-body '{\"chat_template_kwargs\": {...}}'"),
     refused("--plot-timeline", "there is no such plot", "--records FILE keeps every event's time", NONE),
-    idle("--timeline-itl-thresholds", "colours of a plot", "one"),
+    idle("--timeline-itl-thresholds", "colours of a plot", ONE),
     refused("--plot-dataset-stats", "there is no such plot", "`loadgen dataset` prints the lengths", NONE),
     refused("--random-batch-size", "embeddings are not measured", "leave it out", harmless=1),
     refused("--no-reranker", "rerankers are not measured", "leave it out", NONE),
@@ -141,8 +138,10 @@ FLAGS: tuple[Theirs, ...] = (
         )
     ),
     refused("--hf-name", "data sets are known by their columns, not by name", "name the columns with --hf-column"),
-    Theirs("--self-timed", _self_timed, f"refused: {TRACE}", takes=NONE),
-    Theirs("--no-self-timed", _self_timed, f"refused: {TRACE}", takes=NONE),
+    *(
+        refused(name, "traces keep their own times here, other data sets have none", TRACE, NONE)
+        for name in ("--self-timed", "--no-self-timed")
+    ),
     *(
         refused(f"--timed-trace-{name}", "traces of this form are not read", TRACE)
         for name in (
@@ -167,7 +166,8 @@ NOTES = {
     "--header": "@FILE keeps a secret off the command line",
     "--ignore-eos": "set by itself for random prompts, as vLLM 0.32 does; `--no-ignore-eos` says no",
     "--num-prompts": "1000, unless --duration is given",
-    "--percentile-metrics": "client_queue_time and e2el_including_client_queue stand below the block anyway",
+    "--percentile-metrics": "ttft, tpot, itl, e2el; client_queue_time and e2el_including_client_queue are refused: "
+    "they stand below the block",
     "--random-input-len": "distributions too",
     "--random-range-ratio": "prompts of the lengths drawn are exact",
     "--sonnet-input-len": "of a text of loadgen's own",
