@@ -109,7 +109,9 @@ async def measure(
         if dataset is not None:  # a caller's own is made in a thread: it is not for another process to see
             made = asyncio.to_thread(prepare, order, dataset)
         else:
-            made = (preparer or await stack.enter_async_context(Preparer())).prepare(order, on_progress)
+            if preparer is None:
+                preparer = await stack.enter_async_context(Preparer())
+            made = preparer.prepare(order, on_progress)
         preparing = asyncio.ensure_future(made)
         stack.push_async_callback(_ended, preparing)
         heading = Heading(
