@@ -1,15 +1,19 @@
 """Agreement: the figures of two results under the same names, and whether they agree where they mean the same."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from scipy.stats import t as student
 
 from loadgen.bench.table import figure
-from tests.peers.quiet import median
+from tests.peers.quiet import all_disturbed, median
 
 FROM_DUE = "mean_ttft_due_ms"  # in no result: made of what each tells
 SHARE, MS = 0.02, 1.0  # figures agree within 2 %, and times also within a millisecond
+CONFIDENCE = 0.95
 
 DURATION = "the clock starts a gap before the first request there, with the first request here"
 ROLE = "the role chunk counts as the first token there"
@@ -17,6 +21,7 @@ CHUNKS = "every chunk counts there, those with tokens here"
 SECONDS = "whole seconds there, any second here"
 ACTIVE = "requests that touch a whole second there, in flight at once here"
 PACED = "not judged: under a cap a tool's own delays are part of the load"
+AGREE, DISAGREE, NOT_TOLD = "agree", "**DISAGREE**", "not told apart: the server varies more"
 QUEUED = "the wait before the cap stands apart there, in from-due times here"
 
 
@@ -54,22 +59,50 @@ class Kept:
 class Row:
     """One metric of two tools.
 
+    A server is faster in one minute than in the next. So the tools are compared within each round, and what differs by
+    more than it may is told apart only where the rounds agree that it does.
+
     Attributes:
         metric: Which.
         theirs, ours: Medians; None: not told.
+        apart: Mean of ours - theirs over the rounds.
+        within: Half of its 95 % interval, by Student's t; infinite of a single round.
     """
 
     metric: Metric
     theirs: float | None
     ours: float | None
+    apart: float = 0.0
+    within: float = 0.0
+
+    @classmethod
+    def of(cls, metric: Metric, theirs: Sequence[Kept], ours: Sequence[Kept]) -> Self:
+        """A metric of the runs of two tools, of which those of a round stand at the same place."""
+        medians = (median(runs, lambda run: run.data.get(metric.key)) for runs in (theirs, ours))
+        rounds = [
+            (a, b) for a, b in zip(theirs, ours, strict=True) if not all_disturbed([a]) and not all_disturbed([b])
+        ]
+        found = [(a.data.get(metric.key), b.data.get(metric.key)) for a, b in rounds or zip(theirs, ours, strict=True)]
+        differences = [b - a for a, b in found if a is not None and b is not None]
+        return cls(metric, *medians, *_interval(differences))
 
     @property
-    def agrees(self) -> bool:
-        """Whether they are as near as two figures of the same meaning must be."""
-        if self.theirs is None or self.ours is None:
-            return False
-        apart = abs(self.ours - self.theirs)
-        return apart <= SHARE * abs(self.theirs) or (self.metric.key.endswith("_ms") and apart <= MS)
+    def bound(self) -> float:
+        """How far apart two figures of the same meaning may be."""
+        share = SHARE * abs(self.theirs or 0.0)
+        return max(share, MS) if self.metric.key.endswith("_ms") else share
+
+    @property
+    def judgement(self) -> str:
+        """Whether they mean the same and are near enough, are not, or the rounds do not tell."""
+        if self.metric.differs:
+            return self.metric.differs
+        if self.theirs is not None and self.ours is not None:
+            if abs(self.apart) <= self.bound:
+                return AGREE
+            if abs(self.apart) - self.within <= self.bound:
+                return NOT_TOLD
+        return DISAGREE
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -77,10 +110,17 @@ class Row:
         if self.theirs is None or self.ours is None:
             apart = "n/a"
         else:
-            share = f", {100 * (self.ours / self.theirs - 1):+.1f} %" if self.theirs else ""
-            apart = f"{self.ours - self.theirs:+,.2f}{share}"
-        judged = self.metric.differs or ("agree" if self.agrees else "**DISAGREE**")
-        return self.metric.name, figure(self.theirs), figure(self.ours), apart, judged
+            apart = f"{self.apart:+,.2f}" + (f" ± {figure(self.within)}" if 0 < self.within < math.inf else "")
+            apart += f", {100 * self.apart / self.theirs:+.1f} %" if self.theirs else ""
+        return self.metric.name, figure(self.theirs), figure(self.ours), apart, self.judgement
+
+
+def _interval(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of some values, and half of its interval."""
+    if len(values) < 2:
+        return (values[0], math.inf) if values else (0.0, math.inf)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return statistics.fmean(values), float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
 
 
 def metrics(*, chat: bool, judged: bool) -> list[Metric]:
@@ -111,11 +151,8 @@ def metrics(*, chat: bool, judged: bool) -> list[Metric]:
 
 
 def rows(wanted: Sequence[Metric], theirs: Sequence[Kept], ours: Sequence[Kept]) -> list[Row]:
-    """The medians of both."""
-    return [
-        Row(metric, *(median(runs, lambda run, key=metric.key: run.data.get(key)) for runs in (theirs, ours)))  # type: ignore[misc]
-        for metric in wanted
-    ]
+    """All metrics of the runs of both."""
+    return [Row.of(metric, theirs, ours) for metric in wanted]
 
 
 def kept(result: Mapping[str, Any], others_s: float) -> Kept:

@@ -25,7 +25,7 @@ from tests.documents import between, table
 from tests.engines.real import recipes as real_recipes
 from tests.engines.real.engines import vllm_on_cpu
 from tests.engines.real.environments import made
-from tests.peers.agreement import Kept, Row, kept, metrics, rows
+from tests.peers.agreement import DISAGREE, Kept, Row, kept, metrics, rows
 from tests.peers.meter import Metered, metered
 from tests.peers.peer import words
 from tests.peers.quiet import DISTURBED_S, all_disturbed, quiet
@@ -232,7 +232,7 @@ def main() -> int:
             for scenario in scenarios(options.requests):
                 theirs, ours = pair.turns(scenario, options.rounds)
                 compared = rows(metrics(chat=scenario.chat, judged=scenario.judged), theirs, ours)
-                agreed &= all(row.agrees for row in compared if not row.metric.differs)
+                agreed &= all(row.judgement != DISAGREE for row in compared)
                 parts += section(scenario, compared, theirs, ours)
         finally:
             server.stop()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.peers.agreement import FROM_DUE, Kept, Metric, Row, kept, metrics, rows
+from tests.peers.agreement import AGREE, DISAGREE, FROM_DUE, NOT_TOLD, Kept, Metric, Row, kept, metrics, rows
 
 
 @pytest.mark.parametrize(
@@ -19,19 +19,17 @@ from tests.peers.agreement import FROM_DUE, Kept, Metric, Row, kept, metrics, ro
     ],
 )
 def test_two_figures_agree(key: str, theirs: float, ours: float, agrees: bool) -> None:
-    row = Row(Metric(key, key), theirs, ours)
-    assert row.agrees is agrees
-    assert row.cells[-1] == ("agree" if agrees else "**DISAGREE**")
+    row = Row(Metric(key, key), theirs, ours, ours - theirs)
+    assert row.judgement == row.cells[-1] == (AGREE if agrees else DISAGREE)
 
 
 def test_a_figure_that_one_does_not_tell_agrees_with_none() -> None:
     row = Row(Metric("mean_ttft_ms", "mean TTFT (ms)"), None, 20.0)
-    assert not row.agrees
     assert row.cells == ("mean TTFT (ms)", "n/a", "20.0", "n/a", "**DISAGREE**")
 
 
 def test_where_the_meaning_differs_the_reason_stands_in_place_of_a_judgement() -> None:
-    row = Row(Metric("duration", "duration (s)", "another clock"), 10.0, 5.0)
+    row = Row(Metric("duration", "duration (s)", "another clock"), 10.0, 5.0, -5.0)
     assert row.cells == ("duration (s)", "10.0", "5.00", "-5.00, -50.0 %", "another clock")
 
 
@@ -44,10 +42,39 @@ def test_the_latencies_that_mean_the_same() -> None:
     assert capped == {"completed", "failed", "total_input_tokens", "total_output_tokens"}
 
 
-def test_rows_hold_medians_of_the_quiet_runs() -> None:
-    theirs = [Kept({"completed": value}, others) for value, others in ((1.0, 0.0), (3.0, 0.0), (99.0, 9.0))]
-    (row,) = rows([Metric("completed", "requests")], theirs, [Kept({"completed": 2.0}, 0.0)])
-    assert (row.theirs, row.ours) == (2.0, 2.0)
+def runs(*values: float) -> list[Kept]:
+    return [Kept({"mean_e2el_ms": value}, 0.0) for value in values]
+
+
+def test_rows_hold_medians_of_the_quiet_runs_and_differences_of_quiet_rounds() -> None:
+    theirs = [*runs(100.0, 300.0), Kept({"mean_e2el_ms": 9900.0}, 9.0)]
+    (row,) = rows([Metric("mean_e2el_ms", "E2EL")], theirs, runs(101.0, 303.0, 200.0))
+    assert (row.theirs, row.ours, row.apart) == (200.0, 201.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("ours", "judgement"),
+    [
+        ((101.0, 149.0, 99.0, 120.0), AGREE),
+        ((110.0, 160.0, 110.0, 130.0), DISAGREE),  # in every round, though the server varies by half
+        ((90.0, 190.0, 100.0, 125.0), NOT_TOLD),  # as much, but in one round alone
+    ],
+)
+def test_what_differs_is_told_apart_only_where_the_rounds_agree(ours: tuple[float, ...], judgement: str) -> None:
+    (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(100.0, 150.0, 100.0, 120.0), runs(*ours))
+    assert row.judgement == judgement
+
+
+def test_the_interval_is_that_of_a_paired_test() -> None:
+    (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(10.0, 20.0, 30.0), runs(11.0, 22.0, 33.0))
+    assert (row.apart, row.within) == (2.0, pytest.approx(4.303 / 3**0.5, rel=1e-3))
+    assert row.cells[3] == "+2.00 ± 2.48, +10.0 %"
+
+
+def test_of_a_single_round_nothing_is_told_apart() -> None:
+    (row,) = rows([Metric("mean_e2el_ms", "E2EL")], runs(100.0), runs(150.0))
+    assert row.judgement == NOT_TOLD
+    assert row.cells[3] == "+50.00, +50.0 %"
 
 
 def test_times_from_due_are_made_of_what_each_tells() -> None:
