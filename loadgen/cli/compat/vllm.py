@@ -172,7 +172,8 @@ NOTES = {
     "--random-range-ratio": "prompts of the lengths drawn are exact",
     "--sonnet-input-len": "of a text of loadgen's own",
     "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`",
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; a server that does not "
+    "listen yet is waited for as long",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
     "--request-rate": "also `--rate`",
 }
