@@ -98,6 +98,33 @@ def test_logprobs_are_asked_of_completions_alone() -> None:
     assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {"logprobs": 2, "top_n": 1}
 
 
+RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
+
+
+@pytest.mark.parametrize("tool", RELEASES)
+@pytest.mark.parametrize("name", ["custom", "sonnet"])
+def test_prompts_that_vllm_would_put_into_the_chat_template_are_not_sent_without_it_unsaid(
+    tool: str, name: str
+) -> None:
+    line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
+    assert refusal(line) == (
+        f"--dataset-name: vLLM puts prompts of {name} into the chat template, and here they are sent as they are; "
+        "take --backend openai-chat, where the server does it, or say --skip-chat-template"
+    )
+    for said in (
+        "--skip-chat-template",
+        "--custom-skip-chat-template",
+        "--backend openai-chat",
+        "--endpoint /v1/chat/completions",
+    ):
+        assert read(f"{line} {said}").dataset_name == name
+
+
+@pytest.mark.parametrize("flag", ["", "--skip-chat-template"])
+def test_without_compat_prompts_are_sent_as_they_are(flag: str) -> None:
+    assert read(f"--model m --dataset-name custom --dataset-path f {flag}").dataset_name == "custom"
+
+
 @pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
 def test_a_flag_that_asks_for_nothing_changes_nothing(flag: str) -> None:
     assert read(f"--model m {flag}") == read("--model m")

@@ -32,11 +32,11 @@ class Tool:
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
-NOBODY = Tool(vllm.FLAGS, lambda given: {})
+NOBODY = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.unmarked)
 TOOLS = {
-    "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11),
-    "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32),
-    "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32),
+    "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
+    "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
     "sglang": Tool(sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.ranged),
 }
 
