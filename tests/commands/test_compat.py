@@ -337,6 +337,13 @@ def test_what_sglangs_words_mean(flags: str, made: dict[str, Any]) -> None:
     assert {name: getattr(settings, name) for name in made} == made
 
 
+@pytest.mark.parametrize("name", ["random", "random-ids"])
+def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -> None:
+    line = f"--compat sglang --model m --dataset-name {name}"
+    assert read(f"{line} --dataset-path ShareGPT.json") == read(line)
+    assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
+
+
 def test_sglangs_own_api_is_refused() -> None:
     assert refusal("--compat sglang --backend sglang") == (
         "--backend: sglang is SGLang's own API, which is not asked; use sglang-oai-chat or sglang-oai"
