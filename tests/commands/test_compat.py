@@ -78,7 +78,7 @@ def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
 def test_what_the_tables_of_words_name_exists(name: str) -> None:
     here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
-    assert named - set(run_parser()._option_string_actions) <= {"--profile"}  # another flag of guidellm's own
+    assert named <= set(run_parser()._option_string_actions)
 
 
 # -- vLLM
@@ -358,6 +358,7 @@ def test_sglangs_own_api_is_refused() -> None:
     [
         ("--warmup-requests", "it is SGLang's: add --compat sglang"),
         ("--target", "it is guidellm's, which here is --base-url"),
+        ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
         ("--concurrency", "it is AIPerf's, which here is --max-concurrency"),
         ("--bogus", "see `loadgen run --help`"),
         ("--max-concurency", "did you mean --max-concurrency?"),
@@ -365,3 +366,10 @@ def test_sglangs_own_api_is_refused() -> None:
 )
 def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> None:
     assert refusal(f"{flag} 3") == f"{flag}: unknown; {hint}"
+
+
+@pytest.mark.parametrize("said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"])
+def test_guidellms_profiles_are_refused_with_what_asks_for_them_here(said: str) -> None:
+    line = refusal(said).replace("`", "")
+    assert "constant is --request-rate R --burstiness inf" in line
+    assert "sweep is loadgen tune" in line

@@ -3,6 +3,7 @@
 from typing import Any
 
 from loadgen.arguments import integer
+from loadgen.cli.compat.others import PROFILES
 from loadgen.cli.compat.theirs import (
     ADAPTER,
     NONE,
@@ -127,7 +128,7 @@ FLAGS: tuple[Theirs, ...] = (
         "give --num-prompts as many as `loadgen dataset` counts",
         NONE,
     ),
-    refused("--profile", PROFILER, POST, NONE),
+    refused("--profile", PROFILER, f"{POST}; of guidellm's profiles {PROFILES}", SOME),
     refused("--lora-modules", ONE_MODEL, ADAPTER, SOME),
     refused("--lora-assignment", ONE_MODEL, ADAPTER),
     refused(
