@@ -87,14 +87,14 @@ class Measured:
 class Progress:
     """How far a run is; while preparing, `ended` counts the requests that are ready."""
 
-    phase: str  # starting an engine, preparing, connecting, warming up, running or draining
+    phase: str  # starting an engine, waiting for a server, preparing, connecting, warming up, running or draining
     elapsed_s: float = 0.0
     scheduled: int = 0  # 0 where time alone bounds the run
     in_flight: int = 0
     ended: int = 0
     ok: int = 0
     output_tokens: int = 0
-    note: str = ""  # what the engine said last
+    note: str = ""  # what the engine said last, or why the server is waited for
     usual_s: float | None = None  # that this engine takes to start
 
 

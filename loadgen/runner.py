@@ -60,7 +60,7 @@ async def run(
         if wants_engine(asked):
             server = await stack.enter_async_context(launched(asked, early, on_progress))
         else:
-            server = await running(asked)
+            server = await running(asked, on_progress)
         return await measure(
             server,
             asked,

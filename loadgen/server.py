@@ -1,10 +1,14 @@
 """Server: who is to be measured, and what it tells of itself."""
 
+import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from loadgen import http, target
 from loadgen.errors import BadInput, Unreachable
+from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
@@ -34,18 +38,15 @@ class Server:
     models: tuple[str, ...] = ()
 
 
-async def running(settings: RunSettings) -> Server:
-    """Probe the one server that the settings name.
+async def running(settings: RunSettings, on_progress: Callable[[Progress], None] = lambda progress: None) -> Server:
+    """Probe the one server that the settings name; where a test request is asked for, wait as long for an answer.
 
     Raises:
         Unreachable: Nothing answers there.
         BadInput: It does not have the model.
     """
     base = target.base_url(settings)
-    try:
-        reply = await http.get(f"{base}/v1/models", headers=target.headers(settings), verify_tls=not settings.insecure)
-    except Unreachable as error:
-        raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
+    reply = await _first_answer(base, settings, on_progress)
     if reply.status in (401, 403):
         raise BadInput(
             "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
@@ -73,6 +74,30 @@ async def running(settings: RunSettings) -> Server:
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
     return Server(resolved, asked, about, models=tuple(listed))
+
+
+async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http.Reply:
+    """What the server lists, once it does: until the ready check's time is over none, and a 5xx, are not its answer.
+
+    Raises:
+        Unreachable: Nothing answered in that time.
+    """
+    limit_s, begun = settings.ready_check_timeout_sec, time.monotonic()
+    url, headers, verify_tls = f"{base}/v1/models", target.headers(settings), not settings.insecure
+    while True:
+        over = time.monotonic() - begun >= limit_s
+        try:
+            reply = await http.get(url, headers=headers, verify_tls=verify_tls)
+        except Unreachable as error:
+            if over:
+                raise Unreachable(f"{error}; start the server, or name another with --base-url") from error
+            note = str(error)
+        else:
+            if over or reply.status < 500:
+                return reply
+            note = f"{url} answers {reply.status}"
+        on_progress(Progress("waiting", time.monotonic() - begun, note=note))
+        await asyncio.sleep(min(1.0, limit_s / 10))
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:

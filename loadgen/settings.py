@@ -115,7 +115,7 @@ class RunSettings(DataSettings, OutputSettings):
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
     num_warmups: int = option(0, LOAD, "requests sent and forgotten before the clock starts", metavar="N")
     ready_check_timeout_sec: float = option(
-        0.0, LOAD, "wait so long for one test request to succeed (0: no test request)", metavar="SECONDS"
+        0.0, LOAD, "wait so long for the server, and for one test request to succeed (0: neither)", metavar="SECONDS"
     )
     seed: int = option(0, LOAD, "seed of everything drawn")
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")

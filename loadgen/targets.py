@@ -3,12 +3,13 @@
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from loadgen import server, target
 from loadgen.errors import BadInput
+from loadgen.measurement import Progress
 from loadgen.server import Server
 from loadgen.settings import BALANCE, RunSettings
 from loadgen.target import Target
@@ -19,8 +20,10 @@ def described(settings: RunSettings, model: str) -> tuple[Target, ...]:
     return tuple(Target.from_settings(alone, model) for alone in settings.apart())
 
 
-async def running(settings: RunSettings) -> Server:
+async def running(settings: RunSettings, on_progress: Callable[[Progress], None] = lambda progress: None) -> Server:
     """Probe every server that the settings name: all of them must be there, and have the model.
+
+    `on_progress` is called while one is waited for.
 
     Raises:
         Unreachable: Nothing answers at one of them, the first that is named.
@@ -28,9 +31,10 @@ async def running(settings: RunSettings) -> Server:
     """
     each = settings.apart()
     if len(each) == 1:
-        return await server.running(settings)
+        return await server.running(settings, on_progress)
     _refuse_twins(each)
-    probed = await asyncio.gather(*map(server.running, each), return_exceptions=True)
+    probes = [server.running(alone, on_progress) for alone in each]
+    probed = await asyncio.gather(*probes, return_exceptions=True)
     found = [one for one in probed if isinstance(one, Server)]
     for error in probed:
         if isinstance(error, BaseException):

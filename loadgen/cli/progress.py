@@ -35,7 +35,7 @@ class Silent:
 
     def show(self, progress: "Progress") -> None:
         """Only remember whether the measurement is under way."""
-        self.measuring = progress.phase not in ("starting", "preparing")
+        self.measuring = progress.phase not in ("starting", "waiting", "preparing")
 
     def note(self, text: str) -> None:
         """A line on stderr."""
@@ -99,6 +99,8 @@ def describe(progress: "Progress") -> str:
     if progress.phase == "starting":
         usual = "" if progress.usual_s is None else f" (usually {progress.usual_s:.0f} s)"
         return f"starting the engine {progress.elapsed_s:.0f} s{usual}: {progress.note or 'nothing said yet'}"
+    if progress.phase == "waiting":
+        return f"waiting for the server {progress.elapsed_s:.0f} s: {progress.note}"
     if not progress.elapsed_s:
         return progress.phase
     failed = progress.ended - progress.ok

@@ -105,8 +105,12 @@ def _named(name: str) -> DatasetClass:
         return found
     installed = _installed()
     if name not in installed.names:
-        known = ", ".join(sorted({*BUILT_IN, *installed.names}))
-        raise BadInput("--dataset-name", f"there is no data set {name!r}", f"choose one of: {known}")
+        from loadgen.datasets.trace_file import FORMATS
+
+        remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
+        if name in FORMATS:
+            remedy = f"it is a trace, which keeps its times here: --dataset-name trace --trace-format {name}"
+        raise BadInput("--dataset-name", f"there is no data set {name!r}", remedy)
     try:
         found = installed[name].load()
     except (ImportError, AttributeError) as error:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from loadgen.cli import compat
-from loadgen.cli.compat import vllm
+from loadgen.cli.compat import sglang, vllm
 from loadgen.cli.compat.others import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
 from tests.documents import between
@@ -12,6 +12,7 @@ from tests.source import ROOT
 
 DOCUMENT = ROOT / "docs/migrating.md"
 DATA = ROOT / "tests/data/flags"
+NOTES = {"vllm": vllm.NOTES, "sglang": sglang.NOTES}
 BEGIN, END = "<!-- {}: made by tests.commands.migrating -->", "<!-- end of {} -->"
 
 
@@ -23,7 +24,7 @@ def releases(tool: str) -> dict[str, list[str]]:
 
 def meanings(tool: str, name: str | None) -> Iterator[tuple[str, str]]:
     """Every flag of a tool, and what becomes of it."""
-    own, notes = {flag.name: flag for flag in compat.of(name).flags}, vllm.NOTES if tool == "vllm" else {}
+    own, notes = {flag.name: flag for flag in compat.of(name).flags}, NOTES[tool]
     known = run_parser(name)._option_string_actions
     for flag in sorted(set().union(*releases(tool).values())):
         if flag not in own:

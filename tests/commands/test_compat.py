@@ -78,7 +78,7 @@ def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
 def test_what_the_tables_of_words_name_exists(name: str) -> None:
     here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
     named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
-    assert named - set(run_parser()._option_string_actions) <= {"--profile"}  # another flag of guidellm's own
+    assert named <= set(run_parser()._option_string_actions)
 
 
 # -- vLLM
@@ -96,6 +96,33 @@ def test_logprobs_are_asked_of_completions_alone() -> None:
     assert read("--model m --logprobs 2").extra_body == {"logprobs": 2}
     assert read("--model m --logprobs 2 --backend openai-chat").extra_body is None
     assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {"logprobs": 2, "top_n": 1}
+
+
+RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
+
+
+@pytest.mark.parametrize("tool", RELEASES)
+@pytest.mark.parametrize("name", ["custom", "sonnet"])
+def test_prompts_that_vllm_would_put_into_the_chat_template_are_not_sent_without_it_unsaid(
+    tool: str, name: str
+) -> None:
+    line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
+    assert refusal(line) == (
+        f"--dataset-name: vLLM puts prompts of {name} into the chat template, and here they are sent as they are; "
+        "take --backend openai-chat, where the server does it, or say --skip-chat-template"
+    )
+    for said in (
+        "--skip-chat-template",
+        "--custom-skip-chat-template",
+        "--backend openai-chat",
+        "--endpoint /v1/chat/completions",
+    ):
+        assert read(f"{line} {said}").dataset_name == name
+
+
+@pytest.mark.parametrize("flag", ["", "--skip-chat-template"])
+def test_without_compat_prompts_are_sent_as_they_are(flag: str) -> None:
+    assert read(f"--model m --dataset-name custom --dataset-path f {flag}").dataset_name == "custom"
 
 
 @pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
@@ -310,6 +337,13 @@ def test_what_sglangs_words_mean(flags: str, made: dict[str, Any]) -> None:
     assert {name: getattr(settings, name) for name in made} == made
 
 
+@pytest.mark.parametrize("name", ["random", "random-ids"])
+def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -> None:
+    line = f"--compat sglang --model m --dataset-name {name}"
+    assert read(f"{line} --dataset-path ShareGPT.json") == read(line)
+    assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
+
+
 def test_sglangs_own_api_is_refused() -> None:
     assert refusal("--compat sglang --backend sglang") == (
         "--backend: sglang is SGLang's own API, which is not asked; use sglang-oai-chat or sglang-oai"
@@ -324,6 +358,7 @@ def test_sglangs_own_api_is_refused() -> None:
     [
         ("--warmup-requests", "it is SGLang's: add --compat sglang"),
         ("--target", "it is guidellm's, which here is --base-url"),
+        ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
         ("--concurrency", "it is AIPerf's, which here is --max-concurrency"),
         ("--bogus", "see `loadgen run --help`"),
         ("--max-concurency", "did you mean --max-concurrency?"),
@@ -331,3 +366,10 @@ def test_sglangs_own_api_is_refused() -> None:
 )
 def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> None:
     assert refusal(f"{flag} 3") == f"{flag}: unknown; {hint}"
+
+
+@pytest.mark.parametrize("said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"])
+def test_guidellms_profiles_are_refused_with_what_asks_for_them_here(said: str) -> None:
+    line = refusal(said).replace("`", "")
+    assert "constant is --request-rate R --burstiness inf" in line
+    assert "sweep is loadgen tune" in line

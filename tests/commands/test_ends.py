@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,6 +51,16 @@ def journals(state: Path) -> list[Path]:
 
 
 # -- interrupted
+
+
+def test_waiting_for_a_server_is_given_up_at_once() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with running(url, "--rate", "20", "--ready-check-timeout-sec", "600") as run:
+            assert url in hear(run, lambda line: "waiting for the server" in line)
+            run.send_signal(signal.SIGINT)
+            assert run.wait(5) == 130
 
 
 def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", str, str]:

@@ -27,3 +27,8 @@ def test_a_run_is_described_by_its_requests():
     running = Progress("running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70)
     assert describe(running) == "running 5 s: 4 of 10 ended, 3 in flight, 1 failed, 70 tokens"
     assert describe(Progress("connecting")) == "connecting"
+
+
+def test_who_is_waited_for_is_said_with_the_reason():
+    waiting = Progress("waiting", 3.2, note="http://a:8000/v1/models answers 503")
+    assert describe(waiting) == "waiting for the server 3 s: http://a:8000/v1/models answers 503"

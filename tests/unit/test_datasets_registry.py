@@ -59,6 +59,11 @@ def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     assert str(refused.value) == message
 
 
+def test_the_name_of_a_kind_of_traces_is_refused_with_how_those_are_read(installed):
+    with pytest.raises(BadInput, match="--dataset-name trace --trace-format burstgpt"):
+        datasets.create(RunSettings(dataset_name="burstgpt"))
+
+
 def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="broken"))

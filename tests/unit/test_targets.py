@@ -93,7 +93,7 @@ def probed(monkeypatch):
     """Says what each server would answer: its models and version, or an error; returns what was probed."""
     answers, seen = {}, []
 
-    async def probe(settings):
+    async def probe(settings, on_progress):
         (url,) = settings.urls
         seen.append(url)
         if isinstance(answers[url], Exception):
@@ -171,8 +171,8 @@ async def test_one_that_cannot_count_with_every_event_is_asked_for_it_by_nobody(
     probed[0].update({A: (["m"], "1"), B: (["m"], "1")})
     probe = server.running
 
-    async def one_refuses(settings):
-        found = await probe(settings)
+    async def one_refuses(settings, on_progress):
+        found = await probe(settings, on_progress)
         return Server(found.settings.replace(continuous_usage=settings.urls != (B,)), "m", found.about, models=("m",))
 
     monkeypatch.setattr(server, "running", one_refuses)
@@ -181,7 +181,7 @@ async def test_one_that_cannot_count_with_every_event_is_asked_for_it_by_nobody(
 
 
 async def test_a_single_one_is_probed_as_ever(monkeypatch):
-    async def probe(settings):
+    async def probe(settings, on_progress):
         return settings
 
     monkeypatch.setattr(targets.server, "running", probe)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.cli.compat import sglang, vllm
-from loadgen.cli.compat.others import AIPERF, GUIDELLM
+from loadgen.cli.compat.others import AIPERF, GUIDELLM, OLDER_VLLM
 from loadgen.cli.compat.theirs import Given, Theirs, add, settled
 
 __all__ = ["TOOLS", "Tool", "add", "completed", "known_elsewhere", "of"]
@@ -32,11 +32,11 @@ class Tool:
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
-NOBODY = Tool(vllm.FLAGS, lambda given: {})
+NOBODY = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.unmarked)
 TOOLS = {
-    "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11),
-    "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32),
-    "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32),
+    "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
+    "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
+    "vllm-0.33": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
     "sglang": Tool(sglang.FLAGS, sglang.defaults, sglang.REPLACED, sglang.ranged),
 }
 
@@ -50,7 +50,7 @@ def known_elsewhere(name: str) -> str | None:
     """What to do with a flag that is another tool's, in words; None where it is nobody's."""
     if any(flag.name == name for flag in sglang.FLAGS):
         return "it is SGLang's: add --compat sglang"
-    for tool, words in (("guidellm", GUIDELLM), ("AIPerf", AIPERF)):
+    for tool, words in (("an older vLLM", OLDER_VLLM), ("guidellm", GUIDELLM), ("AIPerf", AIPERF)):
         if name in words:
             return f"it is {tool}'s, which here is {words[name].replace('`', '')}"
     return None

@@ -1,16 +1,23 @@
-"""Others: what flags of guidellm and AIPerf are called here. They are not accepted: most mean nearly the same."""
+"""Others: what flags of guidellm, AIPerf and an older vLLM are called here.
+
+They are not accepted: most mean nearly the same.
+"""
 
 from collections.abc import Mapping
 
+OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
+PROFILES = (
+    "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
+    "`synchronous` are `--max-concurrency N`, `throughput` is none of these; `sweep` is `loadgen tune` "
+    "with a goodput stage"
+)
 GUIDELLM: Mapping[str, str] = {
     "--target": "`--base-url`",
     "--model": "`--model`",
     "--processor": "`--tokenizer`",
     "--tokenizer": "`--tokenizer NAME` for model=NAME",
-    "--profile": "no flag: `constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, "
-    "`concurrent` and `synchronous` are `--max-concurrency N`, `throughput` is none of these; `sweep` is "
-    "`loadgen tune` with a goodput stage",
-    "--rate-type": "as `--profile`, whose old name it is",
+    "--profile": f"no flag: {PROFILES}",
+    "--rate-type": f"no flag: {PROFILES}",
     "--rate": "`--request-rate`, or with concurrent `--max-concurrency`; one a run",
     "--constraint": "`--num-prompts N` for kind=max_requests,count=N, `--duration S` for kind=max_duration,seconds=S, "
     "`--max-error-rate` for errors, a share, judged at the end",

@@ -71,12 +71,15 @@ def defaults(given: Given) -> dict[str, Any]:
 def ranged(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with lengths drawn as SGLang draws them: from `--random-range-ratio` of the whole up to it.
 
+    A file that SGLang would take the words of random prompts from is left out.
+
     Raises:
         BadInput: The ratio is no share.
     """
     ratio = _share(settings.pop("random_range_ratio"))
     if settings["dataset_name"] != "random":
         return settings
+    settings.pop("dataset_path", None)
     for name in ("random_input_len", "random_output_len"):
         most = settings[name]
         if isinstance(most, int):
@@ -211,3 +214,6 @@ FLAGS: tuple[Theirs, ...] = (
     refused("--speed-bench-category", "this data set is not had", "write it as JSON lines: --dataset-name custom"),
     refused("--speed-bench-output-len", "this data set is not had", "write it as JSON lines: --dataset-name custom"),
 )
+
+# Flags of the same name whose meaning has a limit here.
+NOTES = {"--dataset-path": "of random it is not read: the words are loadgen's own, of the lengths asked for"}

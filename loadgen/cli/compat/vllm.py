@@ -3,6 +3,7 @@
 from typing import Any
 
 from loadgen.arguments import integer
+from loadgen.cli.compat.others import PROFILES
 from loadgen.cli.compat.theirs import (
     ADAPTER,
     NONE,
@@ -40,6 +41,9 @@ V0_11: dict[str, Any] = {
 }
 V0_32: dict[str, Any] = {"latency_from": "sent"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
+SKIPPED = "skip_chat_template"  # given, until the settings are whole
+TEMPLATED = ("custom", "sonnet")  # whose prompts vLLM puts into the chat template unless told not to
+CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # how the words end that ask for chats
 RULED = ("random", "sharegpt")  # whose prompts 0.11 made by a rule that is known here
 
 
@@ -58,6 +62,29 @@ def _address(given: Given) -> dict[str, Any]:
     return {} if names_a_server(given) else ADDRESS
 
 
+def unmarked(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without the word of a flag that is no setting of a run."""
+    return {name: value for name, value in settings.items() if name != SKIPPED}
+
+
+def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, of which vLLM's own tool would send the same prompts.
+
+    Raises:
+        BadInput: It would put them into the model's chat template.
+    """
+    name = settings.get("dataset_name")
+    if name in TEMPLATED and not settings.get(SKIPPED) and not _asks_chat(settings):
+        problem = f"vLLM puts prompts of {name} into the chat template, and here they are sent as they are"
+        remedy = "take --backend openai-chat, where the server does it, or say --skip-chat-template"
+        raise BadInput("--dataset-name", problem, remedy)
+    return unmarked(settings)
+
+
+def _asks_chat(given: Given) -> bool:
+    return any(str(given.get(name) or "").endswith(end) for name, end in CHATS.items())
+
+
 def _backend(value: str) -> str:
     return "openai" if value in COMPLETIONS else value
 
@@ -67,7 +94,7 @@ def _output_len(value: int, given: Given) -> dict[str, Any]:
 
 
 def _logprobs(value: int, given: Given) -> dict[str, Any]:
-    if str(given.get("backend", "")).endswith("chat"):
+    if _asks_chat(given):
         return {}  # vLLM asks for them of completions alone
     return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
 
@@ -88,8 +115,12 @@ FLAGS: tuple[Theirs, ...] = (
     idle("--trust-remote-code", "tokenizers are data here: no code of a model is run"),
     idle("--skip-tokenizer-init", "a tokenizer is loaded only where one is needed"),
     idle("--use-beam-search", "vLLM's own tool does nothing with it"),
-    idle("--skip-chat-template", "prompts of files are sent as they are anyway"),
-    idle("--custom-skip-chat-template", "prompts of files are sent as they are anyway"),
+    *(
+        Theirs(
+            name, lambda value, given: {SKIPPED: True}, "the same, which is so anyway without `--compat`", takes=NONE
+        )
+        for name in ("--skip-chat-template", "--custom-skip-chat-template")
+    ),
     idle("--no-stream", "data sets of the hub are read as a stream or whole, the prompts are the same"),
     refused(
         "--no-oversample",
@@ -97,7 +128,7 @@ FLAGS: tuple[Theirs, ...] = (
         "give --num-prompts as many as `loadgen dataset` counts",
         NONE,
     ),
-    refused("--profile", PROFILER, POST, NONE),
+    refused("--profile", PROFILER, f"{POST}; of guidellm's profiles {PROFILES}", SOME),
     refused("--lora-modules", ONE_MODEL, ADAPTER, SOME),
     refused("--lora-assignment", ONE_MODEL, ADAPTER),
     refused(
@@ -172,7 +203,8 @@ NOTES = {
     "--random-range-ratio": "prompts of the lengths drawn are exact",
     "--sonnet-input-len": "of a text of loadgen's own",
     "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`",
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; a server that does not "
+    "listen yet is waited for as long",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
     "--request-rate": "also `--rate`",
 }

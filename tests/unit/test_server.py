@@ -1,0 +1,69 @@
+"""Server: the first look at it, which waits for it as long as the test request is asked to."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from loadgen import server
+from loadgen.errors import BadInput, Unreachable
+from loadgen.http import Reply
+from loadgen.settings import RunSettings
+
+URL = "http://a:8000"
+NOBODY = Unreachable(f"{URL}/v1/models: refused")
+LISTS = Reply(200, b'{"data": [{"id": "m"}]}', {})
+STARTING = Reply(503, b"", {})
+WAITING = RunSettings(base_url=URL, model="m", ready_check_timeout_sec=30.0)
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """What the server answers, one look after the other, the last for ever; only sleeping takes time."""
+    told, now = [], [0.0]
+
+    async def get(url, **options):
+        if not url.endswith("/v1/models"):
+            return Reply(404, b"", {})
+        answer = told.pop(0) if len(told) > 1 else told[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def sleep(seconds):
+        now[0] += seconds
+
+    monkeypatch.setattr(server.http, "get", get)
+    monkeypatch.setattr(server, "asyncio", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return told
+
+
+@pytest.mark.parametrize("not_yet", [NOBODY, STARTING])
+async def test_a_server_that_is_starting_is_waited_for_and_that_is_told(answers, not_yet):
+    answers += [not_yet, not_yet, LISTS]
+    told = []
+    assert (await server.running(WAITING, told.append)).models == ("m",)
+    assert [(progress.phase, progress.elapsed_s) for progress in told] == [("waiting", 0.0), ("waiting", 1.0)]
+    assert all(f"{URL}/v1/models" in progress.note for progress in told)
+
+
+async def test_one_that_does_not_come_is_refused_when_the_time_is_over(answers):
+    answers.append(NOBODY)
+    told = []
+    with pytest.raises(Unreachable, match="refused; start the server"):
+        await server.running(WAITING, told.append)
+    assert len(told) == 30
+
+
+async def test_without_a_test_request_it_must_be_there_at_once(answers):
+    answers += [NOBODY, LISTS]
+    told = []
+    with pytest.raises(Unreachable, match="start the server"):
+        await server.running(WAITING.replace(ready_check_timeout_sec=0.0), told.append)
+    assert told == []
+
+
+async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
+    answers += [Reply(401, b"", {}), LISTS]
+    with pytest.raises(BadInput, match="--api-key"):
+        await server.running(WAITING)
