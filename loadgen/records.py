@@ -216,11 +216,17 @@ class RecordFile:
 
     @staticmethod
     def is_one(path: str | Path) -> bool:
-        """Whether the file's first line is that of records."""
+        """Whether the file's first line is that of records.
+
+        Raises:
+            BadInput: It cannot be read.
+        """
         try:
             with open(path, "rb") as file:
                 return "loadgen_records" in orjson.loads(file.readline())
-        except (OSError, TypeError, ValueError):
+        except OSError as error:
+            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file that can be read") from error
+        except (TypeError, ValueError):
             return False
 
     def __iter__(self) -> Iterator[Record]:

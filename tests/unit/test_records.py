@@ -211,7 +211,8 @@ def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
     assert RecordFile.is_one(path)
     path.write_text('{"loadgen": {}}\n')
     assert not RecordFile.is_one(path)
-    assert not RecordFile.is_one(tmp_path / "none")
+    with pytest.raises(BadInput, match="No such file"):
+        RecordFile.is_one(tmp_path / "none")
 
 
 def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):
