@@ -1,10 +1,12 @@
 """Files of a result: saved so that an interrupted write never leaves half a file, and read again."""
 
+import contextlib
 import errno
 import os
 import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +59,20 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
 
 
 def _append(path: Path, line: str) -> None:
-    """Add a line; one that somebody left unfinished is ended first."""
-    with open(path, "ab+") as file:
-        if file.tell():
+    """Add a line, or leave the file as it was; one that somebody left unfinished is ended first."""
+    with open(path, "ab+", buffering=0) as file:  # a buffer would be written once more as the file is closed
+        size = file.tell()
+        if size:
             file.seek(-1, os.SEEK_END)
             line = line if file.read() == b"\n" else "\n" + line
-        file.write(line.encode())
+        rest = line.encode()
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):  # a device cannot be cut
+                file.truncate(size)
+            raise
 
 
 def load(path: str) -> list[dict[str, Any]]:
@@ -77,26 +87,35 @@ def load(path: str) -> list[dict[str, Any]]:
         raise BadInput(
             "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
         ) from error
-    try:
-        results = _objects(text)
-        known = bool(results) and all(result["loadgen"]["schema"] == SCHEMA for result in results)
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        known = False
-    if not known:
-        raise BadInput(
-            "FILE",
-            f"{path} is no result of loadgen, or not as a whole",
-            "name a result that `loadgen run --save-result` wrote, or a file of records",
-        )
-    return results
+    results = _objects(path, text)
+    for where, result in results:
+        try:
+            known = result["loadgen"]["schema"] == SCHEMA
+        except (KeyError, TypeError):
+            known = False
+        if not known:
+            raise BadInput(
+                "FILE",
+                f"{where} is no result of loadgen, or not as a whole",
+                "name a result that `loadgen run --save-result` wrote, or a file of records",
+            )
+    return [result for _, result in results]
 
 
-def _objects(text: bytes) -> list[Any]:
-    """One JSON object, however it is laid out, or one in each line."""
+def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
+    """Where one JSON object stands, however it is laid out, or one in each line, and it; None for what is no JSON."""
+    whole = _json(text)
+    if whole is not None:
+        return [(path, whole)]
+    lines = [(f"{path}: line {number}", _json(line)) for number, line in enumerate(text.splitlines(), 1) if line]
+    return lines if len(lines) > 1 else [(path, None)]
+
+
+def _json(text: bytes) -> Any:
     try:
-        return [orjson.loads(text)]
+        return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return [orjson.loads(line) for line in text.splitlines() if line]
+        return None
 
 
 def to_json(data: dict[str, Any]) -> str:

@@ -1,6 +1,8 @@
 """Files: what was saved is read again and printed the same; no write leaves half a file; no secret is in it."""
 
+import contextlib
 import os
+import resource
 
 import orjson
 import pytest
@@ -62,6 +64,37 @@ def test_a_saved_result_may_be_appended_to(settings):
     save(settings, *a_run(settings, count=1))
     (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2))
     assert [r["completed"] for r in load(path)] == [1, 2]
+
+
+@contextlib.contextmanager
+def room_for(size):
+    """No file can grow beyond so many bytes: the kernel takes what fits of a write, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_has_no_room_to_be_appended_leaves_the_file_as_it_was(settings, tmp_path):
+    appending = settings.replace(append_result=True)
+    save(appending, *a_run(settings, count=1))
+    before = (tmp_path / "r.json").read_bytes()
+    with room_for(len(before) + 100), pytest.raises(OSError, match="too large"):
+        save(appending, *a_run(settings, count=2))
+    assert (tmp_path / "r.json").read_bytes() == before
+
+
+def test_the_line_that_is_no_result_is_named(settings, tmp_path):
+    path = tmp_path / "r.json"
+    for count in (1, 2):
+        save(settings.replace(append_result=True), *a_run(settings, count=count))
+    with open(path, "a") as file:
+        file.write('{"half":')
+    save(settings.replace(append_result=True), *a_run(settings, count=3))
+    with pytest.raises(BadInput, match=r"r\.json: line 3 is no result of loadgen"):
+        load(str(path))
 
 
 def test_no_file_is_left_beside_the_result(settings, tmp_path):
