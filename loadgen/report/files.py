@@ -148,34 +148,48 @@ def check_writable(settings: RunSettings) -> None:
     Raises:
         BadInput: Naming the flag.
     """
-    saves = settings.save_result or settings.append_result or settings.save_detailed
-    for name in ("result_dir", "records", "hlog", "capture"):
-        given = getattr(settings, name) or ("." if name == "result_dir" and saves else None)
-        if given is None:
-            continue
-        if given in OWN_STREAMS or given.startswith("/dev/fd/"):
-            raise BadInput(flag(name), f"{given} belongs to the process that measures", "name a file")
-        folder = Path(given) if name == "result_dir" else Path(given).parent
-        try:
-            if name == "result_dir":
-                folder.mkdir(parents=True, exist_ok=True)
-            elif Path(given).is_dir():
+    if settings.result_dir or settings.save_result or settings.append_result or settings.save_detailed:
+        folder = settings.result_dir or "."
+        with _refusing("result_dir", folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            _try(Path(folder))
+    for name, path in _named(settings).items():
+        if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
+            raise BadInput(flag(name), f"{path} belongs to the process that measures", "name a file")
+        with _refusing(name, path):
+            if Path(path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            with tempfile.NamedTemporaryFile(dir=folder):
-                pass
-        except OSError as error:
-            raise BadInput(flag(name), f"{given} cannot be written ({error.strerror})", "name another") from error
+            if Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
+                _try(Path(path).resolve().parent)
     _check_apart(settings)
+
+
+@contextlib.contextmanager
+def _refusing(name: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(flag(name), f"{path} cannot be written ({error.strerror})", "name another") from error
+
+
+def _try(folder: Path) -> None:
+    with tempfile.NamedTemporaryFile(dir=folder):
+        pass
+
+
+def _named(settings: RunSettings) -> dict[str, str]:
+    """The files that are named, each by its setting."""
+    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
+    if settings.result_filename:
+        named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
+    return {name: path for name, path in named.items() if path}
 
 
 def _check_apart(settings: RunSettings) -> None:
     """Refuse to write two things into one file."""
-    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
-    if settings.result_filename:
-        named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
     seen: dict[str, str] = {}
-    for name, path in named.items():
-        if path and not path.startswith("/dev/"):
+    for name, path in _named(settings).items():
+        if not path.startswith("/dev/"):
             first = seen.setdefault(os.path.realpath(path), name)
             if first != name:
                 raise BadInput(flag(name), f"{path} is the file of {flag(first)} too", "name another")

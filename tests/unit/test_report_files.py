@@ -220,6 +220,18 @@ def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp
     assert caught.value.field == f"--{name.replace('_', '-')}"
 
 
+@pytest.mark.parametrize("name", ["sub/x.json", "file/x.json", "."])
+def test_a_name_of_the_result_that_could_not_be_written_at_the_end_is_refused_at_the_start(settings, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot be written") as caught:
+        check_writable(settings.replace(result_filename=name))
+    assert caught.value.field == "--result-filename"
+
+
+def test_a_device_is_written_as_it_is(settings):
+    check_writable(settings.replace(result_filename="/dev/stdout", records="/dev/null"))
+
+
 def test_a_relative_path_is_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_writable(RunSettings(records="r.jsonl", hlog="h.hlog", result_dir="results"))
