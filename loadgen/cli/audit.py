@@ -36,8 +36,8 @@ def main(argv: list[str]) -> int:
     read = len(arguments.files) - len(refused)
     if read:
         sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, read))
-    for error in refused:
-        print(f"loadgen audit: {printable_lines(str(error))}", file=sys.stderr)
+    for why in refused:
+        print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
     if refused:
         return exits.BAD_INPUT
     return exits.DONE if all(finding.note for finding in findings) else exits.FOUND
