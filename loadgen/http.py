@@ -1,5 +1,6 @@
 """A small HTTP client for probes, scrapes, ready checks and progress; never for load."""
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,5 +97,18 @@ async def _ask(
                     raise Unreachable(f"{url}: an answer of more than {LARGEST >> 20} MiB, which is none to a probe")
             return Reply(response.status, bytes(answer), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        reason = str(error) or f"no answer in {timeout_s:g} s"
-        raise Unreachable(f"{url}: {reason}") from error
+        raise Unreachable(f"{url}: {reason(error) or f'no answer in {timeout_s:g} s'}") from error
+
+
+def reason(error: BaseException) -> str:
+    """What an error of aiohttp's says, with the system's own words for why there is no connection; may be empty."""
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientSSLError():
+            return str(error)
+        case aiohttp.ClientConnectorError(host=host, port=port, os_error=cause):
+            number = cause.errno or 0  # of a name that is not resolved it is below 0
+            said = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+            return f"no connection to {host}:{port} ({said})"
+    return str(error)

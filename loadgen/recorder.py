@@ -90,7 +90,7 @@ class Recorder:
             if record.sent and record.outcome in GIVEN_UP:
                 self.histograms[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
-            self._add_details(self._details, record, ok)
+            self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
 
     @property
     def failed(self) -> int:
@@ -259,7 +259,8 @@ class Recorder:
             del examples[Snapshot.EXAMPLES :]
 
     @staticmethod
-    def _add_details(details: Details, record: Record, ok: bool) -> None:
+    def _add_details(details: Details, record: Record, error: str) -> None:
+        ok = not error
         stamps = record.stamps if ok else []
         details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else expected_tokens(record))
         details.output_lens.append(output_tokens(record) if ok else 0)
@@ -268,7 +269,7 @@ class Recorder:
         details.latencies.append((record.last_token - record.sent) / 1e9 if ok else 0.0)
         details.start_times.append(record.sent / 1e9)
         details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
-        details.errors.append("" if ok else f"{record.outcome}: {record.detail}")
+        details.errors.append(error)
 
 
 def expected_tokens(record: Record) -> int:

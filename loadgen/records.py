@@ -216,18 +216,24 @@ class RecordFile:
 
     @staticmethod
     def is_one(path: str | Path) -> bool:
-        """Whether the file's first line is that of records."""
+        """Whether the file's first line is that of records.
+
+        Raises:
+            BadInput: It cannot be read.
+        """
         try:
             with open(path, "rb") as file:
                 return "loadgen_records" in orjson.loads(file.readline())
-        except (OSError, TypeError, ValueError):
+        except OSError as error:
+            raise BadInput("FILE", f"{path}: {error.strerror}", "name a file that can be read") from error
+        except (TypeError, ValueError):
             return False
 
     def __iter__(self) -> Iterator[Record]:
         """Every record in the file; a last line that was cut off is left out.
 
         Raises:
-            BadInput: A line is no record.
+            BadInput: A line is no record, or stands after the end.
         """
         tokenized = self.ending.tokenized if self.ending else {}
         with open(self.path, "rb") as file:
@@ -238,7 +244,7 @@ class RecordFile:
                 try:
                     told = orjson.loads(line)
                     if "end" in told:
-                        return
+                        break
                     record = from_dict(told, self.start_ns)
                     if not 0 <= record.target < max(len(self.heading.settings.urls), 1):
                         raise ValueError(record.target)
@@ -246,6 +252,9 @@ class RecordFile:
                     raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)
                 yield record
+            if next(file, None) is not None:
+                problem = f"{self.path}: line {number + 1} stands after the end of the run"
+                raise BadInput("FILE", problem, "name the records of one run")
 
     def _refusal(self, where: str) -> BadInput:
         return BadInput(

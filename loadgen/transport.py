@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loadgen import http
 from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
@@ -232,7 +233,7 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            self._fail(record, _connect_outcome(error), str(error) or type(error).__name__)
+            self._fail(record, _connect_outcome(error), http.reason(error) or type(error).__name__)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)

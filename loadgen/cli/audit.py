@@ -4,6 +4,8 @@ import sys
 
 from loadgen.arguments import OneLineParser
 from loadgen.cli import exits
+from loadgen.errors import BadInput
+from loadgen.terminal import printable_lines
 
 
 def main(argv: list[str]) -> int:
@@ -25,6 +27,17 @@ def main(argv: list[str]) -> int:
     from loadgen.audit import audit
     from loadgen.audit.report import render, to_json
 
-    findings = [finding for path in arguments.files for finding in audit(path)]
-    sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, len(arguments.files)))
+    findings, refused = [], list[BadInput]()
+    for path in arguments.files:
+        try:
+            findings += audit(path)
+        except BadInput as error:
+            refused.append(error)
+    read = len(arguments.files) - len(refused)
+    if read:
+        sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, read))
+    for why in refused:
+        print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
+    if refused:
+        return exits.BAD_INPUT
     return exits.DONE if all(finding.note for finding in findings) else exits.FOUND

@@ -16,7 +16,7 @@ class Journal:
     """The journal of one run.
 
     Attributes:
-        path: The file; None where the user's state folder cannot be written.
+        path: The file; None where none is wanted, or the user's state folder cannot be written.
         needed: Whether it is to be kept; set it to False once nothing of the run can be lost any more.
         error: Why not all that was measured stands in it, where that is known.
     """
@@ -28,17 +28,17 @@ class Journal:
     @property
     def holds_records(self) -> bool:
         """Whether any request stands in it."""
-        try:
-            with open(self.path or os.devnull, "rb") as file:
-                return sum(1 for _ in zip(file, range(2), strict=False)) == 2
-        except OSError:
-            return False
+        return self.path is not None and _holds_records(self.path)
 
 
 @contextlib.contextmanager
-def journal() -> Iterator[Journal]:
-    """A journal for one run; where it is needed afterwards, its path is printed, else it is removed."""
-    kept = Journal(_new())
+def journal(wanted: bool) -> Iterator[Journal]:
+    """A journal for one run; where it is needed afterwards, its path is printed, else it is removed.
+
+    Args:
+        wanted: Whether there is to be one: a run whose records are kept in a file of the user's needs none.
+    """
+    kept = Journal(_new() if wanted else None)
     try:
         yield kept
     finally:
@@ -52,9 +52,21 @@ def journal() -> Iterator[Journal]:
 
 
 def journals() -> list[Path]:
-    """The journals that runs have left, the latest last; of runs that go on there are none yet."""
+    """The journals that runs have left with records, the latest last; of runs that go on there are none yet."""
+    return [path for path in _left() if _holds_records(path)]
+
+
+def _left() -> list[Path]:
     left = [path for path in private.state_folder().glob(PATTERN) if not _goes_on(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
+
+
+def _holds_records(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in zip(file, range(2), strict=False)) == 2
+    except OSError:
+        return False
 
 
 def _goes_on(path: Path) -> bool:
@@ -68,7 +80,7 @@ def _new() -> Path | None:
     path = private.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in journals()[: 1 - MOST_KEPT]:
+        for old in _left()[: 1 - MOST_KEPT]:
             old.unlink(missing_ok=True)
         with open(path, "xb", opener=private.opener):
             pass

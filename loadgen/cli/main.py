@@ -54,7 +54,7 @@ def dispatch(argv: list[str]) -> int:
     if name in ("-h", "--help"):
         print(_help())
         return exits.DONE
-    if name in ("-V", "--version"):
+    if name in ("-V", "--version") or rest == ["--version"]:
         print(f"loadgen {__version__}")
         return exits.DONE
     try:

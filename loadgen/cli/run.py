@@ -54,7 +54,7 @@ async def run(
             from loadgen import report, runner
 
         report.check_writable(settings)
-        with journal() as kept:
+        with journal(wanted=not settings.records) as kept:
             with progress_view(settings) as view:
 
                 def show(progress: "Progress") -> None:
@@ -81,7 +81,7 @@ async def run(
             lost = _lost(settings, result.data["loadgen"]["client"])
             for line in lost:
                 print(f"loadgen run: {line}", file=sys.stderr)
-            kept.needed = result.snapshot.partial is not None and not settings.records
+            kept.needed = result.snapshot.partial is not None
     if lost:
         return exits.INTERNAL
     return exits.code(

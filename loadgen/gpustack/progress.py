@@ -52,11 +52,12 @@ class Receiver:
 
 
 class Reporter:
-    """Tells a receiver now and then; that it does not answer is logged, and ends nothing."""
+    """Tells a receiver now and then; why it could not be told is logged once for each reason, and ends nothing."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver, self._trust = receiver, receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
+        self._logged = set[str]()
 
     def tell(self, percent: float) -> None:
         """Have this told soon, unless it is told already."""
@@ -85,7 +86,12 @@ class Reporter:
                 receiver.url, orjson.dumps({"progress": percent}), headers=headers, verify_tls=self._trust
             )
         except Unreachable as error:
-            logging.warning("progress could not be told: %s", error)
+            self._log(str(error))
             return
         if reply.status >= 300:
-            logging.warning("progress could not be told: %s answered %d", receiver.url, reply.status)
+            self._log(f"{receiver.url} answered {reply.status}")
+
+    def _log(self, why: str) -> None:
+        if why not in self._logged:
+            self._logged.add(why)
+            logging.warning("progress could not be told: %s", why)

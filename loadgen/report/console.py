@@ -123,7 +123,7 @@ def _verdict(own: dict[str, Any]) -> Iterator[str]:
 
 
 def _errors(result: dict[str, Any]) -> Iterator[str]:
-    """The error rate, unless it is 0, and what it is made of; vLLM's failed requests are without the cancelled ones."""
+    """The share that is not ok, unless it is 0, and of what; vLLM's failed requests are without the cancelled ones."""
     own = result["loadgen"]
     if not own["error_rate"]:
         return
@@ -135,7 +135,7 @@ def _errors(result: dict[str, Any]) -> Iterator[str]:
         "without an outcome": own["scheduled"] - ended,
     }
     said = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    yield f"Error rate: {percent(own['error_rate'], 2)}; of {own['scheduled']} requests {said}"
+    yield f"Not ok: {percent(own['error_rate'], 2)} of {own['scheduled']} requests: {said}"
 
 
 def _latencies(own: dict[str, Any]) -> Iterator[str]:

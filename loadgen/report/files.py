@@ -1,10 +1,12 @@
 """Files of a result: saved so that an interrupted write never leaves half a file, and read again."""
 
+import contextlib
 import errno
 import os
 import re
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +59,20 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
 
 
 def _append(path: Path, line: str) -> None:
-    """Add a line; one that somebody left unfinished is ended first."""
-    with open(path, "ab+") as file:
-        if file.tell():
+    """Add a line, or leave the file as it was; one that somebody left unfinished is ended first."""
+    with open(path, "ab+", buffering=0) as file:  # a buffer would be written once more as the file is closed
+        size = file.tell()
+        if size:
             file.seek(-1, os.SEEK_END)
             line = line if file.read() == b"\n" else "\n" + line
-        file.write(line.encode())
+        rest = line.encode()
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            with contextlib.suppress(OSError):  # a device cannot be cut
+                file.truncate(size)
+            raise
 
 
 def load(path: str) -> list[dict[str, Any]]:
@@ -77,26 +87,35 @@ def load(path: str) -> list[dict[str, Any]]:
         raise BadInput(
             "FILE", f"{path}: {error.strerror}", "name a result that `loadgen run --save-result` wrote"
         ) from error
-    try:
-        results = _objects(text)
-        known = bool(results) and all(result["loadgen"]["schema"] == SCHEMA for result in results)
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        known = False
-    if not known:
-        raise BadInput(
-            "FILE",
-            f"{path} is no result of loadgen, or not as a whole",
-            "name a result that `loadgen run --save-result` wrote, or a file of records",
-        )
-    return results
+    results = _objects(path, text)
+    for where, result in results:
+        try:
+            known = result["loadgen"]["schema"] == SCHEMA
+        except (KeyError, TypeError):
+            known = False
+        if not known:
+            raise BadInput(
+                "FILE",
+                f"{where} is no result of loadgen, or not as a whole",
+                "name a result that `loadgen run --save-result` wrote, or a file of records",
+            )
+    return [result for _, result in results]
 
 
-def _objects(text: bytes) -> list[Any]:
-    """One JSON object, however it is laid out, or one in each line."""
+def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
+    """Where one JSON object stands, however it is laid out, or one in each line, and it; None for what is no JSON."""
+    whole = _json(text)
+    if whole is not None:
+        return [(path, whole)]
+    lines = [(f"{path}: line {number}", _json(line)) for number, line in enumerate(text.splitlines(), 1) if line]
+    return lines if len(lines) > 1 else [(path, None)]
+
+
+def _json(text: bytes) -> Any:
     try:
-        return [orjson.loads(text)]
+        return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return [orjson.loads(line) for line in text.splitlines() if line]
+        return None
 
 
 def to_json(data: dict[str, Any]) -> str:
@@ -129,34 +148,48 @@ def check_writable(settings: RunSettings) -> None:
     Raises:
         BadInput: Naming the flag.
     """
-    saves = settings.save_result or settings.append_result or settings.save_detailed
-    for name in ("result_dir", "records", "hlog", "capture"):
-        given = getattr(settings, name) or ("." if name == "result_dir" and saves else None)
-        if given is None:
-            continue
-        if given in OWN_STREAMS or given.startswith("/dev/fd/"):
-            raise BadInput(flag(name), f"{given} belongs to the process that measures", "name a file")
-        folder = Path(given) if name == "result_dir" else Path(given).parent
-        try:
-            if name == "result_dir":
-                folder.mkdir(parents=True, exist_ok=True)
-            elif Path(given).is_dir():
+    if settings.result_dir or settings.save_result or settings.append_result or settings.save_detailed:
+        folder = settings.result_dir or "."
+        with _refusing("result_dir", folder):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            _try(Path(folder))
+    for name, path in _named(settings).items():
+        if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
+            raise BadInput(flag(name), f"{path} belongs to the process that measures", "name a file")
+        with _refusing(name, path):
+            if Path(path).is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            with tempfile.NamedTemporaryFile(dir=folder):
-                pass
-        except OSError as error:
-            raise BadInput(flag(name), f"{given} cannot be written ({error.strerror})", "name another") from error
+            if Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
+                _try(Path(path).resolve().parent)
     _check_apart(settings)
+
+
+@contextlib.contextmanager
+def _refusing(name: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(flag(name), f"{path} cannot be written ({error.strerror})", "name another") from error
+
+
+def _try(folder: Path) -> None:
+    with tempfile.NamedTemporaryFile(dir=folder):
+        pass
+
+
+def _named(settings: RunSettings) -> dict[str, str]:
+    """The files that are named, each by its setting."""
+    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
+    if settings.result_filename:
+        named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
+    return {name: path for name, path in named.items() if path}
 
 
 def _check_apart(settings: RunSettings) -> None:
     """Refuse to write two things into one file."""
-    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
-    if settings.result_filename:
-        named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
     seen: dict[str, str] = {}
-    for name, path in named.items():
-        if path and not path.startswith("/dev/"):
+    for name, path in _named(settings).items():
+        if not path.startswith("/dev/"):
             first = seen.setdefault(os.path.realpath(path), name)
             if first != name:
                 raise BadInput(flag(name), f"{path} is the file of {flag(first)} too", "name another")

@@ -44,6 +44,18 @@ def test_notes_leave_the_exit_code_alone(clean: str, noted: str, capsys: pytest.
     assert out.endswith("1 file: 0 cannot be true, 1 noted\n")
 
 
+def test_what_is_read_is_listed_though_other_files_cannot_be(
+    noted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["audit", str(tmp_path / "none"), noted, str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out.endswith("1 file: 0 cannot be true, 1 noted\n")
+    assert [line.rpartition("; ")[0].rpartition(": ")[2] for line in err.splitlines()] == [
+        "No such file or directory",
+        "Is a directory",
+    ]
+
+
 def test_json_is_a_list_of_findings(noted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["audit", "--json", noted]) == 0
     (finding,) = json.loads(capsys.readouterr().out)

@@ -112,7 +112,15 @@ async def test_a_refusal_is_said_and_ends_nothing(listener: Listener, caplog: py
 async def test_nobody_there_is_said_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         await Reporter(Receiver("http://127.0.0.1:1/state")).finish()
-    assert "progress could not be told" in caplog.text
+    assert "progress could not be told: http://127.0.0.1:1/state: no connection to 127.0.0.1:1" in caplog.text
+
+
+async def test_each_reason_is_said_once(listener: Listener, caplog: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter(Receiver(listener.url))
+    with caplog.at_level(logging.WARNING):
+        for listener.status in (403, 403, 500, 403):
+            await reporter.finish()
+    assert [message.rpartition(" ")[2] for message in caplog.messages] == ["403", "500"]
 
 
 class TestOverTls:

@@ -184,6 +184,16 @@ def test_everything_killed_at_once_leaves_what_was_written(state: Path) -> None:
     assert json.loads(loadgen("report", "--json").stdout)["completed"] > 100
 
 
+def test_a_killed_run_with_records_of_the_users_leaves_those_alone(tmp_path: Path, state: Path) -> None:
+    with served() as (url, _), running(url, "--rate", "100", "--records", "r.jsonl", cwd=tmp_path) as run:
+        hear(run, lambda line: ended(line) > 100)
+        worker = measuring_process(run)
+        run.kill()
+        worker.wait(timeout=30)
+    assert not journals(state)
+    assert "PARTIAL:" in loadgen("report", "r.jsonl", cwd=tmp_path).stdout
+
+
 # -- what is left when, and where
 
 
@@ -214,6 +224,20 @@ def test_a_state_folder_that_cannot_be_written_stops_no_run(monkeypatch: pytest.
     done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "nothing of this run would outlive it: /dev/null/state/loadgen cannot be written" in done.stderr
+
+
+def test_a_journal_without_records_is_not_the_latest(tmp_path: Path, state: Path) -> None:
+    flags = ["--num-prompts", "3", "--max-concurrency", "1", "--records", "r.jsonl"]
+    loadgen("run", *flags, *SHORT, cwd=tmp_path)
+    state.mkdir(parents=True, exist_ok=True)
+    older, empty = (state / f"2026010{day}-000000-{2**22 + 1}.jsonl" for day in (1, 2))
+    older.write_bytes((tmp_path / "r.jsonl").read_bytes())
+    os.utime(older, (1000, 1000))
+    empty.touch()
+    done = loadgen("report")
+    assert done.returncode == 0, done.stderr
+    older.unlink()
+    assert "no run that ended early has left records" in loadgen("report").stderr
 
 
 def test_without_a_journal_report_asks_for_a_file(state: Path) -> None:

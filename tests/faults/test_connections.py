@@ -138,6 +138,7 @@ class TestRefused:
                 assert await sender.transport.warm(2) == 0
                 record = await sender.one()
                 assert (record.outcome, record.sent) == (Outcome.REFUSED, 0)
+                assert record.detail == f"no connection to 127.0.0.1:{unused.getsockname()[1]} (Connection refused)"
                 assert record.closed >= record.due
 
     async def test_a_name_that_does_not_resolve(self) -> None:

@@ -92,3 +92,10 @@ def test_what_is_no_tool_and_what_holds_no_records_is_refused(tmp_path: Path) ->
         ended = loadgen("report", str(result), "--as", flag)
         assert ended.returncode == 2
         assert words in ended.stderr
+
+
+@pytest.mark.parametrize(("name", "reason"), [("none.jsonl", "No such file or directory"), (".", "Is a directory")])
+def test_what_cannot_be_read_is_refused_with_the_reason(tmp_path: Path, name: str, reason: str) -> None:
+    ended = loadgen("report", str(tmp_path / name), "--as", "vllm-0.11")
+    assert ended.returncode == 2
+    assert reason in ended.stderr

@@ -161,8 +161,9 @@ def test_help_names_the_commands_and_the_exit_codes(capsys, argv):
         assert word in out
 
 
-def test_the_version_is_the_packages(capsys):
-    assert dispatch(["--version"]) == 0
+@pytest.mark.parametrize("argv", [["--version"], ["-V"], ["run", "--version"], ["tune", "--version"]])
+def test_the_version_is_the_packages(capsys, argv):
+    assert dispatch(argv) == 0
     assert capsys.readouterr().out == f"loadgen {loadgen.__version__}\n"
 
 

@@ -248,6 +248,12 @@ def test_details_of_a_failure_say_why_and_hold_no_latency():
     assert details.errors[0].startswith("truncated: ")
 
 
+def test_details_of_a_status_name_it_as_the_outcomes_do():
+    snapshot = measured([failed(0, Outcome.STATUS, detail="busy")], detailed=True)
+    assert snapshot.outcomes == {"status(503)": 1}
+    assert snapshot.details.errors == ["status(503): busy"]
+
+
 def test_details_are_kept_only_when_asked():
     assert measured([answered()]).details is None
 

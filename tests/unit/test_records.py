@@ -204,6 +204,17 @@ def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
         RecordFile(path)
 
 
+def test_a_second_run_in_the_file_is_refused(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered())
+        writer.end(ENDING)
+    assert len(list(RecordFile(path))) == 1
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(BadInput, match="line 4 stands after the end of the run"):
+        list(RecordFile(path))
+
+
 def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path):
@@ -211,7 +222,8 @@ def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
     assert RecordFile.is_one(path)
     path.write_text('{"loadgen": {}}\n')
     assert not RecordFile.is_one(path)
-    assert not RecordFile.is_one(tmp_path / "none")
+    with pytest.raises(BadInput, match="No such file"):
+        RecordFile.is_one(tmp_path / "none")
 
 
 def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):

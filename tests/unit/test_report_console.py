@@ -267,7 +267,7 @@ def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     assert "\x1b" not in "".join(lines)
 
 
-def test_the_error_rate_names_all_that_are_not_ok_where_vllms_row_leaves_out_the_cancelled():
+def test_what_is_not_ok_names_all_that_are_not_ok_where_vllms_row_leaves_out_the_cancelled():
     never_due = failed(2, Outcome.CANCELLED, ready=-5_000_000)  # the stamp is 0: never
     records = [steady(0), failed(1, Outcome.STATUS), never_due, failed(3, Outcome.CANCELLED)]
     made = result(measured(records, scheduled=8))
@@ -275,15 +275,21 @@ def test_the_error_rate_names_all_that_are_not_ok_where_vllms_row_leaves_out_the
     assert value(rows, "Failed requests:") == "1"
     assert made["loadgen"]["error_rate"] == 7 / 8
     assert (
-        "Error rate: 87.50%; of 8 requests 1 failed, 1 cancelled after a turn that had failed, "
+        "Not ok: 87.50% of 8 requests: 1 failed, 1 cancelled after a turn that had failed, "
         "1 cancelled when the run ended early, 4 without an outcome"
     ) in lines
 
 
-def test_an_error_rate_of_0_is_not_printed():
-    assert not any("Error rate" in line for line in below())
-    assert not any("Error rate" in line for line in below(records=[]))
-    assert "Error rate: 50.00%; of 2 requests 1 failed" in below(records=[steady(0), failed(1, Outcome.STATUS)])
+def test_what_was_cancelled_is_not_called_an_error():
+    lines = below(records=[steady(0), failed(1, Outcome.CANCELLED)])
+    assert "Not ok: 50.00% of 2 requests: 1 cancelled when the run ended early" in lines
+    assert not any("rror rate" in line for line in lines)
+
+
+def test_that_all_are_ok_is_not_printed():
+    assert not any("Not ok" in line for line in below())
+    assert not any("Not ok" in line for line in below(records=[]))
+    assert "Not ok: 50.00% of 2 requests: 1 failed" in below(records=[steady(0), failed(1, Outcome.STATUS)])
 
 
 def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():

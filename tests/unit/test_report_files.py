@@ -1,6 +1,8 @@
 """Files: what was saved is read again and printed the same; no write leaves half a file; no secret is in it."""
 
+import contextlib
 import os
+import resource
 
 import orjson
 import pytest
@@ -62,6 +64,37 @@ def test_a_saved_result_may_be_appended_to(settings):
     save(settings, *a_run(settings, count=1))
     (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2))
     assert [r["completed"] for r in load(path)] == [1, 2]
+
+
+@contextlib.contextmanager
+def room_for(size):
+    """No file can grow beyond so many bytes: the kernel takes what fits of a write, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_has_no_room_to_be_appended_leaves_the_file_as_it_was(settings, tmp_path):
+    appending = settings.replace(append_result=True)
+    save(appending, *a_run(settings, count=1))
+    before = (tmp_path / "r.json").read_bytes()
+    with room_for(len(before) + 100), pytest.raises(OSError, match="too large"):
+        save(appending, *a_run(settings, count=2))
+    assert (tmp_path / "r.json").read_bytes() == before
+
+
+def test_the_line_that_is_no_result_is_named(settings, tmp_path):
+    path = tmp_path / "r.json"
+    for count in (1, 2):
+        save(settings.replace(append_result=True), *a_run(settings, count=count))
+    with open(path, "a") as file:
+        file.write('{"half":')
+    save(settings.replace(append_result=True), *a_run(settings, count=3))
+    with pytest.raises(BadInput, match=r"r\.json: line 3 is no result of loadgen"):
+        load(str(path))
 
 
 def test_no_file_is_left_beside_the_result(settings, tmp_path):
@@ -185,6 +218,18 @@ def test_files_that_could_not_be_written_at_the_end_are_refused_at_the_start(tmp
     with pytest.raises(BadInput) as caught:
         check_writable(RunSettings(**{name: str(tmp_path / path)}))
     assert caught.value.field == f"--{name.replace('_', '-')}"
+
+
+@pytest.mark.parametrize("name", ["sub/x.json", "file/x.json", "."])
+def test_a_name_of_the_result_that_could_not_be_written_at_the_end_is_refused_at_the_start(settings, tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput, match="cannot be written") as caught:
+        check_writable(settings.replace(result_filename=name))
+    assert caught.value.field == "--result-filename"
+
+
+def test_a_device_is_written_as_it_is(settings):
+    check_writable(settings.replace(result_filename="/dev/stdout", records="/dev/null"))
 
 
 def test_a_relative_path_is_in_the_working_folder(tmp_path, monkeypatch):
