@@ -46,7 +46,7 @@ def engines(argv: list[str]) -> int:
     Raises:
         BadInput: A flag is of no use.
     """
-    parser = OneLineParser("loadgen engines", description="List the engines that can be served.", allow_abbrev=False)
+    parser = OneLineParser("loadgen engines", description="List the engines that can be served.")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     flags = parser.parse_args(argv)
     from loadgen.engines.listing import Row, as_json, as_text

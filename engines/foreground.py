@@ -102,7 +102,6 @@ def _parser(engine: Engine) -> argparse.ArgumentParser:
         f"loadgen serve {engine.name}",
         usage="%(prog)s MODEL [flags] [-- the engine's own flags]",
         description="Start a server, say where it listens once it answers, and put it away at Ctrl-C.",
-        allow_abbrev=False,
     )
     # The simulator alone has one: it needs none.
     model = getattr(engine, "default_model", None)

@@ -3,7 +3,7 @@
 import argparse
 import difflib
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from loadgen.errors import BadInput
 
@@ -11,7 +11,15 @@ UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """An argument parser that raises BadInput instead of printing the usage and exiting."""
+    """An argument parser that raises BadInput instead of printing the usage and exiting; it wants names in full.
+
+    Args:
+        prog: What the command is called.
+        options: Others of `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """Turn argparse's message into a field and a remedy."""

@@ -5,7 +5,7 @@ Light to import, so that a command can start its worker first and import what it
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from loadgen.beside import beside
 from loadgen.child import Child
@@ -59,21 +59,11 @@ class OwnLoop:
             self._measurement.abort(reason)
 
 
-class Worker:
-    """Measures in a process of its own, so that drawing and reporting cost the measuring loop nothing.
-
-    As a context manager it starts the process, early, and leaves none behind.
-    """
+class Worker(Child):
+    """Measures in a process of its own, so that drawing and reporting cost the measuring loop nothing."""
 
     def __init__(self) -> None:
-        self._child = Child("loadgen.worker")
-
-    async def __aenter__(self) -> Self:
-        await self._child.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._child.__aexit__(*error)
+        super().__init__("loadgen.worker")
 
     async def measure(
         self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
@@ -85,23 +75,23 @@ class Worker:
         """
         from loadgen.measurement import Progress
 
-        self._child.send(job)
+        self.send(job)
         await prepared
-        self._child.say(b"go\n")
-        async for message in self._child.messages():
+        self.say(b"go\n")
+        async for message in self.messages():
             if not isinstance(message, Progress):
                 measured: Measured = message
                 return measured
             on_progress(message)
-        raise WorkerDied(f"the measuring process {await self._child.end()}")
+        raise WorkerDied(f"the measuring process {await self.end()}")
 
     def stop(self, reason: str) -> None:
         """Tell the worker to send nothing more."""
-        self._child.say(f"stop {reason}\n".encode())
+        self.say(f"stop {reason}\n".encode())
 
     def abort(self, reason: str) -> None:
         """Tell the worker to end."""
-        self._child.say(f"abort {reason}\n".encode())
+        self.say(f"abort {reason}\n".encode())
 
 
 async def _watch(measurement: "Measurement", on_progress: "Callable[[Progress], None]") -> None:

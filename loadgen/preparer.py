@@ -5,7 +5,7 @@ Light to import, so that a command can start that process first and import what 
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from loadgen.child import Child
 from loadgen.errors import LoadgenError
@@ -15,18 +15,11 @@ if TYPE_CHECKING:
     from loadgen.preparing import Order
 
 
-class Preparer:
-    """Makes the requests of one run; as a context manager it starts the process, and leaves none behind."""
+class Preparer(Child):
+    """Makes the requests of one run."""
 
     def __init__(self) -> None:
-        self._child = Child("loadgen.preparing")
-
-    async def __aenter__(self) -> Self:
-        await self._child.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._child.__aexit__(*error)
+        super().__init__("loadgen.preparing")
 
     async def prepare(self, order: "Order", on_progress: "Callable[[Progress], None]") -> None:
         """Have an order carried out, and tell how far it is.
@@ -40,9 +33,9 @@ class Preparer:
         begun = time.monotonic()
         known = order.settings.num_prompts is not None or not order.settings.timed_by_data
         scheduled = order.count if known else 0
-        self._child.send(order)
-        async for done in self._child.messages():
+        self.send(order)
+        async for done in self.messages():
             if done is None:
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
-        raise LoadgenError(f"the process that makes the prompts {await self._child.end()}")
+        raise LoadgenError(f"the process that makes the prompts {await self.end()}")

@@ -13,7 +13,6 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         prog="loadgen audit",
         description="List what of published results cannot be true, and why, each in a line: docs/audit.md.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "files",

@@ -13,7 +13,6 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         "loadgen dataset cache",
         description="Show which prompts are kept on this machine from run to run, or remove them.",
-        allow_abbrev=False,
     )
     parser.add_argument("--clear", action="store_true", help="remove them all: the next run makes them again")
     arguments = parser.parse_args(argv)

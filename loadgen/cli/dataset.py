@@ -64,7 +64,6 @@ def parser(tool: str | None) -> argparse.ArgumentParser:
         description="Show what `loadgen run` would send with the same flags. Nothing is sent, and no server is needed.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
     made.add_argument(

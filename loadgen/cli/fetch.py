@@ -15,7 +15,6 @@ def main(argv: list[str]) -> int:
         "loadgen dataset fetch",
         description="Fetch a published data file from the Hugging Face hub, or from the mirror that HF_ENDPOINT names. "
         "What was cut off is gone on with; a file that is there whole is left alone.",
-        allow_abbrev=False,
     )
     parser.add_argument("name", choices=["sharegpt"], help="which: the 673 MB that `vllm bench serve` is shown with")
     parser.add_argument("--to", metavar="FOLDER", default=".", help="where to put it (the current folder)")

@@ -21,7 +21,7 @@ NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 def run_parser(tool: str | None = None) -> argparse.ArgumentParser:
     """The parser of `loadgen run`, which also takes the flags of a tool (a name in `compat.TOOLS`; by default vLLM)."""
     text = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
-    parser = OneLineParser("loadgen run", description=text, allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    parser = OneLineParser("loadgen run", description=text, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
     add_settings(parser, tool)
     return parser

@@ -17,7 +17,6 @@ def main(argv: list[str]) -> int:
         prog="loadgen import",
         description="Put results that others published into a store of a study, each as a run of the arm that its "
         "serving command starts: docs/studies.md. Files are read only, and nothing is imported twice.",
-        allow_abbrev=False,
     )
     parser.add_argument("study", metavar="STUDY", help="the study's file")
     parser.add_argument(

@@ -14,7 +14,6 @@ def main(argv: list[str]) -> int:
     parser = OneLineParser(
         prog="loadgen report",
         description="Print the report of a saved result again, or of the records that a run has left.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "file",

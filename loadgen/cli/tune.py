@@ -37,7 +37,6 @@ def plan(argv: list[str]) -> int:
         "loadgen tune plan",
         description="Print what a study would start, in which order, and how long that may take. Nothing is started, "
         "written or asked. Later stages rest on the arms that the file expects to win earlier ones.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a study")
     parser.add_argument("--json", action="store_true", help="as one JSON object")
@@ -61,7 +60,6 @@ def run(argv: list[str]) -> int:
         "loadgen tune run",
         description="Carry out a study: start each arm, run its workloads, decide, go on. What was measured is kept in "
         "a store; where there is one of this study, it goes on from there.",
-        allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE", help="a study")
     parser.add_argument("--store", metavar="DIR", type=Path, help="where all is kept (NAME.store, of the study's name)")
@@ -75,9 +73,7 @@ def run(argv: list[str]) -> int:
 
 def status(argv: list[str]) -> int:
     """Print what a study has found so far."""
-    parser = OneLineParser(
-        "loadgen tune status", description="Print what a study has found so far.", allow_abbrev=False
-    )
+    parser = OneLineParser("loadgen tune status", description="Print what a study has found so far.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     parser.add_argument("--json", action="store_true", help="as one JSON object")
     arguments = parser.parse_args(argv)
@@ -93,7 +89,6 @@ def report(argv: list[str]) -> int:
         "loadgen tune report",
         description="Write the report of a study, from its store alone: a page in Markdown with its charts, one in "
         "HTML, and a script that makes the measurement again.",
-        allow_abbrev=False,
     )
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to (NAME.report, of the study's name)")
@@ -106,9 +101,7 @@ def report(argv: list[str]) -> int:
 
 def export(argv: list[str]) -> int:
     """Print everything that a study knows as JSON."""
-    parser = OneLineParser(
-        "loadgen tune export", description="Print every start of a study and every number as JSON.", allow_abbrev=False
-    )
+    parser = OneLineParser("loadgen tune export", description="Print every start of a study and every number as JSON.")
     parser.add_argument("store", metavar="STORE", help=STORE_HELP)
     with undisturbed():
         from loadgen.cli import tuning
@@ -118,9 +111,7 @@ def export(argv: list[str]) -> int:
 
 def schema(argv: list[str]) -> int:
     """Print the JSON schema of study files."""
-    OneLineParser(
-        "loadgen tune schema", description="Print the JSON schema of study files.", allow_abbrev=False
-    ).parse_args(argv)
+    OneLineParser("loadgen tune schema", description="Print the JSON schema of study files.").parse_args(argv)
     from loadgen.report import to_json
     from loadgen.studies.study import Study
 

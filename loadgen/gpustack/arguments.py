@@ -74,7 +74,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         PROG,
         description="Measure a server as GPUStack's benchmark-runner does, and write the summary that GPUStack reads.",
-        allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument

@@ -42,7 +42,7 @@ def command(serve: Main) -> Main:
 
 def parser(module: str, description: str) -> argparse.ArgumentParser:
     """A command line for `python -m MODULE` with --host and --port, to which a server adds its own flags."""
-    made = OneLineParser(prog=f"python -m {module}", description=description, allow_abbrev=False)
+    made = OneLineParser(prog=f"python -m {module}", description=description)
     made.add_argument("--host", default="127.0.0.1", help="address to listen on; other machines reach 0.0.0.0")
     made.add_argument("--port", type=integer_within(0, 65535), default=0, help="0: a free one")
     return made

@@ -37,6 +37,6 @@ async def test_what_cannot_be_made_is_refused_as_if_it_were_made_here(tmp_path: 
 
 async def test_one_that_dies_is_told_of(tmp_path: Path) -> None:
     async with Preparer() as preparer:
-        os.kill(preparer._child._process.pid, signal.SIGKILL)
+        os.kill(preparer._process.pid, signal.SIGKILL)
         with pytest.raises(LoadgenError, match="the process that makes the prompts was killed by signal 9"):
             await preparer.prepare(order(tmp_path), lambda progress: None)
