@@ -146,7 +146,7 @@ LIES = (
                 "loadgen/scan.pxd",
                 '            ok = first(&seen, 16) and take_null(c)\n',
                 '            ok = first(&seen, 16) and take_null(c)\n'
-                '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT)\n',
+                '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
             ),
         ),
         Test("tests/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
