@@ -6,7 +6,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := tests/unit tests/wire tests/faults
-SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
+SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
 .PHONY: demo test test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
 .DEFAULT_GOAL := demo

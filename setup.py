@@ -32,7 +32,7 @@ extensions = [
         extra_link_args=link_args,
         define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
-    for name in ("histogram", "wire", "emit", "datasets.structure")
+    for name in ("histogram", "wire", "tally", "emit", "datasets.structure")
 ]
 
 setup(

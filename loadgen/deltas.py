@@ -1,5 +1,6 @@
 """What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -12,6 +13,19 @@ CONTENT, REASONING, OTHER = 1, 2, 4
 TOKENS = CONTENT | REASONING | OTHER
 # What else an event says: tools differ in which of these they take for a token.
 CHOICE, ROLE, EMPTY, FINISH, USAGE, OLD_REASONING, TOOL, DONE = 8, 16, 32, 64, 128, 256, 512, 1024
+NAMES = {
+    "content": CONTENT,
+    "reasoning": REASONING,
+    "other": OTHER,
+    "choice": CHOICE,
+    "role": ROLE,
+    "empty": EMPTY,
+    "finish": FINISH,
+    "usage": USAGE,
+    "reasoning_content": OLD_REASONING,
+    "tool": TOOL,
+    "done": DONE,
+}
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
@@ -43,6 +57,12 @@ class Delta:
     completion_tokens: int = -1
     cached_tokens: int = -1
     error: str | None = None
+
+
+@functools.cache
+def named(says: int) -> bytes:
+    """The names of these flags, as JSON."""
+    return orjson.dumps("+".join(name for name, flag in NAMES.items() if says & flag))
 
 
 def parse(payload: bytes) -> Delta:

@@ -108,17 +108,17 @@ cdef class Record:
                 self.counted, self.counted_by = self.events, BY_EVENTS
         return 0
 
-    def fold(self, Histogram icl not None, Histogram itl not None, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns,
-             int64_t tokens):
-        """Add the gaps between token-bearing events to `icl`, those between tokens to `itl`, and `tokens` to `bins`.
+    cpdef int64_t fold(self, Histogram icl, Histogram itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns) except -1:
+        """Add the gaps between token-bearing events to `icl`, those between tokens to `itl`, and the tokens to `bins`.
 
         Where an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of
-        it. bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. `tokens`, the sum that the server
-        confirms, are spread over the events by how many each bears, in whole tokens. Returns how many gaps of `itl`
-        were imputed in this way.
+        it. bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. The tokens of the answer are spread
+        over the events by how many each bears, in whole tokens. Returns how many gaps of `itl` were imputed in this
+        way.
         """
         cdef Py_ssize_t i, bin
-        cdef int64_t due, k = 1, so_far = 0, given = 0, imputed = 0, since_ns = self.stamps_ns[0] if self.events else 0
+        cdef int64_t due, k = 1, so_far = 0, given = 0, imputed = 0, tokens = self.output_confirmed()
+        cdef int64_t since_ns = self.stamps_ns[0] if self.events else 0
         for i in range(self.events):
             if self.tokens != NULL:
                 k = self.tokens[i]
@@ -161,10 +161,18 @@ cdef class Record:
     @property
     def stream(self):
         """The events of the stream in order, as pairs: what they say (flags of `deltas`), and for those that bear tokens
-        how many alike follow each other, else the stamp of the one. None where they were too many to be kept."""
-        if self.tellings > most_tellings:
+        how many alike follow each other, else the stamp of the one. None where they were not kept, or not all."""
+        if not self.knows_stream():
             return None
         return [(self.told[2 * i], self.told[2 * i + 1]) for i in range(self.tellings)]
+
+    cdef bint knows_stream(self) noexcept:
+        cdef Py_ssize_t i
+        cdef int64_t events = 0
+        for i in range(self.tellings):
+            if self.told[2 * i] & TOKENS:
+                events += self.told[2 * i + 1]
+        return self.tellings <= most_tellings and events == self.events
 
     @property
     def first_tokens(self):
@@ -172,10 +180,44 @@ cdef class Record:
         return (1 if self.tokens == NULL else self.tokens[0]) if self.events else 0
 
     @property
+    def expected_tokens(self):
+        """The tokens that the server should count of the prompt: as predicted, else those of its text."""
+        return self.input_expected()
+
+    @property
+    def answer_tokens(self):
+        """The tokens of the answer: by its usage, else by ids, else by a tokenizer, else one for each event."""
+        return self.output_confirmed()
+
+    @property
+    def tpot_ns(self):
+        """The time per output token, ns; None of an answer in a single event, which shows no pace."""
+        cdef int64_t after_first = self.after_first()
+        return (self.last_token - self.first_token) // after_first if after_first > 0 else None
+
+    @property
     def ordered(self):
         """Whether the stamps of what happened stand in the order in which it must have happened."""
-        cdef int64_t at_ns, latest = self.due
-        for at_ns in (self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed):
+        return self.is_ordered()
+
+    cdef int64_t input_expected(self) noexcept:
+        return self.server_tokens if self.server_tokens >= 0 else self.input_tokens
+
+    cdef int64_t output_confirmed(self) noexcept:
+        if self.completion_tokens >= 0:
+            return self.completion_tokens
+        return self.tokenized if self.tokenized >= 0 else self.counted
+
+    cdef int64_t after_first(self) noexcept:
+        """The tokens that came after those of the first event; none where there was but that one."""
+        if self.events < 2:
+            return 0
+        return self.output_confirmed() - (1 if self.tokens == NULL else self.tokens[0])
+
+    cdef bint is_ordered(self) noexcept:
+        cdef int64_t latest = self.due
+        cdef int64_t[6] stamps = [self.ready, self.sent, self.first_byte, self.first_token, self.last_token, self.closed]
+        for at_ns in stamps:
             if at_ns:
                 if at_ns < latest:
                     return False

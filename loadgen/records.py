@@ -17,10 +17,11 @@ from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
 from loadgen.prompts import UNPLANNED
 from loadgen.schedule import Int64s
-from loadgen.wire import Record
+from loadgen.wire import Record, line
 
 SCHEMA = 1
 _BUFFER = 1 << 16
+_LINE = orjson.OPT_APPEND_NEWLINE
 
 
 class RecordWriter:
@@ -69,93 +70,52 @@ class RecordWriter:
         """
         self._start_ns, self._sources = start_ns, sources
         told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
-        self._line(orjson.dumps(told | {"asked_due": asked}, option=orjson.OPT_SERIALIZE_NUMPY))
+        self._append(orjson.dumps(told | {"asked_due": asked}, option=orjson.OPT_SERIALIZE_NUMPY | _LINE))
 
     def write(self, record: Record) -> None:
         """Write one ended record."""
         if self.error is None:
-            told = to_dict(record, self._start_ns, self._sources)
-            self._line(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
+            source = self._sources[record.index % len(self._sources)] if self._sources else None
+            self._append(line(record, self._start_ns, source))
 
     def end(self, ending: Ending) -> None:
         """Write what is known once all have ended: without this line a run has come to no end of its own."""
         if self.error is None:
-            self._line(orjson.dumps({"end": ending.to_dict()}))
+            self._append(orjson.dumps({"end": ending.to_dict()}, option=_LINE))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
-        with self._telling():
+        try:
             self._file.flush()
+        except OSError as error:
+            self._failed(error)
 
     def close(self) -> None:
         """Write what is buffered, and close the file."""
-        with self._telling():
+        try:
             self._file.close()
+        except OSError as error:
+            self._failed(error)
 
-    def _line(self, line: bytes) -> None:
-        self._left -= len(line) + 1
+    def _append(self, data: bytes) -> None:
+        self._left -= len(data)
         if self._left < 0:
             self.error = "the file has reached its limit"
             return
-        with self._telling():
-            self._file.write(line + b"\n")
-
-    @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
         try:
-            yield
+            self._file.write(data)
         except OSError as error:
-            self.error = self.error or error.strerror or str(error)
+            self._failed(error)
 
-
-def to_dict(record: Record, start_ns: int, sources: list[str]) -> dict[str, Any]:
-    """JSON form of a record; a stamp is null where the thing did not happen, a count where it was not told."""
-    due = record.due
-
-    def since_due(stamp: int) -> int | None:
-        return stamp - due if stamp else None
-
-    return {
-        "index": record.index,
-        "source": sources[record.index % len(sources)] if sources else None,
-        "outcome": str(record.outcome),
-        "detail": record.detail or None,
-        "finish_reason": record.finish_reason,
-        "planned_input_tokens": _told(record.input_tokens),
-        "planned_output_tokens": record.output_tokens,
-        "predicted_server_input_tokens": _told(record.server_tokens),
-        "target": record.target,
-        "status": record.status or None,
-        "prompt_tokens": _told(record.prompt_tokens),
-        "completion_tokens": _told(record.completion_tokens),
-        "cached_tokens": _told(record.cached_tokens),
-        "due": due - start_ns,
-        "ready": since_due(record.ready),
-        "sent": since_due(record.sent),
-        "connect": record.connect_ns,
-        "first_byte": since_due(record.first_byte),
-        "first_token": since_due(record.first_token),
-        "first_answer": since_due(record.first_answer),
-        "last_token": since_due(record.last_token),
-        "closed": since_due(record.closed),
-        "reused": record.reused,
-        "by_reader": record.by_reader,
-        "reads": record.reads,
-        "content_events": record.content_events,
-        "reasoning_events": record.reasoning_events,
-        "other_events": record.other_events,
-        "counted_by": record.counted_by,
-        "tokens_per_event": record.token_counts,
-        "stream": stream.to_json(record.stream, due),
-        "token_times": np.frombuffer(record.marks, dtype=np.int64) - due,
-    }
+    def _failed(self, error: OSError) -> None:
+        self.error = self.error or error.strerror or str(error)
 
 
 def from_dict(told: dict[str, Any], start_ns: int) -> Record:
-    """The record of which `to_dict` made `told`.
+    """The record of which a line tells.
 
     Raises:
-        KeyError, TypeError, ValueError: It made something else.
+        KeyError, TypeError, ValueError: It tells of something else.
     """
     due = start_ns + told["due"]
     planned = told["planned_input_tokens"]
@@ -174,10 +134,6 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     runs = stream.from_json(told.get("stream") or (), due)  # older files do not have it
     record.restore([due + since for since in told["token_times"]], told["tokens_per_event"], runs)
     return record
-
-
-def _told(count: int) -> int | None:
-    return count if count >= 0 else None
 
 
 class RecordFile:

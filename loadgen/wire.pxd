@@ -1,5 +1,6 @@
 # cython: language_level=3
 from libc.stdint cimport int64_t
+from loadgen.histogram cimport Histogram
 
 cdef struct Bytes:
     char *data
@@ -27,6 +28,12 @@ cdef class Record:
     cdef int tell(self, int64_t what, int64_t at_ns) except -1
     cdef int mark(self, int64_t at_ns, int64_t tokens) except -1
     cdef int settle(self) except -1
+    cpdef int64_t fold(self, Histogram icl, Histogram itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns) except -1
+    cdef bint knows_stream(self) noexcept
+    cdef int64_t input_expected(self) noexcept
+    cdef int64_t output_confirmed(self) noexcept
+    cdef int64_t after_first(self) noexcept
+    cdef bint is_ordered(self) noexcept
 
 
 cdef class Events:

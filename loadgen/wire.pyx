@@ -5,9 +5,9 @@
 one `Record`. It undoes the framing itself; `Events` (events.pxi) reads the stream inside. `Connection` (connection.pxi)
 is the same thing as an asyncio protocol, which takes the stamp as the first thing it does with the bytes.
 """
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
 from loadgen.histogram cimport Histogram
@@ -15,6 +15,8 @@ from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, 
 from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
 
 import json
+
+import orjson
 
 from loadgen import deltas
 from loadgen.outcomes import NO_FINISH_REASON, Outcome
@@ -49,6 +51,7 @@ cdef enum Phase:
 include "bytes.pxi"
 include "head.pxi"
 include "record.pxi"
+include "line.pxi"
 include "events.pxi"
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.outcomes import Outcome
-from loadgen.recorder import expected_tokens, output_tokens
 from loadgen.terminal import printable
 from loadgen.wire import Record
 
@@ -63,8 +62,8 @@ class Requests:
     def add(self, record: Record) -> None:
         """Count a request that was sent, or could not be."""
         start = record.sent or record.ready or record.due
-        tokens = output_tokens(record)
-        prompt = record.prompt_tokens if record.prompt_tokens >= 0 else max(expected_tokens(record), 0)
+        tokens = record.answer_tokens
+        prompt = record.prompt_tokens if record.prompt_tokens >= 0 else max(record.expected_tokens, 0)
         self.start.append(start)
         self.end.append(record.closed)
         self.latency_s.append((record.closed - start) / 1e9)
@@ -140,5 +139,5 @@ def told(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
             },
         },
         "input_metrics": {"text_tokens": record.prompt_tokens if record.prompt_tokens >= 0 else None},
-        "output_metrics": {"text_tokens": output_tokens(record) if record.events else None},
+        "output_metrics": {"text_tokens": record.answer_tokens if record.events else None},
     }

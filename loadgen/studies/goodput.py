@@ -11,7 +11,6 @@ import orjson
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
-from loadgen.recorder import output_tokens, tpot_ns
 from loadgen.records import RecordFile, from_dict
 from loadgen.results import Result
 from loadgen.search import Goal, Run, attained, highest_rate
@@ -145,7 +144,7 @@ def is_good(record: Record, limits: Limits, settings: RunSettings) -> bool:
     start = record.due if settings.latency_from == "due" else record.sent
     for limit in limits.each:
         if limit.metric == "tpot":
-            value = tpot_ns(record, output_tokens(record))
+            value = record.tpot_ns
             if value is None:
                 continue
         else:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from loadgen.deltas import DONE, TOKENS
 from loadgen.errors import BadInput
 from loadgen.outcomes import NO_FINISH_REASON, Outcome
-from loadgen.recorder import GIVEN_UP, expected_tokens, output_tokens
+from loadgen.recorder import GIVEN_UP
 from loadgen.schedule import Int64s
 from loadgen.settings import RunSettings
-from loadgen.stream import runs_of
 from loadgen.target import is_chat
 from loadgen.throughput import most_at_once
 from loadgen.wire import Record
@@ -101,7 +100,7 @@ class Run:
         for record in records:
             self._add(record)
             offsets.append(len(self._at))
-            rows.append([*(getattr(record, name) for name in COLUMNS), expected_tokens(record), output_tokens(record)])
+            rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
             rows[-1] += _ending(record)
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
         columns: list[Int64s] = list(table)
@@ -134,7 +133,7 @@ class Run:
         return float(most_at_once(self.sent[sent], self.closed[sent]))
 
     def _add(self, record: Record) -> None:
-        stream, marks, counts, at = runs_of(record), record.marks, record.token_counts, 0
+        stream, marks, counts, at = record.stream, record.marks, record.token_counts, 0
         if stream is None:
             problem = f"request {record.index} does not say what the events of its stream were"
             raise BadInput("--as", problem, "record the run again: older files, and streams of too many events, do not")

@@ -64,6 +64,7 @@ LAYERS = [
         "requests",
         "scraper",
         "scraping",
+        "tally",
         "target",
         "throughput",
     }
@@ -135,7 +136,7 @@ def imported(path: Path) -> frozenset[str]:
 @cache
 def ours(path: Path) -> frozenset[str]:
     """The project's modules that a module imports, without the leading `loadgen.`."""
-    known = modules().keys() | {"wire", "histogram", "emit"}
+    known = modules().keys() | {"wire", "histogram", "tally", "emit"}
     found = set()
     for name in imported(path):
         if not name.startswith("loadgen."):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from loadgen.deltas import TOKENS
-from loadgen.stream import Runs, runs_of
+from loadgen.stream import Runs
 from loadgen.wire import Record
 
 
@@ -17,8 +17,7 @@ class Event(NamedTuple):
 
 def events(record: Record) -> list[Event] | None:
     """All events of a record, in order; None where they were not kept, or not all."""
-    runs = runs_of(record)
-    return None if runs is None else list(_each(runs, iter(record.stamps)))
+    return None if record.stream is None else list(_each(record.stream, iter(record.stamps)))
 
 
 def _each(runs: Runs, stamps: Iterator[int]) -> Iterator[Event]:

@@ -115,17 +115,17 @@ def test_reads_are_those_that_brought_tokens() -> None:
 # -- what follows for the gaps between tokens
 
 
-def folded(record: Record, tokens: int) -> tuple[list[int], list[int], list[int], int]:
+def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
     """Gaps between events and between tokens in us, tokens per ms, and how many gaps were imputed."""
     icl, itl, bins = Histogram(), Histogram(), np.zeros(8, dtype=np.int64)
-    imputed = record.fold(icl, itl, bins, 0, MS, tokens)
+    imputed = record.fold(icl, itl, bins, 0, MS)
     gaps = [[round((low + high) / 2 / 1000) for low, high, n in h for _ in range(n)] for h in (icl, itl)]
     return gaps[0], gaps[1], list(bins), imputed
 
 
 def test_a_gap_before_k_tokens_is_k_gaps_between_tokens_and_one_between_events() -> None:
     record = record_of(told("a b", 2), told("c", 3), told("d e f g", 7, "stop"))
-    icl, itl, bins, imputed = folded(record, 7)
+    icl, itl, bins, imputed = folded(record)
     assert icl == [1000, 1000]
     assert itl == [250] * 4 + [1000]
     assert bins[:5] == [0, 2, 1, 4, 0]
@@ -134,12 +134,12 @@ def test_a_gap_before_k_tokens_is_k_gaps_between_tokens_and_one_between_events()
 
 def test_the_gap_before_an_event_without_a_token_is_part_of_the_next_token_s() -> None:
     record = record_of(told("a", 1), told("half", 1), told("b", 2, "stop"))
-    assert folded(record, 2)[:2] == ([1000, 1000], [2000])
+    assert folded(record)[:2] == ([1000, 1000], [2000])
 
 
 def test_where_each_event_bears_one_token_both_gaps_are_the_same() -> None:
     record = record_of(told("a", None), told("b", None), told("c", None, "stop"))
-    icl, itl, _, imputed = folded(record, 3)
+    icl, itl, _, imputed = folded(record)
     assert (icl, itl, imputed) == ([1000, 1000], [1000, 1000], 0)
 
 
@@ -148,7 +148,7 @@ def test_a_record_restored_from_its_marks_is_the_same() -> None:
     again.restore(record.stamps, record.token_counts, record.stream)
     assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
     assert again.stream == record.stream
-    assert folded(again, 3) == folded(record, 3)
+    assert folded(again) == folded(record)
 
 
 # -- the text, for servers that do not count

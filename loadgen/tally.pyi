@@ -1,0 +1,12 @@
+from array import array
+from typing import final
+
+from loadgen.histogram import Histogram
+from loadgen.wire import Record
+
+@final
+class Tally:
+    output_tokens: int
+    bins: array[int]
+    def __init__(self, start_ns: int, bin_ns: int, histograms: dict[str, Histogram]) -> None: ...
+    def add(self, record: Record) -> None: ...
