@@ -43,6 +43,16 @@ class Clock:
     alarm: Callable[[asyncio.AbstractEventLoop, Callable[[], object]], AnyAlarm]
 
 
+class Readers(Protocol):
+    """Who calls back when there is something to read: an event loop, or a `Poll`."""
+
+    def add_reader(self, fd: int, callback: Callable[[], object]) -> object:
+        """Call back whenever `fd` can be read."""
+
+    def remove_reader(self, fd: int) -> object:
+        """Call back no more."""
+
+
 class _TimeSpec(ctypes.Structure):
     _fields_ = (("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long))
 
@@ -65,7 +75,7 @@ class TimerfdAlarm:
         OSError: No timer can be had (of file descriptors, most likely).
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+    def __init__(self, loop: Readers, callback: Callable[[], object]) -> None:
         self._loop, self._callback = loop, callback
         self._fd: int = _libc.timerfd_create(_CLOCK_MONOTONIC, _TFD_FLAGS)
         if self._fd < 0:
@@ -132,6 +142,13 @@ class LoopAlarm:
 
 Alarm = TimerfdAlarm if hasattr(_libc, "timerfd_create") else LoopAlarm
 KERNEL = Clock(now_ns, Alarm)
+
+
+def in_line(readers: Readers) -> Clock:
+    """The kernel's clock, with alarms that ring in one line with all that is read by `readers`."""
+    if Alarm is LoopAlarm:
+        return KERNEL
+    return Clock(now_ns, lambda loop, callback: TimerfdAlarm(readers, callback))
 
 
 def _os_error(call: str) -> OSError:

@@ -32,8 +32,10 @@ class Heartbeat:
         self._due_ns = self._now_ns() + EVERY_NS
         self._late_ns, self._reads = 0, self._bell.reads
         self._alarm.set(self._due_ns)
+        self._bell.beats = True
 
     def __exit__(self, *error: object) -> None:
+        self._bell.beats = False
         self._alarm.close()
 
     def _beat(self) -> None:

@@ -13,7 +13,7 @@ from loadgen.balancer import Balancer
 from loadgen.beside import beside
 from loadgen.capture import Capture
 from loadgen.client import Client
-from loadgen.clock import now_ns
+from loadgen.clock import in_line, now_ns
 from loadgen.cost import Cost
 from loadgen.ending import Ending
 from loadgen.errors import BadInput
@@ -33,7 +33,7 @@ from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
 from loadgen.transport import Timeouts, Transport
-from loadgen.wire import Bell
+from loadgen.wire import Poll
 
 LEAD_NS = 20_000_000  # between "ready" and the first due time
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
@@ -104,12 +104,13 @@ class Measurement:
     Args:
         job: What to do.
         prepared: Awaited, once connections are open, until the requests lie in the job's folder.
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
     """
 
-    def __init__(self, job: Job, prepared: Awaitable[None]) -> None:
+    def __init__(self, job: Job, prepared: Awaitable[None], linger_ns: int = 0) -> None:
         self.job, self._prepared = job, prepared
-        bell, limits = Bell(), timeouts(job.settings)
-        self._transports = [Transport(target, limits, bell) for target in job.targets]
+        self._poll, limits = Poll(linger_ns), timeouts(job.settings)
+        self._transports = [Transport(target, limits, self._poll) for target in job.targets]
         self._transport = _shared(self._transports, job.settings)
         self._phase = "connecting"
         self._stopped: str | None = None
@@ -132,7 +133,8 @@ class Measurement:
             stack.push_async_callback(self._transport.close)
             await self._transport.open()
             if expected:
-                await self._transport.warm(pool.warm_count(settings, expected))  # while requests are being prepared
+                # While requests are being prepared: what they need however short they turn out to be.
+                await self._transport.warm(pool.warm_count(settings, expected, output_tokens=1))
             scraping = await stack.enter_async_context(Scraping(self.job.scraping))
             await self._prepared
             schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
@@ -229,6 +231,7 @@ class Measurement:
                 recorder,
                 schedule.due_ns,
                 np.arange(schedule.count),
+                in_line(self._poll),
                 on_record=writer.write if writer else None,
                 count_tokens=self._count_tokens,
             )

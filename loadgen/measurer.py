@@ -33,9 +33,14 @@ class Measurer(Protocol):
 
 
 class OwnLoop:
-    """Measures in the running event loop: for the library, and inside a worker."""
+    """Measures in the running event loop: for the library, and inside a worker.
 
-    def __init__(self) -> None:
+    Args:
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
+    """
+
+    def __init__(self, linger_ns: int = 0) -> None:
+        self._linger_ns = linger_ns
         self._measurement: Measurement | None = None
 
     async def measure(
@@ -44,7 +49,7 @@ class OwnLoop:
         """Measure here."""
         from loadgen.measurement import Measurement
 
-        self._measurement = measurement = Measurement(job, prepared)
+        self._measurement = measurement = Measurement(job, prepared, self._linger_ns)
         async with beside(_watch(measurement, on_progress)):
             return await measurement.run()
 

@@ -8,9 +8,8 @@ from loadgen.errors import BadInput
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 
-# How long requests take, when nothing says it: so long at least, or to the first token and from each to the next.
-GUESSED_LATENCY_S = 2.0
-GUESSED_TTFT_S, GUESSED_TPOT_S = 0.5, 0.02
+# How long requests take: so long to the first token, and from each to the next; so many tokens where nothing says it.
+GUESSED_TTFT_S, GUESSED_TPOT_S, GUESSED_TOKENS = 0.5, 0.02, 75
 MOST_WARM = 4096
 
 
@@ -48,13 +47,13 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     Args:
         settings: Of the run.
         schedule: When requests are due.
-        output_tokens: Mean of what they ask for, as far as it is known.
+        output_tokens: Mean of what they ask for; 0 where it is not known.
     """
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
     allowed = machine.most_connections(_addresses(settings))
     rate, sessions = settings.ramp_up_end_rps or schedule.rate, int(schedule.begins.sum())
-    likely = rate * max(GUESSED_LATENCY_S, GUESSED_TTFT_S + output_tokens * GUESSED_TPOT_S)
+    likely = rate * (GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S)
     return math.ceil(min(likely, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed))
 
 

@@ -20,7 +20,7 @@ from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.target import Target
-from loadgen.wire import Bell, Connection, Record
+from loadgen.wire import Connection, Poll, Record
 
 if TYPE_CHECKING:
     from loadgen.wire import Tap
@@ -69,7 +69,7 @@ class Transport:
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
-        bell: That of transports to other targets in the same loop; by default one of its own.
+        poll: That of transports to other targets in the same loop; by default one of its own.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -78,10 +78,10 @@ class Transport:
         reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
-    def __init__(self, target: Target, timeouts: Timeouts, bell: Bell | None = None) -> None:
+    def __init__(self, target: Target, timeouts: Timeouts, poll: Poll | None = None) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = bell or Bell()
+        self.bell = self._poll = poll or Poll()
         self.opened = 0
         self.reuses = True
         self._head = target.head(f"{secrets.token_hex(4)}-")
@@ -113,6 +113,7 @@ class Transport:
         )
         self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
         loop = asyncio.get_running_loop()
+        self._poll.open(loop)
         self._template = ClientRequest(
             "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
         )
@@ -171,6 +172,7 @@ class Transport:
         self._idle.clear()
         if self._session is not None:
             await self._session.close()
+            self._poll.close()
         await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
 
     # -- what Connection calls ---------------------------------------------------------------------------
@@ -221,9 +223,14 @@ class Transport:
         return None
 
     async def _connect(self) -> Connection:
-        handle = await self._connector.connect(self._template, [], self._connect_timeout)
-        connection = Connection(self, handle, handle.transport, self.bell)
+        self._poll.leaning += 1
+        try:
+            handle = await self._connector.connect(self._template, [], self._connect_timeout)
+        finally:
+            self._poll.leaning -= 1
+        connection = Connection(self, handle, handle.transport, self._poll)
         connection.transport.set_protocol(connection)
+        connection.begin_reading()
         connection.tap = self._tap
         self.opened += 1
         return connection
@@ -258,6 +265,7 @@ class Transport:
 
     def _close(self, connection: Connection) -> None:
         """Give the connection back to aiohttp as one that must not be pooled, and close it."""
+        connection.release()
         if connection.handle.protocol is not None:
             if not connection.lost:
                 connection.transport.set_protocol(connection.handle.protocol)

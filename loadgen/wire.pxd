@@ -1,5 +1,5 @@
 # cython: language_level=3
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from loadgen.histogram cimport Histogram
 
 cdef struct Bytes:
@@ -76,11 +76,31 @@ cdef class Response(Events):
 cdef class Bell:
     cdef public int64_t at_ns
     cdef public object ring
+    cdef public bint beats
     cdef readonly int64_t reads
+
+
+cdef class Poll(Bell):
+    cdef int fd, users
+    cdef readonly int64_t linger_ns
+    cdef public int leaning
+    cdef object loop
+    cdef list watched  # by file descriptor
+    cdef char *buffer
+    cdef int _watch(self, int fd, object what) except -1
+    cdef int _forget(self, int fd) except -1
+    cdef int _serve(self, int fd, uint32_t says) except -1
 
 
 cdef class Connection(Response):
     cdef public object transport, owner, handle, tap
     cdef Bell bell
+    cdef Poll poll  # None: the loop reads it
+    cdef int fd  # while the poll reads it, else -1
+    cdef bint plain, leans
+    cdef object error
     cdef public int64_t idle_since
     cdef public bint lost
+    cdef int _watch(self) except -1
+    cdef int _lean(self) except -1
+    cdef int _received(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1

@@ -3,9 +3,10 @@
 
 `Response` is a bytes-in seam without I/O: it is fed what a socket gave and when, in any slices, and fills
 one `Record`. It undoes the framing itself; `Events` (events.pxi) reads the stream inside. `Connection` (connection.pxi)
-is the same thing as an asyncio protocol, which takes the stamp as the first thing it does with the bytes.
+is the same thing as an asyncio protocol, which takes the stamp as the first thing it does with the bytes; a `Poll`
+(poll.pxi) reads it without the event loop between, where it can.
 """
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -15,6 +16,7 @@ from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, 
 from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
 
 import json
+import os
 
 import orjson
 
@@ -392,3 +394,4 @@ cdef class Response(Events):
 
 
 include "connection.pxi"
+include "poll.pxi"

@@ -16,11 +16,13 @@ from loadgen.errors import LoadgenError
 from loadgen.measurement import Job
 from loadgen.measurer import OwnLoop
 
+LINGER_NS = 10_000_000  # nothing else in this process is more urgent
+
 
 async def work(job: Job, commands: asyncio.StreamReader) -> Any:
     """Carry out a job; returns what is to be told at the end."""
     prepared = asyncio.get_running_loop().create_future()
-    own = OwnLoop()
+    own = OwnLoop(LINGER_NS)
     async with beside(_obey(own, commands, prepared)):
         try:
             return await own.measure(job, prepared, tell)

@@ -44,7 +44,7 @@ def test_connections_are_opened_ahead_for_what_is_likely_to_be_in_flight(setting
     assert warm_count(made, scheduled(made, requests)) == wanted
 
 
-@pytest.mark.parametrize(("tokens", "wanted"), [(2, 200), (75, 200), (100, 250)])
+@pytest.mark.parametrize(("tokens", "wanted"), [(2, 54), (75, 200), (100, 250)])
 def test_long_answers_are_expected_to_be_in_flight_for_longer(tokens, wanted):
     settings = RunSettings(request_rate=100.0)
     assert warm_count(settings, scheduled(settings, 1000), tokens) == wanted
