@@ -47,8 +47,7 @@ def few_files() -> Iterator[None]:
 @pytest.fixture
 def few_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are 400 local ports."""
-    read = machine._read
-    monkeypatch.setattr(machine, "_read", lambda path: "40000 40399\n" if "port_range" in path else read(path))
+    monkeypatch.setattr(machine, "local_ports", lambda root=None: (40000, 40399))
 
 
 @pytest.mark.usefixtures("few_files")
@@ -74,11 +73,22 @@ async def test_too_few_files_are_refused_with_the_numbers_needed(
 
 @pytest.mark.usefixtures("few_ports")
 async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty, tmp_path: Path) -> None:
-    error = await refused(faulty, tmp_path)
+    error = await refused(faulty, tmp_path, source_address="127.0.0.5")
     assert error.field == "--max-concurrency"
     assert "500 requests at once" in error.problem
     assert "local ports allow 360" in error.problem
+    assert "--source-address" in error.remedy
     assert "ip_local_port_range" in error.remedy
+
+
+@pytest.mark.usefixtures("few_ports")
+@pytest.mark.parametrize("settings", [{}, {"source_address": "127.0.0.5,127.0.0.6"}], ids=["loopback", "as given"])
+async def test_more_connections_than_one_address_has_ports_come_from_several(
+    faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
+    assert measured.snapshot.outcomes == {"ok": 500}
+    assert measured.snapshot.counters["warm_connections"] == 500
 
 
 @pytest.mark.usefixtures("few_files")

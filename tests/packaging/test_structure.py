@@ -49,7 +49,8 @@ LAYERS = [
         "telemetry",
         "terminal",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"}
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
+    | {"wire", "words"}
     | {"written", "yaml_loader"},
     {
         "capture",
