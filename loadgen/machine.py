@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 SPARE_FILES = 64  # for everything that is no connection
+# Steal is time of all cores, of which the loop uses one: others may have borne it.
+MOST_STOLEN = 0.02
+DISTURBING_CORES = 0.1  # that others use: less is the system's own
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -92,6 +95,12 @@ def peak_memory_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def others_cores(before: Busy, after: Busy, friends_s: float = 0.0) -> float:
+    """How many cores others than this process and its friends have used between two readings."""
+    wall_s = after.at_s - before.at_s
+    return (after.used_s - before.used_s - (after.own_s - before.own_s) - friends_s) / wall_s if wall_s > 0 else 0.0
+
+
 def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
     """What else was busy between two readings; empty where it was less than a tenth of a core.
 
@@ -102,10 +111,10 @@ def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
     wall_s = after.at_s - before.at_s
     if wall_s <= 0:
         return ""
-    others = (after.used_s - before.used_s - (after.own_s - before.own_s) - friends_s) / wall_s
+    others = others_cores(before, after, friends_s)
     stolen = (after.stolen_s - before.stolen_s) / wall_s
     parts = []
-    if others >= 0.1:
+    if others >= DISTURBING_CORES:
         parts.append(f"other processes used {others:.1f} of {os.cpu_count()} cores")
     if stolen >= 0.02:
         parts.append(f"the hypervisor took {stolen:.2f} cores")
@@ -120,12 +129,17 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "usable_cores": usable_cores(),
         "open_files_limit": [soft, hard],
         "local_ports": list(local_ports() or ()),
         "somaxconn": int(read("/proc/sys/net/core/somaxconn") or 0) or None,
         "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip() or None,
     }
+
+
+def usable_cores() -> int:
+    """On how many cores this process may run."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def raise_open_files_limit() -> None:

@@ -27,7 +27,7 @@ def check_limits(settings: RunSettings, schedule: Schedule) -> None:
     sessions = int(schedule.begins.sum())
     at_once = min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    short = _lacking(settings, max(at_once, ahead))
+    short = lacking(settings, max(at_once, ahead))
     if short is not None:
         flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
         what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
@@ -45,7 +45,7 @@ def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: flo
     """
     wanted = _wanted(settings, schedule, output_tokens)
     likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
-    short = _lacking(settings, likely)
+    short = lacking(settings, likely)
     if short is not None:
         problem, remedy = short
         said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
@@ -77,8 +77,8 @@ def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> 
     return min(likely, int(schedule.begins.sum()))
 
 
-def _lacking(settings: RunSettings, needed: int) -> tuple[str, str] | None:
-    """Where a run cannot have so many connections: what there is instead, and what helps."""
+def lacking(settings: RunSettings, needed: int) -> tuple[str, str] | None:
+    """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
     hosts, by_ports = _hosts(settings), _pairs(settings) * machine.most_by_ports()
     if needed > by_ports:
         servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"

@@ -77,7 +77,7 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"runner", "testing", "tools"},
-    {"gpustack", "studies"},
+    {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
 ]
