@@ -5,6 +5,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from loadgen import logs
 from loadgen.arguments import OneLineParser
 from loadgen.cli import exits
 from loadgen.cli.gauge import ERASED
@@ -42,6 +43,7 @@ def _measured() -> "Capacity":
     """Measure, and say meanwhile what; whoever ends us has the server ended too."""
     from loadgen.doctor import capacity
 
+    logs.to_stderr("error")  # what else a run would warn of is among the limits
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C, which a running loop takes as its end
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     on_terminal = sys.stderr.isatty()

@@ -33,7 +33,7 @@ def versions(found: Mapping[str, str | None]) -> Iterator[str]:
 
 def measured(found: "Capacity") -> Iterator[str]:
     """What was measured, in sentences."""
-    shared = "its only core" if found.cores == 1 else f"the {found.cores} cores"
+    shared = "the only core" if found.cores == 1 else f"the {found.cores} cores"
     yield from _wrapped("", _drives("requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
     yield from _wrapped("", _drives("token events/s", found.events, lambda drive: drive.events_per_s))
     yield from _wrapped("", f"{STREAMS:,} streams: {_streams(found)}.")

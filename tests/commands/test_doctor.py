@@ -70,6 +70,14 @@ def children(pid: int) -> list[int]:
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def test_too_few_files_for_many_streams_are_told_as_the_reason_and_no_run_complains() -> None:
+    command = ["sh", "-c", 'ulimit -n 1024 && exec "$0" "$@"', *LOADGEN, "doctor"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "10,000 streams: no, because this process may have 960." in done.stdout
+    assert all(line.startswith("loadgen: measuring ") for line in done.stderr.splitlines())
+
+
 def test_what_it_does_not_take_is_refused_in_one_line() -> None:
     done = loadgen("doctor", "--nomeasure")
     assert (done.returncode, done.stdout) == (2, "")

@@ -93,9 +93,18 @@ def test_many_streams_are_answered_by_yes_or_no_and_why(parts: dict[str, object]
     assert said in text(**parts)
 
 
-@pytest.mark.parametrize(("cores", "said"), [(1, "shared its only core"), (8, "shared the 8 cores")])
+@pytest.mark.parametrize(("cores", "said"), [(1, "shared the only core of this machine"), (8, "shared the 8 cores")])
 def test_it_is_said_that_server_and_client_were_in_each_others_way(cores: int, said: str) -> None:
     assert said in text(cores=cores)
+
+
+def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
+    found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), "").to_dict()
+    assert found.keys() == {"cores", "requests", "events", "streams", "lacking"}
+    assert found["requests"]["best"]["rate"] == 4_000
+    assert found["requests"]["missed"]["failed"] == ("loop stall p99",)
+    assert found["events"] == {"best": None, "missed": None}
+    assert found["streams"]["verdict"] == "VALID"
 
 
 def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
