@@ -24,8 +24,7 @@ def check_limits(settings: RunSettings, schedule: Schedule) -> None:
         BadInput: Naming the flag that asks for them.
     """
     sources.check(sources.parse(settings.source_address), list(_hosts(settings).values()))
-    sessions = int(schedule.begins.sum())
-    at_once = min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
+    at_once = _sure(settings, schedule)
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
     short = lacking(settings, max(at_once, ahead))
     if short is not None:
@@ -56,7 +55,8 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     """How many connections to open before the clock starts.
 
     auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
-    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
+    twice the cap (a connection rests before it is used again), than MOST_WARM where that is a guess, nor than file
+    descriptors and local ports allow.
 
     Args:
         settings: Of the run.
@@ -65,9 +65,15 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     """
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
-    twice = 2 * (settings.max_concurrency or math.inf)
+    twice, most = 2 * (settings.max_concurrency or math.inf), max(MOST_WARM, _sure(settings, schedule))
     allowed = machine.most_connections(_pairs(settings))
-    return math.ceil(min(_wanted(settings, schedule, output_tokens), twice, MOST_WARM, allowed))
+    return math.ceil(min(_wanted(settings, schedule, output_tokens), twice, most, allowed))
+
+
+def _sure(settings: RunSettings, schedule: Schedule) -> int:
+    """How many requests are sure to be in flight at once: those of a burst, as far as a cap lets them."""
+    sessions = int(schedule.begins.sum())
+    return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
 
 
 def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> float:

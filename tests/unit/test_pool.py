@@ -37,7 +37,11 @@ def scheduled(settings, requests):
         ({"request_rate": 100.0}, 50, 50),
         ({"request_rate": 100.0, "max_concurrency": 10}, 1000, 20),  # a connection rests before it is used again
         ({"request_rate": math.inf}, 1000, 1000),
-        ({"request_rate": math.inf}, 100_000, MOST_WARM),
+        ({"request_rate": math.inf}, 10_000, 10_000),  # all of them are sure to be in flight
+        ({"request_rate": math.inf}, 100_000, 50_000),
+        ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
+        ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
+        ({"request_rate": 10_000.0}, 100_000, MOST_WARM),  # a guess
         ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 60),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],
