@@ -27,7 +27,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--no-measure", action="store_true", help="leave the measurement out")
     flags = parser.parse_args(argv)
     found = examine()
-    runs = not flags.no_measure and software.compiled().state is State.OK  # a debug build says nothing of others
+    worth = software.compiled().state is State.OK  # a debug build says nothing of others
+    runs = worth and not flags.no_measure
     if flags.json:
         limits, capacity = [limit.to_dict() for limit in found], _measured() if runs else None
         measured = capacity.to_dict() if capacity else None
@@ -36,6 +37,8 @@ def main(argv: list[str]) -> int:
     print("\n".join((*screen.limits(found), *screen.versions(versions()))), flush=True)
     if runs:
         print("\n".join(("", *screen.measured(_measured()))))
+    elif not worth:
+        print("\nNot measured: the compiled modules are not those that users run.")
     return exits.DONE
 
 
@@ -45,7 +48,8 @@ def _measured() -> "Capacity":
 
     logs.to_stderr("error")  # what else a run would warn of is among the limits
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C, which a running loop takes as its end
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup has a command outlive its terminal
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     on_terminal = sys.stderr.isatty()
 
     def tell(phase: str) -> None:

@@ -90,6 +90,12 @@ class Capacity:
     streams: Drive | None
     lacking: str
 
+    @property
+    def runs(self) -> list[Drive]:
+        """Those that the figures are from."""
+        climbs = (self.requests, self.events)
+        return [run for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams) if run]
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         return asdict(self)

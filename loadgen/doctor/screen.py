@@ -39,6 +39,9 @@ def measured(found: "Capacity") -> Iterator[str]:
     yield from _wrapped("", f"{STREAMS:,} streams: {_streams(found)}.")
     told = f"Server and client shared {shared} of this machine: with a server elsewhere a client has them to itself."
     yield from _wrapped("", told)
+    if any(drive.disturbance for drive in found.runs):
+        told = "Others kept this machine busy meanwhile: call again once they have ended, and it may drive more."
+        yield from _wrapped("", told)
 
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from loadgen import __version__, machine
+from loadgen.cli.main import dispatch
 from tests.commands.calling import LOADGEN, environment, hear, loadgen, start
 
 
@@ -68,6 +69,20 @@ def sockets(pid: int) -> int:
 
 def children(pid: int) -> list[int]:
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.fixture
+def debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build that counts its objects."""
+    from loadgen import wire
+
+    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+
+
+@pytest.mark.usefixtures("debug_build")
+def test_a_debug_build_is_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["doctor"]) == 0
+    assert "Not measured: the compiled modules are not" in capsys.readouterr().out
 
 
 def test_too_few_files_for_many_streams_are_told_as_the_reason_and_no_run_complains() -> None:

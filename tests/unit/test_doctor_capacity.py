@@ -98,6 +98,12 @@ def test_it_is_said_that_server_and_client_were_in_each_others_way(cores: int, s
     assert said in text(cores=cores)
 
 
+@pytest.mark.parametrize("disturbance", ["", "other processes used 0.4 of 2 cores"])
+def test_where_others_were_busy_one_is_asked_to_call_again(disturbance: str) -> None:
+    said = text(requests=Climb(run(4_000), run(8_000, valid=False, disturbance=disturbance)))
+    assert ("call again once they have ended" in said) == bool(disturbance)
+
+
 def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
     found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), "").to_dict()
     assert found.keys() == {"cores", "requests", "events", "streams", "lacking"}
