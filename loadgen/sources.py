@@ -5,6 +5,7 @@ the system says otherwise. From another address all of them are free again.
 """
 
 import contextlib
+import errno
 import ipaddress
 import socket
 import struct
@@ -129,6 +130,8 @@ def _family(address: Address) -> int:
 
 def _bind(made: socket.socket, address: Address) -> None:
     """Have a connection come from an address; its port is chosen only once it is known where it goes."""
+    if made.family != _family(address):
+        raise OSError(errno.EADDRNOTAVAIL, f"{address} is not of the server's family")
     _allow(made, BIND_ADDRESS_NO_PORT, struct.pack("i", 1))
     place = socket.getaddrinfo(str(address), 0, made.family, made.type, flags=socket.AI_NUMERICHOST)[0][4]
     made.bind(place)
