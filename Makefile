@@ -30,6 +30,7 @@ check: $(VENV)/.check  ## style, types and structure
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
+	$(BIN)/python -m tests.performance.scaling $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.performance.prompts $(filter --quick,$(FLAGS))
 
 accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md

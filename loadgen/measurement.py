@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from loadgen import garbage, pool, recorders, requests
+from loadgen import garbage, pool, recorders, requests, sources
 from loadgen.balancer import Balancer
 from loadgen.beside import beside
 from loadgen.capture import Capture
@@ -30,6 +30,7 @@ from loadgen.scraper import Order
 from loadgen.scraping import Scraping
 from loadgen.settings import BALANCE, RunSettings, seed_of
 from loadgen.snapshot import LOOP_WAITS, Snapshot
+from loadgen.sources import Sources
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
 from loadgen.transport import Timeouts, Transport
@@ -110,7 +111,8 @@ class Measurement:
     def __init__(self, job: Job, prepared: Awaitable[None], linger_ns: int = 0) -> None:
         self.job, self._prepared = job, prepared
         self._poll, limits = Poll(linger_ns), timeouts(job.settings)
-        self._transports = [Transport(target, limits, self._poll) for target in job.targets]
+        own = sources.parse(job.settings.source_address)
+        self._transports = [Transport(target, limits, self._poll, Sources(own)) for target in job.targets]
         self._transport = _shared(self._transports, job.settings)
         self._phase = "connecting"
         self._stopped: str | None = None
@@ -146,6 +148,7 @@ class Measurement:
                 self._writer() as writer,
                 Capture.optional(settings.capture, self.job.targets) as capture,
             ):
+                pool.warn_of_limits(settings, schedule, asked.output_tokens)
                 self._phase = "warming up"
                 for number, transport in enumerate(self._transports):
                     rehearsal = Rehearsal(transport, asked, lambda: self._stopped is not None)

@@ -1,9 +1,10 @@
 """Pool: how many connections a run opens before its clock starts, and whether it can have those it needs."""
 
+import logging
 import math
 from urllib.parse import urlsplit
 
-from loadgen import machine
+from loadgen import machine, sources
 from loadgen.errors import BadInput
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
@@ -12,37 +13,49 @@ from loadgen.settings import RunSettings
 GUESSED_TTFT_S, GUESSED_TPOT_S, GUESSED_TOKENS = 0.5, 0.02, 75
 MOST_WARM = 4096
 
+logger = logging.getLogger(__name__)
+
 
 def check_limits(settings: RunSettings, schedule: Schedule) -> None:
-    """Refuse what is sure to need more connections than this process can have.
+    """Refuse what is sure to need more connections than this process can have, or addresses that it has not.
 
     Raises:
         BadInput: Naming the flag that asks for them.
     """
-    sessions = int(schedule.begins.sum())
-    at_once = min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
+    sources.check(sources.parse(settings.source_address), list(_hosts(settings).values()))
+    at_once = _sure(settings, schedule)
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    needed, addresses = max(at_once, ahead), _addresses(settings)
-    allowed = machine.most_connections(addresses)
-    if needed <= allowed:
-        return
-    flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
-    what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
-    if needed > (by_ports := addresses * machine.most_by_ports()):
-        servers = "one server" if addresses == 1 else f"{addresses} servers"
-        problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to {servers}"
-        remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
-    else:
-        problem = f"{needed} {what}, and this process may have {allowed}"
-        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, or ask for fewer"
-    raise BadInput(flag, problem, remedy)
+    short = lacking(settings, max(at_once, ahead))
+    if short is not None:
+        flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
+        what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
+        problem, remedy = short
+        raise BadInput(flag, f"{max(at_once, ahead)} {what}, and {problem}", f"{remedy}, or ask for fewer")
+
+
+def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float) -> None:
+    """Say so where a run is likely to need more connections than this process can have, though it is not sure to.
+
+    Args:
+        settings: Of the run.
+        schedule: When requests are due.
+        output_tokens: Mean of what they ask for.
+    """
+    wanted = _wanted(settings, schedule, output_tokens)
+    likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
+    short = lacking(settings, likely)
+    if short is not None:
+        problem, remedy = short
+        said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
+        logger.warning(said, likely, problem, remedy)
 
 
 def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0) -> int:
     """How many connections to open before the clock starts.
 
     auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
-    twice the cap (a connection rests before it is used again), nor than file descriptors and local ports allow.
+    twice the cap (a connection rests before it is used again), than MOST_WARM where that is a guess, nor than file
+    descriptors and local ports allow.
 
     Args:
         settings: Of the run.
@@ -51,12 +64,46 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     """
     if settings.warm_connections != "auto":
         return int(settings.warm_connections)
-    allowed = machine.most_connections(_addresses(settings))
-    rate, sessions = settings.ramp_up_end_rps or schedule.rate, int(schedule.begins.sum())
+    twice, most = 2 * (settings.max_concurrency or math.inf), max(MOST_WARM, _sure(settings, schedule))
+    allowed = machine.most_connections(_pairs(settings))
+    return math.ceil(min(_wanted(settings, schedule, output_tokens), twice, most, allowed))
+
+
+def _sure(settings: RunSettings, schedule: Schedule) -> int:
+    """How many requests are sure to be in flight at once: those of a burst, as far as a cap lets them."""
+    sessions = int(schedule.begins.sum())
+    return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
+
+
+def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> float:
+    """How many requests are likely to be in flight at once, as far as no cap holds them back."""
+    rate = settings.ramp_up_end_rps or schedule.rate
     likely = rate * (GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S)
-    return math.ceil(min(likely, 2 * (settings.max_concurrency or math.inf), sessions, MOST_WARM, allowed))
+    return min(likely, int(schedule.begins.sum()))
 
 
-def _addresses(settings: RunSettings) -> int:
-    """How many addresses the run connects to: each has the range of local ports for itself."""
-    return len({urlsplit(url).netloc.rpartition("@")[2] for url in settings.urls}) or 1
+def lacking(settings: RunSettings, needed: int) -> tuple[str, str] | None:
+    """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
+    hosts, by_ports = _hosts(settings), _pairs(settings) * machine.most_by_ports()
+    if needed > by_ports:
+        servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
+        widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
+        remedy = f"give further addresses of this machine with {sources.FLAG}, or {widen}"
+        return f"this machine's local ports allow {by_ports} to {servers}", remedy
+    if needed > (allowed := machine.most_connections(_pairs(settings))):
+        remedy = f"raise the limit with `ulimit -n {needed + 1000}`, as root if need be (`loadgen doctor` says more)"
+        return f"this process may have {allowed}", remedy
+    return None
+
+
+def _pairs(settings: RunSettings) -> int:
+    """How many pairs there are of an address of ours and one of a server: each has the local ports for itself."""
+    own = sources.parse(settings.source_address)
+    return sum(sources.count(own, host) for host in _hosts(settings).values())
+
+
+def _hosts(settings: RunSettings) -> dict[str, str]:
+    """The host of every server, by its host and port."""
+    parts = map(urlsplit, settings.urls)
+    named = {part.netloc.rpartition("@")[2]: part.hostname or "" for part in parts}
+    return named or {"": settings.host or "127.0.0.1"}

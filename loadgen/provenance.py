@@ -24,10 +24,15 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
         "settings": public(settings),
         "asked": {name: value for name, value in public(asked).items() if value != default[name]},
         "seeds": {what: seed_of(settings, what) for what in SEEDS},
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": versions(),
         "machine": machine.describe(),
         "engine": engine,
     }
+
+
+def versions() -> dict[str, str | None]:
+    """Of loadgen and of what its numbers rest on; None where a package is not installed."""
+    return {name: _version(name) for name in PACKAGES}
 
 
 @cache

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen import slo
+from loadgen import slo, sources
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, require
@@ -125,6 +125,9 @@ class RunSettings(DataSettings, OutputSettings):
     warm_connections: str = option(
         "auto", CONNECTIONS, "connections opened before the clock starts: auto, N or 0", metavar="auto|N"
     )
+    source_address: str | None = option(
+        None, CONNECTIONS, "addresses of this machine that connections come from, in turn", metavar="A,B"
+    )
     connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="SECONDS")
     first_token_timeout: float = option(
         0.0, CONNECTIONS, "seconds from sent to the first token (0: no limit)", metavar="SECONDS"
@@ -239,6 +242,7 @@ class RunSettings(DataSettings, OutputSettings):
         self._check_engine()
         self._check_target()
         self.check_output()
+        sources.parse(self.source_address)
         slo.parse_goodput(self.goodput)
         if self.slo is not None:
             slo.parse(self.slo)

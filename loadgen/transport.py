@@ -19,6 +19,7 @@ from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
+from loadgen.sources import Sources
 from loadgen.target import Target
 from loadgen.wire import Connection, Poll, Record
 
@@ -70,6 +71,7 @@ class Transport:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
         poll: That of transports to other targets in the same loop; by default one of its own.
+        sources: Where its connections come from; by default the system chooses.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -78,12 +80,15 @@ class Transport:
         reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
-    def __init__(self, target: Target, timeouts: Timeouts, poll: Poll | None = None) -> None:
+    def __init__(
+        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+    ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = self._poll = poll or Poll()
         self.opened = 0
         self.reuses = True
+        self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(4)}-")
         self._rest_ns = UNPROVEN_REST_NS
         self._redacted = Redaction(target.headers.values())
@@ -110,6 +115,7 @@ class Transport:
             use_dns_cache=True,
             ssl=self.target.verify_tls,
             enable_cleanup_closed=False,
+            socket_factory=self._sources.socket,
         )
         self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
         loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ import contextlib
 import sys
 from typing import Any
 
-from loadgen import machine, messages
+from loadgen import logs, machine, messages
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job
@@ -62,7 +62,9 @@ async def main() -> None:
     if line:
         # Once the process that started this one has gone, nobody is left to be told; the records are.
         with contextlib.suppress(asyncio.CancelledError, BrokenPipeError):
-            tell(await work(messages.decode(line), commands))
+            job: Job = messages.decode(line)
+            logs.to_stderr(job.settings.log_level)
+            tell(await work(job, commands))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from loadgen.checks.check import Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns
 from loadgen.evidence import Evidence
+from loadgen.machine import MOST_STOLEN
 from loadgen.snapshot import Snapshot
 from loadgen.words import ms, percent
 
@@ -16,8 +17,6 @@ STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
 FEWEST_BEATS = 1000
 # What takes a hundredth of the time can move a p99.
 MOST_TIME_LOST = 0.01
-# Steal is time of all cores, of which the loop uses one: others may have borne it.
-MOST_STOLEN = 0.02
 MOST_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000

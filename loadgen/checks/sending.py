@@ -128,5 +128,5 @@ def _unsent(snapshot: Snapshot) -> Check:
         count == 0,
         f"{count} requests cancelled, dropped or failed by the client",
         "0",
-        "let the run end by itself, and look at the examples below for what the client lacked",
+        "let the run end by itself; the examples below say what the client lacked, and `loadgen doctor` what raises it",
     )

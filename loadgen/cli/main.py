@@ -18,6 +18,7 @@ Command = Callable[[list[str]], int]
 OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
+    "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.doctor"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
     "tune": ("find out by a study how a model is served best", "loadgen.cli.tune"),
     "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),

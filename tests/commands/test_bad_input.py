@@ -61,6 +61,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--records", "/nowhere/r.jsonl"], "--records", "another"),
         (["--result-dir", "/proc/results", "--save-result"], "--result-dir", "another"),
         (["--slo", "ttft<3"], "--slo", "ttft_p99"),
+        (["--source-address", "eth0"], "--source-address", "10.0.0.5"),
         (["--engine", "nope", "--model", "m"], "--engine", "llamacpp"),
         (["--engine", "vllm"], "--model", "hub name"),
         (["--engine", "sim", "--port", "8000"], "--port", "leave one"),

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import resource
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from loadgen.measurement import Measurement
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
+from loadgen.sources import Sources
 from loadgen.testing.faulty import Faulty
 from tests.faults.running import carried_out, job, run
 from tests.faults.sending import target
 from tests.repeated import Repeated
 
+SYSTEMS_CHOICE = "0.0.0.0"  # the address of a socket that is not bound
 FULL = "/dev/full"  # every write to it finds no space left
 
 
@@ -47,8 +50,7 @@ def few_files() -> Iterator[None]:
 @pytest.fixture
 def few_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are 400 local ports."""
-    read = machine._read
-    monkeypatch.setattr(machine, "_read", lambda path: "40000 40399\n" if "port_range" in path else read(path))
+    monkeypatch.setattr(machine, "local_ports", lambda root=None: (40000, 40399))
 
 
 @pytest.mark.usefixtures("few_files")
@@ -74,11 +76,35 @@ async def test_too_few_files_are_refused_with_the_numbers_needed(
 
 @pytest.mark.usefixtures("few_ports")
 async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty, tmp_path: Path) -> None:
-    error = await refused(faulty, tmp_path)
+    error = await refused(faulty, tmp_path, source_address="127.0.0.5")
     assert error.field == "--max-concurrency"
     assert "500 requests at once" in error.problem
     assert "local ports allow 360" in error.problem
+    assert "--source-address" in error.remedy
     assert "ip_local_port_range" in error.remedy
+
+
+@pytest.mark.usefixtures("few_ports")
+@pytest.mark.parametrize(
+    ("settings", "sources"),
+    [({}, {SYSTEMS_CHOICE, "127.0.0.2"}), ({"source_address": "127.0.0.5,127.0.0.6"}, {"127.0.0.5", "127.0.0.6"})],
+    ids=["loopback", "as given"],
+)
+async def test_more_connections_than_one_address_has_ports_come_from_several(
+    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], sources: set[str]
+) -> None:
+    seen, make = list[str](), Sources.socket
+
+    def watched(self: Sources, asked: Any) -> socket.socket:
+        made = make(self, asked)
+        seen.append(made.getsockname()[0])
+        return made
+
+    monkeypatch.setattr(Sources, "socket", watched)
+    measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
+    assert measured.snapshot.outcomes == {"ok": 500}
+    assert measured.snapshot.counters["warm_connections"] == len(seen) == 500
+    assert set(seen) == sources
 
 
 @pytest.mark.usefixtures("few_files")

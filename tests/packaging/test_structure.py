@@ -49,7 +49,8 @@ LAYERS = [
         "telemetry",
         "terminal",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "whole", "wire", "words"}
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
+    | {"wire", "words"}
     | {"written", "yaml_loader"},
     {
         "capture",
@@ -77,7 +78,7 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"runner", "testing", "tools"},
-    {"gpustack", "studies"},
+    {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
 ]

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from loadgen.engines import Server
 from tests.commands.calling import LOADGEN, environment
-from tests.performance.load import PROMPT_TOKENS, Load
+from tests.performance.load import PROMPT_TOKENS, Load, Served
 
 ROOT = Path(__file__).parents[2]
 LIMIT_C = Path(__file__).with_name("limit.c")
@@ -30,7 +29,7 @@ class Client(Protocol):
     name: str
     rounds: int | None
 
-    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """Carry the load out; returns what the command tells, as `Sample.of` takes it.
 
         Raises:
@@ -51,7 +50,7 @@ class Loadgen:
         self.rounds = 1 if records else None
         self._more = ["--records", str(folder / "records.jsonl")] if records else []
 
-    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
         return told_by(orjson.loads(call([*LOADGEN, "run", *flags(server, load), *self._more])))
 
@@ -62,7 +61,7 @@ class Plain:
     name = "plain aiohttp"
     rounds = None
 
-    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
         command = self.command(server.base_url, server.model, load, load.connections)
         found: Mapping[str, Any] = orjson.loads(call(command))
@@ -95,7 +94,7 @@ class Limit:
         self._program = str(folder / "limit")
         call([compiler, "-O2", "-o", self._program, str(LIMIT_C)])
 
-    def run(self, server: Server, load: Load) -> Mapping[str, Any]:
+    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
         command = self.command(server.base_url, server.model, load, load.connections)
         found: Mapping[str, Any] = orjson.loads(call(command))
@@ -107,7 +106,7 @@ class Limit:
         return [self._program, *map(str, sizes)]
 
 
-def flags(server: Server, load: Load) -> list[str]:
+def flags(server: Served, load: Load) -> list[str]:
     """The flags that make `loadgen run` carry out a load, silently, with its result as JSON on stdout."""
     given = {
         "--base-url": server.base_url,
@@ -119,6 +118,8 @@ def flags(server: Server, load: Load) -> list[str]:
         "--random-input-len": PROMPT_TOKENS,
         "--random-output-len": load.tokens,
     }
+    if load.warm is not None:
+        given["--warm-connections"] = load.warm
     return [text for name, value in given.items() for text in (name, str(value))] + ["--json", "--quiet"]
 
 

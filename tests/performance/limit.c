@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
            "\"achieved_rps\": %.3f, \"late_p99_ms\": null, \"late_max_ms\": %.3f, "
            "\"ttft_p50_ms\": %.3f, \"ttft_p99_ms\": %.3f, \"peak_mb\": %.3f}\n",
            done, tokens_seen, cpu_s, startup_cpu / 1e9, wall_s,
-           (count - 1) / ((last_sent - first_sent) / 1e9), late / 1e6,
+           last_sent > first_sent ? (count - 1) / ((last_sent - first_sent) / 1e9) : 0.0, late / 1e6,
            ttfts[count / 2] / 1e6, ttfts[count * 99 / 100] / 1e6, peak_mb());
     return 0;
 }

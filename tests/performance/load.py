@@ -1,6 +1,7 @@
 """Load: what every client sends to the same server, and how that server is set up."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from loadgen.engines import Server
 from tests.engines.sim_server import simulated
@@ -11,14 +12,35 @@ PROMPT_TOKENS = 128
 STEP_MS = 20.0
 
 
+class Served(Protocol):
+    """A server that runs.
+
+    Attributes:
+        base_url: Scheme, host and port.
+        model: Its name in requests.
+        tokenizer: Of the prompts.
+    """
+
+    @property
+    def base_url(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def tokenizer(self) -> str | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`count` requests at a constant `rate` per second, each for an answer of `tokens` tokens."""
+    """`count` requests at a constant `rate` per second, each for an answer of `tokens` tokens.
+
+    `warm` is how many connections are open before the first; None: as many as loadgen opens by itself.
+    """
 
     name: str
     rate: int
     count: int
     tokens: int
+    warm: int | None = None
 
     def __str__(self) -> str:
         return f"{self.name}: {self.rate:,} requests/s of {self.tokens} tokens"
@@ -30,8 +52,8 @@ class Load:
 
     @property
     def connections(self) -> int:
-        """Connections open before the first request: as many as loadgen opens by itself, so that all clients do."""
-        return min(2 * self.rate, self.count, 4096)
+        """Connections open before the first request, the same for all clients."""
+        return min(2 * self.rate, self.count, 4096) if self.warm is None else self.warm
 
 
 def serve(step_ms: float = STEP_MS) -> Server:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.performance import cost
+from tests.performance import cost, scaling
 from tests.performance.clients import Loadgen, flags
 from tests.performance.findings import Findings
 from tests.performance.load import Load, serve
@@ -62,6 +62,37 @@ def test_a_missing_compiler_is_noted_and_the_rest_still_runs(monkeypatch: pytest
     clients = cost.make_clients(tmp_path, QUICK, notes)
     assert [client.name for client in clients] == ["loadgen", "plain aiohttp"]
     assert notes == ["The limit in C was left out: there is no C compiler (cc)."]
+
+
+@pytest.fixture(scope="module")
+def scaled() -> scaling.Findings:
+    return scaling.measure([scaling.of_streams(10, 0.1), scaling.of_reads(4, 0.1)], 1)
+
+
+def test_what_an_event_costs_stands_in_a_row_for_each_number_of_streams_and_of_events_per_read(
+    scaled: scaling.Findings,
+) -> None:
+    rows = [line for line in scaling.report(scaled).splitlines() if line.startswith("| ")]
+    assert [row.split(" | ")[0] for row in rows[2:]] == ["| streams at once: 10", "| events per read: 4"]
+    clients = {client for _, client in scaled.costs}
+    assert clients in ({"loadgen", "C limit"}, {"loadgen"})
+    assert all(len(costs) == 1 for costs in scaled.costs.values())
+
+
+@pytest.mark.parametrize("case", scaling.cases(quick=False), ids=lambda case: case.name)
+def test_the_loads_of_a_case_differ_in_the_length_of_their_streams_alone(case: scaling.Case) -> None:
+    short, long = case.short, case.long
+    assert (short.rate, short.count, short.warm) == (long.rate, long.count, long.warm)
+    assert long.tokens == scaling.LONGER * short.tokens
+    assert case.events == 2 * short.count * short.tokens
+    assert short.warm == short.count, "each stream has a connection before it begins"
+
+
+def test_all_streams_are_there_before_the_first_has_ended() -> None:
+    for count in scaling.STREAMS:
+        case = scaling.of_streams(count, 5.0)
+        lasts_s = case.short.tokens * count / scaling.EVENTS_PER_S
+        assert (count - 1) / case.short.rate < lasts_s
 
 
 def test_a_run_can_write_every_request_to_a_file(tmp_path: Path) -> None:

@@ -65,10 +65,10 @@ def test_stolen_time_is_a_share_of_that_of_all_cores(monkeypatch):
     assert stolen_share(before, before) == 0
 
 
-def test_every_address_has_the_range_of_local_ports_for_itself_and_files_are_shared(monkeypatch):
+def test_every_pair_of_addresses_has_the_range_of_local_ports_for_itself_and_files_are_shared(monkeypatch):
     monkeypatch.setattr(machine, "most_by_ports", lambda: 100)
     monkeypatch.setattr(machine.resource, "getrlimit", lambda what: (250 + machine.SPARE_FILES, 10**6))
-    assert [machine.most_connections(addresses) for addresses in (1, 2, 3)] == [100, 200, 250]
+    assert [machine.most_connections(pairs) for pairs in (1, 2, 3)] == [100, 200, 250]
 
 
 def test_engines_run_only_where_each_of_them_does():

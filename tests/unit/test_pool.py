@@ -1,14 +1,17 @@
 """Pool: as many connections as are likely to be needed at once, and none of what the process cannot have."""
 
+import contextlib
 import math
 
 import pytest
 
 from loadgen import machine
 from loadgen.errors import BadInput
-from loadgen.pool import MOST_WARM, check_limits, warm_count
+from loadgen.pool import MOST_WARM, check_limits, warm_count, warn_of_limits
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+
+ELSEWHERE = "http://10.0.0.1:8000"
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +22,7 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "most_connections", lambda addresses=1: min(connections, addresses * by_ports))
+    monkeypatch.setattr(machine, "most_connections", lambda pairs=1: min(connections, pairs * by_ports))
     monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
 
 
@@ -34,7 +37,11 @@ def scheduled(settings, requests):
         ({"request_rate": 100.0}, 50, 50),
         ({"request_rate": 100.0, "max_concurrency": 10}, 1000, 20),  # a connection rests before it is used again
         ({"request_rate": math.inf}, 1000, 1000),
-        ({"request_rate": math.inf}, 100_000, MOST_WARM),
+        ({"request_rate": math.inf}, 10_000, 10_000),  # all of them are sure to be in flight
+        ({"request_rate": math.inf}, 100_000, 50_000),
+        ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
+        ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
+        ({"request_rate": 10_000.0}, 100_000, MOST_WARM),  # a guess
         ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 60),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],
@@ -60,7 +67,8 @@ def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
     ("settings", "ports", "flag", "remedy"),
     [
         ({"request_rate": math.inf}, None, "--max-concurrency", "ulimit -n 2000"),
-        ({"request_rate": math.inf}, 500, "--max-concurrency", "ip_local_port_range"),
+        ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "ip_local_port_range"),
+        ({"request_rate": math.inf, "base_url": ELSEWHERE}, 500, "--max-concurrency", "--source-address"),
         ({"request_rate": 1.0, "warm_connections": "1000"}, None, "--warm-connections", "ulimit -n 2000"),
     ],
 )
@@ -76,3 +84,54 @@ def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, setti
 def test_what_may_do_with_fewer_is_not_refused(monkeypatch, settings):
     allow(monkeypatch, 900)
     check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
+
+
+@pytest.mark.parametrize(
+    ("where", "refused"),
+    [
+        ({"base_url": ELSEWHERE}, True),
+        ({"base_url": ELSEWHERE, "source_address": "127.0.0.5,127.0.0.6"}, False),
+        ({"base_url": ELSEWHERE, "source_address": "127.0.0.5"}, True),
+        ({"base_url": (ELSEWHERE, "http://10.0.0.2:8000")}, False),
+        ({"base_url": "http://127.0.0.1:8000"}, False),  # anything in 127.0.0.0/8 can connect to it
+        ({"host": "127.0.0.1"}, False),
+        ({}, False),  # the simulator
+    ],
+)
+def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(monkeypatch, where, refused):
+    allow(monkeypatch, 5000, ports=500)
+    settings = RunSettings(request_rate=math.inf, **where)
+    with pytest.raises(BadInput, match="local ports allow 500") if refused else contextlib.nullcontext():
+        check_limits(settings, scheduled(settings, 1000))
+
+
+def test_an_address_that_this_machine_has_not_is_refused():
+    settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)  # one that no machine has
+    with pytest.raises(BadInput, match=r"--source-address: 192\.0\.2\.1 cannot be used"):
+        check_limits(settings, scheduled(settings, 1))
+
+
+def test_an_address_of_another_family_than_the_servers_is_refused():
+    settings = RunSettings(source_address="127.0.0.5", base_url="http://[::1]:8000")
+    with pytest.raises(BadInput, match=r"from 127\.0\.0\.5 there is no way to ::1"):
+        check_limits(settings, scheduled(settings, 1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "tokens", "warned"),
+    [
+        ({"request_rate": 400.0}, 2, False),  # 800 at once, if they take 2 s
+        ({"request_rate": 500.0}, 2, True),
+        ({"request_rate": 400.0}, 100, True),  # 2.5 s
+        ({"request_rate": 500.0, "max_concurrency": 900}, 2, False),
+        ({"request_rate": 500.0, "num_prompts": 900}, 2, False),
+    ],
+)
+def test_what_is_likely_to_need_more_is_warned_of_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
+    allow(monkeypatch, 900)
+    made = RunSettings(**{"num_prompts": 10_000} | settings)
+    warn_of_limits(made, Schedule.from_settings(made, 0), tokens)
+    assert [
+        "1000 requests are likely to be in flight at once, and this process may have 900" in caplog.text,
+        "ulimit -n 2000" in caplog.text,
+    ] == [warned, warned]

@@ -1,0 +1,140 @@
+"""The doctor's measurement: it looks for the highest rate at which a run is VALID, and says what it saw and no more."""
+
+import pytest
+
+from loadgen.doctor import capacity, screen
+from loadgen.doctor.capacity import Capacity, Climb, Drive, climb
+
+NO_CLIMB = Climb(None, None)
+
+
+def run(rate: float, *, valid: bool = True, busy: float = 0.3, streams: int = 10_000, disturbance: str = "") -> Drive:
+    failed = () if valid else ("loop stall p99",)
+    verdict = "VALID" if valid else "SUSPECT"
+    return Drive(rate, rate - 1, 25 * rate, streams, busy, 0.25, verdict, failed, disturbance)
+
+
+def climbed(ceiling: float, first: float) -> tuple[Climb, list[float]]:
+    """A search on a machine of which runs up to a rate are VALID, and which fills its loop at that rate to 70 %."""
+    tried = []
+
+    def run_at(rate: float) -> Drive:
+        tried.append(rate)
+        return run(rate, valid=rate <= ceiling, busy=0.7 * rate / ceiling)
+
+    return climb(run_at, first), tried
+
+
+def test_a_rate_that_leaves_the_loop_idle_is_followed_by_one_that_fills_it() -> None:
+    found, tried = climbed(10_000, 4_000)
+    assert tried == pytest.approx([4_000, 8_857], rel=0.01)  # to 62 % of the loop, which is near enough
+    assert found.best is not None
+    assert (found.best.rate, found.missed) == (tried[-1], None)
+
+
+def test_a_rate_is_never_raised_by_more_than_one_run_can_foretell() -> None:
+    _, tried = climbed(1_000_000, 1_000)
+    assert tried == [1_000, 4_000, 16_000]
+
+
+def test_after_a_run_that_is_not_valid_a_lower_rate_is_tried_and_then_one_between() -> None:
+    found, tried = climbed(3_000, 4_000)
+    assert tried == pytest.approx([4_000, 2_000, 2_828], rel=0.01)
+    assert found.best is not None
+    assert found.missed is not None
+    assert (found.best.rate, found.missed.rate) == (tried[2], 4_000)
+
+
+def test_where_no_run_is_valid_nothing_is_claimed() -> None:
+    found, tried = climbed(10, 4_000)
+    assert found.best is None
+    assert found.missed is not None
+    assert found.missed.rate == tried[-1] == 1_000
+
+
+def text(**parts: object) -> str:
+    made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "lacking": ""} | parts
+    lines = list(screen.measured(Capacity(**made)))  # type: ignore[arg-type]
+    assert all(len(line) <= 80 for line in lines)
+    return " ".join(lines)
+
+
+def test_what_one_process_drives_is_said_with_why_it_may_be_believed_and_where_it_may_not() -> None:
+    missed = run(8_001, valid=False, disturbance="other processes used 0.4 of 2 cores")
+    said = text(requests=Climb(run(4_001), missed), events=Climb(run(401), None))
+    assert "drives 4,000 requests/s of 1 token: VALID, loop 30% busy, lag p99 0.2 ms" in said
+    assert "at 8,000 one was not (loop stall p99; other processes used 0.4 of 2 cores)" in said
+    assert "drives 10,025 token events/s" in said
+    assert "no more was tried" in said
+
+
+def test_no_number_is_said_that_no_valid_run_has_shown() -> None:
+    said = text(requests=Climb(None, run(1_001, valid=False)))
+    assert "How many requests/s of 1 token one process here drives is not known" in said
+    assert "no run was VALID (loop stall p99 at 1,000)" in said
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"streams": run(400)}, "10,000 streams: yes, because a run with all of them at once, 10,000 token events/s"),
+        (
+            {"streams": run(1, valid=False)},
+            "10,000 streams: no, because the run with them was SUSPECT (loop stall p99)",
+        ),
+        ({"streams": run(1, streams=9_000)}, "10,000 streams: no, because no more than 9,000 were open at once"),
+        (
+            {"streams": None, "lacking": "this process may have 960"},
+            "10,000 streams: no, because this process may have",
+        ),
+    ],
+)
+def test_many_streams_are_answered_by_yes_or_no_and_why(parts: dict[str, object], said: str) -> None:
+    assert said in text(**parts)
+
+
+@pytest.mark.parametrize(("cores", "said"), [(1, "shared the only core of this machine"), (8, "shared the 8 cores")])
+def test_it_is_said_that_server_and_client_were_in_each_others_way(cores: int, said: str) -> None:
+    assert said in text(cores=cores)
+
+
+@pytest.mark.parametrize("disturbance", ["", "other processes used 0.4 of 2 cores"])
+def test_where_others_were_busy_one_is_asked_to_call_again(disturbance: str) -> None:
+    said = text(requests=Climb(run(4_000), run(8_000, valid=False, disturbance=disturbance)))
+    assert ("call again once they have ended" in said) == bool(disturbance)
+
+
+def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
+    found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), "").to_dict()
+    assert found.keys() == {"cores", "requests", "events", "streams", "lacking"}
+    assert found["requests"]["best"]["rate"] == 4_000
+    assert found["requests"]["missed"]["failed"] == ("loop stall p99",)
+    assert found["events"] == {"best": None, "missed": None}
+    assert found["streams"]["verdict"] == "VALID"
+
+
+def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At rates that any machine drives; what they prove of it is not for a test to say."""
+    for name, value in (("RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
+        monkeypatch.setattr(capacity, name, value)
+    monkeypatch.setattr(capacity, "MANY_RPS", 100.0)
+    monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
+    phases: list[str] = []
+    found = capacity.measure(phases.append)
+    assert phases == ["requests", "token events", "50 streams at once"]
+    requests, events, streams = found.requests, found.events, found.streams
+    (seen,) = [drive for drive in (requests.best, requests.missed) if drive]
+    assert seen.rate == 200
+    assert 0 < seen.requests_per_s <= 400
+    (seen,) = [drive for drive in (events.best, events.missed) if drive]
+    assert 100 < seen.events_per_s <= 20 * 1.2 * capacity.TOKENS
+    assert streams is not None
+    assert streams.streams == 50, "the first has not ended when the last begins"
+
+
+def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
+    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs: 960)
+    monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)
+    found = capacity.measure(lambda phase: None)
+    assert (found.streams, found.lacking) == (None, "this process may have 960")

@@ -1,0 +1,105 @@
+"""Sources: connections come from the addresses that are given in turn, and on loopback from as many as are needed."""
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from loadgen import machine, sources
+from loadgen.errors import BadInput
+from loadgen.sources import BIND_ADDRESS_NO_PORT, FROM_ONE, LOCAL_PORT_RANGE, Sources, count, parse
+from loadgen.transport import OUR_LIMITS
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, int]]:
+    """Where somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()
+
+
+def connected(made: Sources, server: tuple[str, int], times: int) -> list[tuple[str, int]]:
+    """The own addresses and ports of so many connections."""
+    found = []
+    for _ in range(times):
+        with made.socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", server)) as each:
+            each.connect(server)
+            found.append(each.getsockname())
+    return found
+
+
+def test_connections_come_from_each_address_in_turn(server: tuple[str, int]) -> None:
+    found = connected(Sources(parse("127.0.0.7, 127.0.0.8")), server, 4)
+    assert [address for address, _ in found] == ["127.0.0.7", "127.0.0.8", "127.0.0.7", "127.0.0.8"]
+
+
+def test_those_to_this_machine_go_on_to_the_next_address_before_ports_run_short(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "most_by_ports", lambda: 2)
+    found = connected(Sources(), server, 5)
+    assert [address for address, _ in found] == ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3"]
+
+
+def test_a_run_of_some_thousand_connections_needs_no_second_address() -> None:
+    made, asked = Sources(), (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))
+    first = [made.socket(asked) for _ in range(3)]
+    assert [each.getsockname()[0] for each in first] == ["0.0.0.0"] * 3  # the system chooses
+    assert FROM_ONE >= 4096
+    for each in first:
+        each.close()
+
+
+def test_where_loopback_has_one_address_the_system_chooses(
+    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "most_by_ports", lambda: 1)
+    monkeypatch.setattr(sources, "_loopback", lambda number: parse("192.0.2.1")[0])  # one that no machine has
+    assert [address for address, _ in connected(Sources(), server, 3)] == ["127.0.0.1"] * 3
+    assert count((), "127.0.0.1") == 1
+
+
+def test_an_address_of_the_wrong_family_makes_no_connection() -> None:
+    with pytest.raises(OSError, match="not of the server's family") as failed:
+        Sources(parse("127.0.0.1")).socket((socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::1", 1, 0, 0)))
+    assert failed.value.errno in OUR_LIMITS, "and that is no fault of the server's"
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "::1"])
+def test_a_port_is_chosen_late_and_among_all_that_the_system_has(text: str) -> None:
+    (address,) = parse(text)
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    try:
+        made = Sources((address,)).socket((family, socket.SOCK_STREAM, 0, "", (text, 1)))
+    except OSError as error:
+        pytest.skip(f"this machine has no {text}: {error}")
+    with made:
+        assert made.getsockname()[1] == 0, "bound to an address, and to no port"
+        assert made.getsockopt(socket.IPPROTO_IP, BIND_ADDRESS_NO_PORT) == 1
+        ports = made.getsockopt(socket.IPPROTO_IP, LOCAL_PORT_RANGE)
+        assert (ports & 0xFFFF, ports >> 16 & 0xFFFF) == machine.local_ports()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("eth0", "no IP address"),
+        ("127.0.0.1,", "no IP address"),
+        ("127.0.0.1,127.0.0.1", "twice"),
+        ("127.0.0.1,::1", "IPv4 and of IPv6"),
+    ],
+)
+def test_what_is_no_list_of_addresses_is_refused(text: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said) as refused:
+        parse(text)
+    assert refused.value.field == "--source-address"
+
+
+@pytest.mark.parametrize(("host", "several"), [("127.0.0.1", True), ("127.8.8.8", True), ("10.0.0.1", False)])
+def test_only_a_server_on_this_machine_can_be_reached_from_all_of_loopback(host: str, several: bool) -> None:
+    assert (count((), host) > 1_000) == several
+
+
+@pytest.mark.parametrize("host", ["localhost", "::1", "gpu7.example"])
+def test_of_a_host_that_may_be_reached_by_one_address_alone_one_is_counted(host: str) -> None:
+    assert count((), host) == 1
