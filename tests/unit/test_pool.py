@@ -120,11 +120,11 @@ def test_an_address_of_another_family_than_the_servers_is_refused():
 @pytest.mark.parametrize(
     ("settings", "tokens", "warned"),
     [
-        ({"request_rate": 400.0}, 2, False),  # 800 at once, if they take 2 s
-        ({"request_rate": 500.0}, 2, True),
+        ({"request_rate": 400.0}, 75, False),  # 800 at once, if they take 2 s
+        ({"request_rate": 500.0}, 75, True),
         ({"request_rate": 400.0}, 100, True),  # 2.5 s
-        ({"request_rate": 500.0, "max_concurrency": 900}, 2, False),
-        ({"request_rate": 500.0, "num_prompts": 900}, 2, False),
+        ({"request_rate": 500.0, "max_concurrency": 900}, 75, False),
+        ({"request_rate": 500.0, "num_prompts": 900}, 75, False),
     ],
 )
 def test_what_is_likely_to_need_more_is_warned_of_with_the_remedy(monkeypatch, caplog, settings, tokens, warned):
