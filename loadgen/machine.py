@@ -87,7 +87,7 @@ def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
 
     Args:
         before, after: The readings, by the measuring process.
-        friends_s: Processor time of the processes that belong to the run (its engine).
+        friends_s: Processor time of the other processes that belong to the run: its engine, further workers.
     """
     wall_s = after.at_s - before.at_s
     if wall_s <= 0:
@@ -111,7 +111,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
-        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "usable_cores": usable_cores(),
         "open_files_limit": [soft, hard],
         "local_ports": [int(port) for port in ports],
         "somaxconn": int(_read("/proc/sys/net/core/somaxconn") or 0) or None,
@@ -125,11 +125,19 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def most_connections(addresses: int = 1) -> int:
-    """How many connections to so many addresses this process may have: by file descriptors, and by local ports."""
+def most_connections(addresses: int = 1, processes: int = 1) -> int:
+    """How many connections to so many addresses this process may have.
+
+    By its file descriptors, and by the local ports, of which so many processes have an equal share each.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
-    return int(max(0, min(files - SPARE_FILES, addresses * most_by_ports())))
+    return int(max(0, min(files - SPARE_FILES, addresses * most_by_ports() // processes)))
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def most_by_ports() -> int:

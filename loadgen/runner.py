@@ -7,8 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests, scraping, scratch
-from loadgen.errors import WorkerDied
+from loadgen import provenance, requests, scraping, scratch, workers
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
@@ -16,12 +15,13 @@ from loadgen.measurer import Measurer, OwnLoop
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
-from loadgen.results import Result, conclude, left_by
+from loadgen.results import Result, conclude
 from loadgen.schedule import DEFAULT_COUNT, Schedule
 from loadgen.server import Server
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
 from loadgen.targets import described, running
+from loadgen.workers import Workers
 
 OnProgress = Callable[[Progress], None]
 
@@ -44,7 +44,8 @@ async def run(
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
-        measurer: Who measures: the running loop itself, unless the command line has a process for it.
+        measurer: Who measures: the running loop itself, or processes where `settings.workers` asks for several, unless
+            the caller has others for it.
         preparer: Who makes the prompts that the settings name, where it has been started already.
         journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
             measuring process dies.
@@ -96,7 +97,10 @@ async def measure(
         BadInput: A setting that cannot be used; nothing was sent.
     """
     async with AsyncExitStack() as stack:
-        resolved = server.settings.implied().checked()
+        if measurer is None:
+            wanted = workers.count(asked)
+            measurer = await stack.enter_async_context(Workers(wanted)) if wanted > 1 else OwnLoop()
+        resolved = server.settings.implied().replace(workers=measurer.workers).checked()
         asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
@@ -123,11 +127,9 @@ async def measure(
         )
         pids = tuple(process.pid for process in server.processes)
         targets = described(resolved, server.model)
-        job = Job(heading, targets, folder, engine_pids=pids, journal=journal, scraping=asking)
-        try:
-            measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
-        except WorkerDied as died:
-            return left_by(died, resolved.records or journal, folder)
+        records = Path(resolved.records) if resolved.records else journal
+        job = Job(heading, targets, folder, engine_pids=pids, records=records, scraping=asking)
+        measured = await measurer.measure(job, preparing, on_progress)
         if server.processes:
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))

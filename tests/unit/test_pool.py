@@ -19,7 +19,9 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "most_connections", lambda addresses=1: min(connections, addresses * by_ports))
+    monkeypatch.setattr(
+        machine, "most_connections", lambda addresses=1, processes=1: min(connections, addresses * by_ports)
+    )
     monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
 
 
