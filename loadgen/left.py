@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import reduce
 
-from loadgen import parts, recorders, requests
+from loadgen import pieces, recorders, requests
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.outcomes import Outcome
@@ -29,7 +29,7 @@ def by_all(file: RecordFile, schedule: Schedule) -> Measured:
     seen: set[int] = set()  # what was put together last may stand in a part still
     found = [_by_worker(file, schedule, seen=seen)]
     for number in range(len(found[0].shards), file.stripe.of):
-        path = parts.part(file.path, number)
+        path = pieces.piece(file.path, number)
         if path.exists():
             found.append(_by_worker(RecordFile(path), schedule, seen=seen))
         else:
@@ -41,11 +41,12 @@ def by_all(file: RecordFile, schedule: Schedule) -> Measured:
     return whole
 
 
-def by_one(job: Job, start_ns: int, died: WorkerDied) -> Measured:
-    """What a worker has left that died while the clock ran; nothing where it kept no records.
+def by_one(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measured:
+    """What a part has left that died while the clock ran; nothing where it kept no records.
 
     Args:
         job: What it had to do.
+        workers: How many shared it.
         start_ns: When the clock started.
         died: How it did.
     """
@@ -56,7 +57,8 @@ def by_one(job: Job, start_ns: int, died: WorkerDied) -> Measured:
             return _by_worker(RecordFile(job.records), schedule, died=died)
     except BadInput:
         pass
-    return _nothing(settings, schedule, start_ns, job.stripe, died)
+    stripes = [job.stripe.split(number, workers) for number in range(workers)]
+    return reduce(Measured.merge, [_nothing(settings, schedule, start_ns, stripe, died) for stripe in stripes])
 
 
 def _by_worker(

@@ -104,6 +104,14 @@ class Measured:
         """Why the records are not complete, or None."""
         return next((error for shard in self.shards if (error := shard.client.records_error)), None)
 
+    def with_records_error(self, error: str | None) -> Self:
+        """The same, had the records not been complete for this reason too."""
+        if error is None or self.records_error:
+            return self
+        first, *others = self.shards
+        first = replace(first, client=replace(first.client, records_error=error))
+        return replace(self, shards=(first, *others))
+
     @property
     def ending(self) -> Ending:
         """What stands at the end of its records."""
@@ -157,10 +165,9 @@ COUNTS = ("scheduled", "in_flight", "ended", "ok", "output_tokens")  # of Progre
 
 
 class Measurement:
-    """One job, carried out step by step in `async with`, which puts everything away; see `together`.
+    """One job, carried out step by step in `async with`, which puts everything away: a `Part` in the running loop."""
 
-    Each step is awaited before the next one begins; the other methods may be called meanwhile.
-    """
+    workers = 1
 
     def __init__(self, job: Job) -> None:
         self.job = job

@@ -40,8 +40,8 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
         problem = f"{needed} {what}, and this machine's local ports allow {by_ports} to {servers}"
         remedy = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`, or ask for fewer'
     else:
-        share = "" if stripe.of == 1 else f" in {stripe.of} processes"
-        problem = f"{needed} {what}{share}, and this process may have {allowed}"
+        share, each = ("", "this process") if stripe.of == 1 else (f" in {stripe.of} processes", "each")
+        problem = f"{needed} {what}{share}, and {each} may have {allowed}"
         remedy = f"raise the limit with `ulimit -n {stripe.share(needed) + 1000}`, or ask for fewer"
     raise BadInput(flag, problem, remedy)
 

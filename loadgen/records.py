@@ -1,6 +1,6 @@
 """Records on disk: a line of JSON that says what the run is, then one per request, written as it ends.
 
-Each worker writes such a file; what makes them one is in `parts`.
+Each worker writes such a file; `pieces` makes them one.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ import contextlib
 import sys
 from typing import Any
 
-from loadgen import machine, messages, parts
+from loadgen import machine, messages, pieces
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Measurement
@@ -29,7 +29,7 @@ async def work(job: Job, commands: asyncio.StreamReader) -> None:
             while step := await steps.get():
                 found = await _done(measurement, step)
                 if found is not None and commands.at_eof() and job.records and found.records_error is None:
-                    parts.put_together([job.records], found.ending)  # nobody else will
+                    pieces.finish(job.records, found.ending)  # nobody else will
                 tell(found)
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 from loadgen import machine
 from loadgen.child import Child
 from loadgen.errors import WorkerDied
-from loadgen.measurer import together
+from loadgen.measurer import conduct
+from loadgen.part import Group
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Worker(Child):
     """Carries out one stripe in a process of its own, so that drawing and reporting cost its loop nothing."""
 
     job: "Job"
+    workers = 1
 
     def __init__(self) -> None:
         super().__init__("loadgen.worker")
@@ -86,14 +88,14 @@ class Worker(Child):
         raise WorkerDied(who, await self.end())
 
 
-class Workers:
+class Workers(Group):
     """So many processes that measure, running while the context lasts."""
 
     def __init__(self, count: int) -> None:
         if count > (cores := machine.usable_cores()):
             logger.warning("--workers: %d processes share %d cores, and wait for each other", count, cores)
-        self.workers = count
         self._each = [Worker() for _ in range(count)]
+        super().__init__(self._each, count)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -106,44 +108,37 @@ class Workers:
     async def __aexit__(self, *error: object) -> None:
         await self._stack.aclose()
 
-    async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
-    ) -> "Measured":
-        """Share the job among them, and take what comes back.
+    def begin(self, job: "Job") -> None:
+        """Share a job among them; connections are opened at once."""
+        from loadgen.pieces import piece
 
-        Raises:
-            WorkerDied: One has gone, and nothing of the run is left.
-        """
-        from loadgen.parts import part, put_together
-
+        self.job = job
         pids = [worker.pid for worker in self._each]
         for number, worker in enumerate(self._each):
             worker.begin(
                 replace(
                     job,
                     stripe=job.stripe.split(number, self.workers),
-                    records=job.records and part(job.records, number),
+                    records=job.records and piece(job.records, number),
                     scraping=None,
-                    sibling_pids=(*job.sibling_pids, *pids[:number], *pids[number + 1 :]),
+                    sibling_pids=(*pids[:number], *pids[number + 1 :]),
                 )
             )
+
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "Measured":
+        """Have them carry out a job."""
+        from loadgen.pieces import join, piece
+
+        self.begin(job)
         try:
-            return await together(self._each, job, prepared, on_progress)
+            return await conduct(self, prepared, on_progress)
         except BaseException:
             await self._stack.aclose()  # they write no more
             if job.records:
-                put_together([part(job.records, number) for number in range(self.workers)], None)
+                join([piece(job.records, number) for number in range(self.workers)])
             raise
-
-    def stop(self, reason: str) -> None:
-        """Tell all of them to send nothing more."""
-        for worker in self._each:
-            worker.stop(reason)
-
-    def abort(self, reason: str) -> None:
-        """Tell all of them to end."""
-        for worker in self._each:
-            worker.abort(reason)
 
 
 def count(settings: RunSettings) -> int:

@@ -92,7 +92,7 @@ def _new() -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    from loadgen import parts
+    from loadgen import pieces
 
-    for one in (path, *parts.left(path)):
+    for one in (path, *pieces.left(path)):
         one.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from loadgen import workers
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
-from loadgen.parts import part
+from loadgen.pieces import piece
 from loadgen.recorder import output_tokens, tpot_ns
 from loadgen.records import RecordFile, from_dict
 from loadgen.results import Result
@@ -101,7 +101,7 @@ class Watch:
     def __init__(self, path: Path, limits: Limits, settings: RunSettings) -> None:
         assert settings.num_prompts is not None
         self._limits, self._settings, self._count = limits, settings, settings.num_prompts
-        self._read_up_to = {part(path, number): 0 for number in range(workers.count(settings))}
+        self._read_up_to = {piece(path, number): 0 for number in range(workers.count(settings))}
         self._start_ns = 0
         self._bad: list[int] = []
         self.reason: str | None = None

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from loadgen.machine import usable_cores
-from loadgen.parts import left
+from loadgen.pieces import left
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, in_flight, loadgen, served, start
 
 

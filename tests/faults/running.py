@@ -8,7 +8,7 @@ from typing import Any
 from loadgen import requests
 from loadgen.heading import Heading
 from loadgen.measurement import Job, Measured, Measurement
-from loadgen.measurer import together
+from loadgen.measurer import conduct
 from loadgen.prompts import Prompt
 from loadgen.records import RecordFile
 from loadgen.settings import RunSettings
@@ -35,7 +35,7 @@ async def carried_out(measurement: Measurement, ready: Awaitable[None] | None = 
     """What a measurement brings, whose requests are there already unless `ready` says when."""
     async with asyncio.timeout(PATIENCE_S), measurement:
         await measurement.open()
-        return await together([measurement], measurement.job, ready or prepared(), lambda progress: None)
+        return await conduct(measurement, ready or prepared(), lambda progress: None)
 
 
 async def run(work: Job) -> Measured:

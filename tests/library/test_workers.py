@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen.parts import left, part
+from loadgen.pieces import left, piece
 from loadgen.records import RecordFile
 from loadgen.testing.ask import Ask
 from tests.commands.calling import TOKENIZER
@@ -244,7 +244,7 @@ def in_parts(tmp_path: Path, workers: int) -> Path:
         parts[index % workers].append(line)
     for number, some in parts.items():
         head = first.replace(b'"stripe":[0,1]', b'"stripe":[%d,%d]' % (number, workers))
-        part(path, number).write_bytes(head + b"".join(some))
+        piece(path, number).write_bytes(head + b"".join(some))
     return path
 
 
@@ -257,7 +257,7 @@ def test_parts_that_nobody_has_put_together_make_a_report(tmp_path: Path) -> Non
 
 def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 3)
-    part(path, 2).unlink()
+    piece(path, 2).unlink()
     result = loadgen.from_records(path)
     assert result.verdict is loadgen.Verdict.INVALID
     assert "worker 3 of 3 left no records" in str(result)
@@ -267,5 +267,5 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
 def test_what_was_put_together_already_counts_once(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 2)
     with path.open("ab") as whole:
-        whole.writelines(part(path, 1).read_bytes().splitlines(keepends=True)[1:])
+        whole.writelines(piece(path, 1).read_bytes().splitlines(keepends=True)[1:])
     assert loadgen.from_records(path).data["completed"] == COUNT

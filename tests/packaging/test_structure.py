@@ -62,7 +62,7 @@ LAYERS = [
         "heartbeat",
         "http",
         "pacer",
-        "parts",
+        "pieces",
         "records",
         "requests",
         "scraper",
@@ -75,7 +75,7 @@ LAYERS = [
     {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
     | {"audit", "balancer"},
     {"load", "preparing", "rehearsal"},
-    {"left", "measurement", "measurer", "preparer", "workers"},
+    {"left", "measurement", "measurer", "part", "preparer", "workers"},
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"runner", "testing", "tools"},

@@ -13,7 +13,7 @@ from loadgen.ending import Ending
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
-from loadgen.parts import put_together
+from loadgen.pieces import finish
 from loadgen.records import RecordWriter
 from loadgen.results import Result
 from loadgen.schedule import Schedule
@@ -52,7 +52,7 @@ def write(path: Path, records: list[Record], settings: RunSettings, schedule: Sc
             shards=(making.shard(schedule),),
             histograms={},
         )
-        put_together([path], ending)
+        finish(path, ending)
 
 
 class Bench:

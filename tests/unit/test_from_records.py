@@ -7,7 +7,7 @@ from loadgen.cli.main import dispatch
 from loadgen.errors import BadInput
 from loadgen.measurement import Measured
 from loadgen.outcomes import Outcome
-from loadgen.parts import put_together
+from loadgen.pieces import finish
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.results import conclude, from_records
@@ -46,7 +46,7 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
     recorder.add_never_sent(ended, 40 - ended, Outcome.CANCELLED, partial or "")
     measured = Measured(recorder.snapshot(partial), (shard(SCHEDULE),), tuple(recorder.never_sent))
     if to_its_end:
-        put_together([path], measured.ending)
+        finish(path, measured.ending)
     return conclude(HEADING, SCHEDULE, measured)
 
 

@@ -1,4 +1,4 @@
-"""Together: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
+"""Conducting: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
 
 import asyncio
 from pathlib import Path
@@ -7,9 +7,10 @@ import pytest
 
 from loadgen import requests
 from loadgen.client import Client
-from loadgen.errors import Unreachable, WorkerDied
+from loadgen.errors import LoadgenError, Unreachable, WorkerDied
 from loadgen.measurement import PHASES, Job, Measured, Progress
-from loadgen.measurer import together
+from loadgen.measurer import conduct
+from loadgen.part import Group
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.schedule import Schedule
@@ -25,6 +26,8 @@ TARGET = Target("http://memory", "m", chat=True)
 
 class Fake:
     """A part that does each step when it is let."""
+
+    workers = 1
 
     def __init__(self, job: Job, log: list[str], fails: str = "", error: Exception | None = None) -> None:
         self.job, self._log, self._fails, self._error = job, log, fails, error
@@ -63,6 +66,9 @@ class Fake:
     def stop(self, reason: str) -> None:
         self.stopped = reason
 
+    def abort(self, reason: str) -> None:
+        raise NotImplementedError
+
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
@@ -80,7 +86,9 @@ async def run(made: list[Fake], job: Job) -> Measured:
     async def prepared() -> None:
         pass
 
-    return await together(made, job, prepared(), lambda progress: None)
+    group = Group(made, len(made))
+    group.job = job
+    return await conduct(group, prepared(), lambda progress: None)
 
 
 async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
@@ -123,7 +131,7 @@ async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_
 
 async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
     alone = Fake(job, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
-    with pytest.raises(WorkerDied, match="the measuring process ended with code 1: nothing of the run is left"):
+    with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
         await run([alone], job)
 
 

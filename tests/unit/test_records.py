@@ -14,7 +14,7 @@ from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
-from loadgen.parts import put_together
+from loadgen.pieces import finish
 from loadgen.records import RecordFile, RecordWriter, from_dict, to_dict
 from loadgen.settings import RunSettings
 from loadgen.shard import Shard
@@ -187,7 +187,7 @@ def test_a_file_tells_what_the_run_ended_with(tmp_path):
     with writing(path) as writer:
         writer.write(answered(0))
         writer.write(answered(1))
-    put_together([path], ENDING)
+    finish(path, ENDING)
     file = RecordFile(path)
     assert file.ending == ENDING
     assert [record.tokenized for record in file] == [-1, 8]
@@ -198,7 +198,7 @@ def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
     path = tmp_path / "records.jsonl"
     with writing(path):
         pass
-    put_together([path], ENDING)
+    finish(path, ENDING)
     first, last = path.read_bytes().splitlines()
     told = orjson.loads(last)
     del told["end"][name]
@@ -211,7 +211,7 @@ def test_a_second_run_in_the_file_is_refused(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered())
-    put_together([path], ENDING)
+    finish(path, ENDING)
     assert len(list(RecordFile(path))) == 1
     path.write_bytes(path.read_bytes() * 2)
     with pytest.raises(BadInput, match="line 4 stands after the end of the run"):
