@@ -47,3 +47,6 @@ class WorkerDied(LoadgenError):
     def __init__(self, who: str, how: str) -> None:
         super().__init__(f"{who} {how}")
         self.who, self.how = who, how
+
+    def __reduce__(self) -> tuple[type["WorkerDied"], tuple[str, str]]:
+        return type(self), (self.who, self.how)  # it crosses between machines

@@ -23,7 +23,7 @@ class Measurer(Protocol):
     """Carries out one job.
 
     Attributes:
-        workers: How many loops on this machine share its requests.
+        workers: How many loops on each machine share its requests.
     """
 
     workers: int

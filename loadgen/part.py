@@ -20,7 +20,7 @@ class Part(Protocol):
 
     Attributes:
         job: What it has to do.
-        workers: How many loops share it.
+        workers: How many loops on each machine share it.
     """
 
     job: "Job"
@@ -59,7 +59,7 @@ class Group:
 
     Attributes:
         job: What all of them have to do; set it before the first step.
-        workers: How many loops share it.
+        workers: How many loops on each machine share it.
     """
 
     job: "Job"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests, scraping, scratch, workers
+from loadgen import measurers, provenance, requests, scraping, scratch, workers
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
@@ -21,7 +21,6 @@ from loadgen.server import Server
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.target import Target
 from loadgen.targets import described, running
-from loadgen.workers import Workers
 
 OnProgress = Callable[[Progress], None]
 
@@ -44,8 +43,8 @@ async def run(
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
-        measurer: Who measures: the running loop itself, or processes where `settings.workers` asks for several, unless
-            the caller has others for it.
+        measurer: Who measures: the running loop itself, or the processes and machines that the settings ask for,
+            unless the caller has others for it.
         preparer: Who makes the prompts that the settings name, where it has been started already.
         journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
             measuring process dies.
@@ -97,9 +96,7 @@ async def measure(
         BadInput: A setting that cannot be used; nothing was sent.
     """
     async with AsyncExitStack() as stack:
-        if measurer is None:
-            wanted = workers.count(asked)
-            measurer = await stack.enter_async_context(Workers(wanted)) if wanted > 1 else OwnLoop()
+        measurer = measurer or await _measurer(asked, stack)
         resolved = server.settings.implied().replace(workers=measurer.workers).checked()
         asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
@@ -134,6 +131,13 @@ async def measure(
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
+
+
+async def _measurer(asked: RunSettings, stack: AsyncExitStack) -> Measurer:
+    """The running loop, unless the settings ask for more than one; put away with the stack."""
+    if asked.ray is None and workers.count(asked) == 1:
+        return OwnLoop()
+    return await stack.enter_async_context(measurers.of(asked))
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen import slo
+from loadgen import scale_settings, slo
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, require
 from loadgen.output_settings import OutputSettings
 from loadgen.redaction import MARK, without_secrets
+from loadgen.scale_settings import ScaleSettings
 
 Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
 Balance = Literal["round-robin", "least-outstanding"]
@@ -20,13 +21,12 @@ BALANCE: Balance = "round-robin"  # unless the settings say otherwise
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
-MOST_WORKERS = 256
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(DataSettings, OutputSettings):
+class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
@@ -122,10 +122,6 @@ class RunSettings(DataSettings, OutputSettings):
     seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
     seed_prompts: int | None = option(None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED")
     seed_order: int | None = option(None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED")
-
-    workers: int | str = option(
-        1, LOAD, "processes that measure, each with its share of the requests; auto goes by the cores", metavar="N|auto"
-    )
 
     warm_connections: str = option(
         "auto", CONNECTIONS, "connections opened before the clock starts: auto, N or 0", metavar="auto|N"
@@ -235,14 +231,13 @@ class RunSettings(DataSettings, OutputSettings):
             )
         require("duration", self.duration, lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s")
         require("num_prompts", self.num_prompts, lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}")
-        if self.workers != "auto":
-            require("workers", self.workers, lambda v: 0 < v <= MOST_WORKERS, f"auto, or 1 to {MOST_WORKERS}")
         if self.warm_connections != "auto" and not self.warm_connections.isdecimal():
             raise BadInput(
                 "--warm-connections", f"{self.warm_connections!r} is no count", "write auto, or a number from 0"
             )
         self.check_data()
         self._check_load()
+        scale_settings.check(self)
         self._check_engine()
         self._check_target()
         self.check_output()
@@ -278,12 +273,6 @@ class RunSettings(DataSettings, OutputSettings):
             raise BadInput(
                 "--duration", problem, "add --request-rate or --max-concurrency, or give --num-prompts instead"
             )
-        if isinstance(self.workers, int) and self.max_concurrency is not None and self.workers > self.max_concurrency:
-            problem = f"{self.workers} processes cannot share {self.max_concurrency} requests in flight"
-            raise BadInput("--workers", problem, f"give {self.max_concurrency:g} at most, or auto")
-        if isinstance(self.workers, int) and self.workers > 1 and self.capture is not None:
-            problem = "given beside --workers: one process keeps the responses"
-            raise BadInput("--capture", problem, "leave one of the two out")
         if self.duration is not None and self.num_prompts is None and not open_ended and self.dataset_name != TRACE:
             rate = self.request_rate if self.ramp_up_end_rps is None else self.ramp_up_end_rps
             if rate * self.duration > MAX_REQUESTS:

@@ -14,12 +14,14 @@ class Shard:
         number: Of that stripe, counted from 0.
         client: What measuring cost it and met.
         schedule_sha256: Of the whole schedule of which it took its stripe; None where it did not live to tell.
+        host: The address of its machine; None: the one on which the run was conducted.
         lost: How it was lost, as in "was killed by signal 9"; None where it came to its end.
     """
 
     number: int = 0
     client: Client = Client()
     schedule_sha256: str | None = None
+    host: str | None = None
     lost: str | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -151,5 +151,10 @@ def count(settings: RunSettings) -> int:
         return int(settings.workers)
     if settings.capture is not None:  # one process keeps the responses
         return 1
-    bounds = (MOST_OF_AUTO, settings.max_concurrency, settings.num_prompts)
-    return max(1, min(machine.usable_cores() - 1, *(int(bound) for bound in bounds if bound is not None)))
+    return auto(machine.usable_cores(), settings.max_concurrency, settings.num_prompts)
+
+
+def auto(cores: int, *most: int | None) -> int:
+    """How many workers so many cores are good for, none of the limits exceeded."""
+    bounds = (cores - 1, MOST_OF_AUTO, *most)
+    return max(1, min(int(bound) for bound in bounds if bound is not None))

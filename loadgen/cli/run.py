@@ -45,11 +45,11 @@ async def run(
         watch: Is told of its progress too, and may stop whoever measures.
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
-    from loadgen import workers
+    from loadgen import measurers
     from loadgen.preparer import Preparer
 
     # They import what they need while this process does the same.
-    async with workers.Workers(workers.count(settings)) as measurer, Preparer() as preparer:
+    async with measurers.of(settings) as measurer, Preparer() as preparer:
         with single_threaded():
             from loadgen import report, runner
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadgen import report, runner, scratch, workers
+from loadgen import measurers, report, runner, scratch
 from loadgen.checks import Verdict
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.launched import Started, started
@@ -186,7 +186,7 @@ async def _measured(
     """
     asked = settings.checked()
     with scratch.folder() as own:
-        async with workers.Workers(workers.count(asked)) as measurer:
+        async with measurers.of(asked) as measurer:
 
             def tell(progress: Progress) -> None:
                 on_progress(progress)
