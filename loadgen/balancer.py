@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Schedule
 from loadgen.settings import Balance
+from loadgen.stripe import WHOLE, Stripe
 from loadgen.transport import Transport
 from loadgen.wire import Record
 
@@ -23,17 +24,23 @@ class Balancer:
     round-robin: session (or single request) s of the schedule goes to target s modulo their number, so that who gets
     what is known before the run. least-outstanding: to the target with the fewest requests in flight or being sent, the
     first of several such. Further turns of a session go where its first turn went, to the prefix cache that knows it.
+    Each worker of a run has a balancer, which knows of the requests of its own stripe alone.
 
     Args:
         transports: One to each target, all with one bell; their `on_end` is taken.
         balance: Who is next.
+        stripe: Whose requests it will be given.
 
     Attributes:
         bell: Theirs.
     """
 
-    def __init__(self, transports: Sequence[Transport], balance: Balance) -> None:
+    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Stripe = WHOLE) -> None:
         self._transports, self._in_turn = tuple(transports), balance == "round-robin"
+        count = len(transports)
+        turns = range(stripe.number, stripe.number + stripe.of * count, stripe.of) if self._in_turn else range(count)
+        # In turn, a stripe may never come to some of them.
+        self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
         self.bell = transports[0].bell
         self._on_end: Callable[[Record], None] = lambda record: None
         self._in_flight = [0] * len(transports)
@@ -62,9 +69,12 @@ class Balancer:
             await transport.open()
 
     async def warm(self, count: int) -> int:
-        """Open connections until `count` are at hand, as many to each target; returns how many there are then."""
-        each = -(-count // len(self._transports))
-        return sum(await asyncio.gather(*(transport.warm(each) for transport in self._transports)))
+        """Open connections until `count` are at hand, as many to each target that will be sent to.
+
+        Returns how many there are then.
+        """
+        each = -(-count // len(self._used))
+        return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
 
     def follow(self, schedule: Schedule) -> None:
         """Keep the sessions of this schedule together; call before the first of its requests."""

@@ -52,6 +52,11 @@ class Child:
         transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
         transport.close()
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
     def send(self, message: Any) -> None:
         """Send a message; nothing if it has ended."""
         self.say(messages.encode(message))

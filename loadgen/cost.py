@@ -11,17 +11,20 @@ class Cost:
 
     Args:
         engine_pids: The processes of engines that were started for the run.
+        other_pids: Further processes that belong to it: those that measure beside this one.
     """
 
-    def __init__(self, engine_pids: tuple[int, ...]) -> None:
-        self._pids = engine_pids
+    def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
+        self._pids, self._others = engine_pids, other_pids
         self._before = machine.Busy.now()
-        self._engine_s, self._thread_s = self._engines_s(), time.thread_time()
+        self._engine_s, self._other_s = _cpu_s(engine_pids), _cpu_s(other_pids)
+        self._thread_s = time.thread_time()
 
     def so_far(self) -> Client:
         """All of a `Client` that the machine can tell."""
         before, after, thread_s = self._before, machine.Busy.now(), time.thread_time() - self._thread_s
-        engine_s, wall_s = self._engines_s() - self._engine_s, after.at_s - before.at_s
+        engine_s, wall_s = _cpu_s(self._pids) - self._engine_s, after.at_s - before.at_s
+        other_s = _cpu_s(self._others) - self._other_s
         return Client(
             wall_s=wall_s,
             cpu_s=after.own_s - before.own_s,
@@ -31,8 +34,9 @@ class Cost:
             engine_runs=all(map(machine.runs, self._pids)) if self._pids else None,
             stolen_share=machine.stolen_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
-            disturbance=machine.disturbance(before, after, engine_s),
+            disturbance=machine.disturbance(before, after, engine_s + other_s),
         )
 
-    def _engines_s(self) -> float:
-        return sum(map(machine.process_cpu_s, self._pids))
+
+def _cpu_s(pids: tuple[int, ...]) -> float:
+    return sum(map(machine.process_cpu_s, pids))

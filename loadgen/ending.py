@@ -1,10 +1,10 @@
-"""Ending: what only the measuring process knows of a run, and only once all its requests have ended."""
+"""Ending: what only those who measured know of a run, and only once all its requests have ended."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
-from loadgen.client import Client
 from loadgen.histogram import Histogram
+from loadgen.shard import Shard
 from loadgen.telemetry import Telemetry
 
 
@@ -14,21 +14,22 @@ class Ending:
 
     Attributes:
         scheduled: How many requests were to be sent; where time alone bounded the run, how many were.
-        never_sent: How many of them no connection was ever asked for.
+        never_sent: Of each worker that was stopped, the number of the first request that no connection was ever asked
+            for, and how many those are.
         warm_connections: Connections that were open when the clock started.
         tokenized: Output tokens that the tokenizer counted, by the number of the request.
         partial: Why the run ended early, or None.
-        client: What the measuring cost and met, but for what is known only after the records are closed.
+        shards: What became of each worker, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
         telemetry: What servers and GPUs said meanwhile.
     """
 
     scheduled: int
-    never_sent: int
+    never_sent: tuple[tuple[int, int], ...]
     warm_connections: int
     tokenized: dict[int, int]
     partial: str | None
-    client: Client
+    shards: tuple[Shard, ...]
     histograms: dict[str, Histogram]
     telemetry: Telemetry = Telemetry()
 
@@ -36,7 +37,7 @@ class Ending:
         """JSON form."""
         return vars(self) | {
             "tokenized": sorted(self.tokenized.items()),
-            "client": self.client.to_dict(),
+            "shards": [shard.to_dict() for shard in self.shards],
             "histograms": {name: histogram.to_dict() for name, histogram in self.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
         }
@@ -50,11 +51,11 @@ class Ending:
         """
         return cls(
             scheduled=data["scheduled"],
-            never_sent=data["never_sent"],
+            never_sent=tuple((first, count) for first, count in data["never_sent"]),
             warm_connections=data["warm_connections"],
             tokenized=dict(data["tokenized"]),
             partial=data["partial"],
-            client=Client.from_dict(data["client"]),
+            shards=tuple(map(Shard.from_dict, data["shards"])),
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
         )

@@ -37,4 +37,16 @@ class EngineError(LoadgenError):
 
 
 class WorkerDied(LoadgenError):
-    """The process that measured has gone without a word; what it had written of its run is left."""
+    """A process that measured has gone without a word; what it had written of its run is left.
+
+    Args:
+        who: Which, as in "worker 2 of 3".
+        how: As in "was killed by signal 9".
+    """
+
+    def __init__(self, who: str, how: str) -> None:
+        super().__init__(f"{who} {how}")
+        self.who, self.how = who, how
+
+    def __reduce__(self) -> tuple[type["WorkerDied"], tuple[str, str]]:
+        return type(self), (self.who, self.how)  # it crosses between machines

@@ -1,12 +1,14 @@
 """Evidence: everything that a run leaves to be judged and reported."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from loadgen.client import Client
 from loadgen.heading import Heading
 from loadgen.output_settings import parse_percentiles
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings, is_closed_loop
+from loadgen.shard import Shard
 from loadgen.snapshot import Snapshot
 from loadgen.telemetry import Telemetry
 
@@ -21,22 +23,25 @@ class Evidence:
         heading: What the run is.
         schedule: The due times that were asked for.
         snapshot: As measured.
-        client: What the measuring cost and met.
-        same_schedule: Whether the measuring process carried out `schedule`.
+        shards: What became of each worker.
         telemetry: What servers and GPUs said meanwhile.
     """
 
     heading: Heading
     schedule: Schedule
     snapshot: Snapshot
-    client: Client
-    same_schedule: bool = True
+    shards: tuple[Shard, ...]
     telemetry: Telemetry = Telemetry()
 
     @property
     def settings(self) -> RunSettings:
         """The settings, as resolved."""
         return self.heading.settings
+
+    @cached_property
+    def client(self) -> Client:
+        """What the measuring cost and met, all workers together."""
+        return Client.together([shard.client for shard in self.shards])
 
     @property
     def closed_loop(self) -> bool:

@@ -41,8 +41,9 @@ class Load:
         transport: What sends; its `on_end` is taken.
         requests: What is sent.
         recorder: What counts; its start is that of the clock.
-        due: When, ns from the start, sorted; FOLLOWS for a further turn of the session of the request before it.
-        index: The number of each of those requests.
+        due: When each request of the run is due, ns from the start, sorted; FOLLOWS for a further turn of the session
+            of the request before it.
+        index: The numbers of those that are sent here: whole sessions, ascending.
         clock: By which requests are due, the transport's too.
         on_record: Called with every record as it ends, e.g. to write it out.
         count_tokens: Counts the tokens of texts, for answers of which the server counts none; it takes its time, and
@@ -69,10 +70,12 @@ class Load:
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
+        self._index = index
         transport.on_end = self._guarded(self._ended)
+        closed_loop = is_closed_loop(settings) and not (due > 0).any()  # a trace has due times, whatever the rate
+        due = due[index]
         begins = due != FOLLOWS
         following = len(due) - int(begins.sum())
-        closed_loop = is_closed_loop(settings) and not (due > 0).any()  # a trace has due times, whatever the rate
         self.bounded_by_time = closed_loop and settings.duration is not None
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self._pacer = Pacer(
@@ -135,7 +138,9 @@ class Load:
 
     def stop(self, reason: str) -> None:
         """Send nothing more; what was never sent is cancelled."""
-        self._recorder.add_never_sent(self._pacer.stop(), Outcome.CANCELLED, reason)
+        count = self._pacer.stop()
+        first = int(self._index[len(self._index) - count]) if count else 0
+        self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)

@@ -106,7 +106,7 @@ def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
 
     Args:
         before, after: The readings, by the measuring process.
-        friends_s: Processor time of the processes that belong to the run (its engine).
+        friends_s: Processor time of the other processes that belong to the run: its engine, further workers.
     """
     wall_s = after.at_s - before.at_s
     if wall_s <= 0:
@@ -148,14 +148,15 @@ def raise_open_files_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def most_connections(pairs: int = 1) -> int:
+def most_connections(pairs: int = 1, processes: int = 1) -> int:
     """How many connections this process may have: by file descriptors, and by local ports.
 
-    Each of the `pairs` of an address of ours and one of a server has the range of local ports for itself.
+    Each of the `pairs` of an address of ours and one of a server has the range of local ports for itself, of which so
+    many processes have an equal share each.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
-    return int(max(0, min(files - SPARE_FILES, pairs * most_by_ports())))
+    return int(max(0, min(files - SPARE_FILES, pairs * most_by_ports() // processes)))
 
 
 def most_by_ports(root: Path = Path("/")) -> int:

@@ -1,18 +1,17 @@
 """Measurement: the part of a run that happens on the clock, inside one event loop."""
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
+import contextlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-import numpy as np
+from typing import Self
 
 from loadgen import garbage, pool, recorders, requests, sources
 from loadgen.balancer import Balancer
 from loadgen.beside import beside
 from loadgen.capture import Capture
-from loadgen.client import Client
 from loadgen.clock import in_line, now_ns
 from loadgen.cost import Cost
 from loadgen.ending import Ending
@@ -27,68 +26,123 @@ from loadgen.rehearsal import Rehearsal
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
 from loadgen.scraper import Order
-from loadgen.scraping import Scraping
 from loadgen.settings import BALANCE, RunSettings, seed_of
+from loadgen.shard import Shard
 from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.sources import Sources
+from loadgen.stripe import WHOLE, Stripe
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
 from loadgen.transport import Timeouts, Transport
 from loadgen.wire import Poll
 
-LEAD_NS = 20_000_000  # between "ready" and the first due time
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 JOURNAL_BYTES = 1 << 28
+PHASES = ("connecting", "warming up", "ready", "running", "draining")  # in which a worker may be, in their order
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one measuring process has to do.
+    """What one worker has to do.
 
     Attributes:
         heading: What the run is: its settings, checked and resolved, and where all else comes from but the prompts.
         targets: Where to ask: one, or several that share the requests.
         folder: Where the requests were written.
         engine_pids: The processes of engines that were started for the run.
-        journal: Where records are written when the settings name no file, so that a run that dies leaves them.
+        records: The file in which it writes its records; None: nowhere.
         scraping: Who is to be asked of itself meanwhile, or None.
+        stripe: Which part of the run it is to carry out.
+        sibling_pids: The processes that carry out the others on the same machine.
     """
 
     heading: Heading
     targets: tuple[Target, ...]
     folder: Path
     engine_pids: tuple[int, ...] = ()
-    journal: Path | None = None
+    records: Path | None = None
     scraping: Order | None = None
+    stripe: Stripe = WHOLE
+    sibling_pids: tuple[int, ...] = ()
 
     @property
     def settings(self) -> RunSettings:
         """The run's settings."""
         return self.heading.settings
 
+    @property
+    def cap(self) -> int | None:
+        """Its share of --max-concurrency."""
+        whole = self.settings.max_concurrency
+        return None if whole is None else self.stripe.share(whole)
+
+    @property
+    def most_bytes(self) -> float:
+        """How large its records may grow: what nobody has asked for is bounded."""
+        return math.inf if self.settings.records else JOURNAL_BYTES // self.stripe.of
+
 
 @dataclass(frozen=True)
 class Measured:
-    """What one measuring process brings back.
+    """What one worker brings back, or several.
 
     Attributes:
         snapshot: The numbers.
-        schedule_sha256: Of the schedule it carried out.
-        client: What the measuring cost and met.
+        shards: What became of each worker.
+        never_sent: As in `Ending`.
+        tokenized: Output tokens that the tokenizer counted, by the number of the request.
         telemetry: What servers and GPUs said meanwhile.
     """
 
     snapshot: Snapshot
-    schedule_sha256: str
-    client: Client
+    shards: tuple[Shard, ...]
+    never_sent: tuple[tuple[int, int], ...] = ()
+    tokenized: dict[int, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
+
+    @property
+    def records_error(self) -> str | None:
+        """Why the records are not complete, or None."""
+        return next((error for shard in self.shards if (error := shard.client.records_error)), None)
+
+    def with_records_error(self, error: str | None) -> Self:
+        """The same, had the records not been complete for this reason too."""
+        if error is None or self.records_error:
+            return self
+        first, *others = self.shards
+        first = replace(first, client=replace(first.client, records_error=error))
+        return replace(self, shards=(first, *others))
+
+    @property
+    def ending(self) -> Ending:
+        """What stands at the end of its records."""
+        return Ending(
+            scheduled=self.snapshot.scheduled,
+            never_sent=self.never_sent,
+            warm_connections=self.snapshot.counters["warm_connections"],
+            tokenized=self.tokenized,
+            partial=self.snapshot.partial,
+            shards=self.shards,
+            histograms={name: self.snapshot.histograms[name] for name in LOOP_WAITS},
+            telemetry=self.telemetry,
+        )
+
+    def merge(self, other: Self) -> Self:
+        """The whole of two parts, but for telemetry, which neither has."""
+        return replace(
+            self,
+            snapshot=self.snapshot.merge(other.snapshot),
+            shards=tuple(sorted(self.shards + other.shards, key=lambda shard: shard.number)),
+            never_sent=self.never_sent + other.never_sent,
+            tokenized=self.tokenized | other.tokenized,
+        )
 
 
 @dataclass(frozen=True)
 class Progress:
     """How far a run is; while preparing, `ended` counts the requests that are ready."""
 
-    phase: str  # starting an engine, waiting for a server, preparing, connecting, warming up, running or draining
+    phase: str  # starting an engine, waiting for a server, preparing, or one of PHASES
     elapsed_s: float = 0.0
     scheduled: int = 0  # 0 where time alone bounds the run
     in_flight: int = 0
@@ -98,72 +152,147 @@ class Progress:
     note: str = ""  # what the engine said last, or why the server is waited for
     usual_s: float | None = None  # that this engine takes to start
 
+    @classmethod
+    def together(cls, each: Sequence[Self]) -> Self:
+        """How far several workers are: in the phase of the last of them."""
+        return cls(
+            min((one.phase for one in each), key=PHASES.index),
+            max(one.elapsed_s for one in each),
+            *(sum(getattr(one, name) for one in each) for name in COUNTS),
+        )
+
+
+COUNTS = ("scheduled", "in_flight", "ended", "ok", "output_tokens")  # of Progress
+
 
 class Measurement:
-    """One job, carried out by `run()`; the other methods may be called in its loop meanwhile.
+    """One job, carried out step by step in `async with`, which puts everything away: a `Part` in the running loop.
 
     Args:
         job: What to do.
-        prepared: Awaited, once connections are open, until the requests lie in the job's folder.
         linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
     """
 
-    def __init__(self, job: Job, prepared: Awaitable[None], linger_ns: int = 0) -> None:
-        self.job, self._prepared = job, prepared
-        self._poll, limits = Poll(linger_ns), timeouts(job.settings)
+    workers = 1
+
+    def __init__(self, job: Job, linger_ns: int = 0) -> None:
+        self.job, self._poll, limits = job, Poll(linger_ns), timeouts(job.settings)
         own = sources.parse(job.settings.source_address)
-        self._transports = [Transport(target, limits, self._poll, Sources(own)) for target in job.targets]
-        self._transport = _shared(self._transports, job.settings)
+        self._transports = [Transport(target, limits, self._poll, Sources(own, job.stripe)) for target in job.targets]
+        self._transport = _shared(self._transports, job)
+        self._stack = contextlib.AsyncExitStack()
         self._phase = "connecting"
         self._stopped: str | None = None
         self._recorder: Recorder | None = None
         self._load: Load | None = None
-        self._telemetry = Telemetry()
 
-    async def run(self) -> Measured:
-        """Open the pool, rehearse, send on the clock, drain, and put everything away.
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def open(self) -> None:
+        """Open connections, while the requests may still be in the making.
 
         Raises:
+            BadInput: More are needed than can be had, or a file cannot be written.
+        """
+        job, settings = self.job, self.job.settings
+        expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+        if expected:
+            pool.check_limits(settings, expected, job.stripe)
+        self._stack.push_async_callback(self._transport.close)
+        await self._transport.open()
+        if expected:
+            # What they need however short the answers turn out to be.
+            await self._transport.warm(pool.warm_count(settings, expected, 1, job.stripe))
+
+    async def check_ready(self) -> None:
+        """Take up the requests, which have been prepared; the first worker sees that each target answers one.
+
+        Raises:
+            BadInput: More connections are needed than can be had, or a file cannot be written.
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
-        settings = self.job.settings
-        seed = seed_of(settings, "arrivals")
-        expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed)
-        if expected:
-            pool.check_limits(settings, expected)
-        async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._transport.close)
-            await self._transport.open()
-            if expected:
-                # While requests are being prepared: what they need however short they turn out to be.
-                await self._transport.warm(pool.warm_count(settings, expected, output_tokens=1))
-            scraping = await stack.enter_async_context(Scraping(self.job.scraping))
-            await self._prepared
-            schedule = Schedule.from_settings(settings, seed, requests.asked(self.job.folder))
-            pool.check_limits(settings, schedule)
-            if isinstance(self._transport, Balancer):
-                self._transport.follow(schedule)
-            with (
-                Requests(self.job.folder) as asked,
-                self._writer() as writer,
-                Capture.optional(settings.capture, self.job.targets) as capture,
-            ):
-                pool.warn_of_limits(settings, schedule, asked.output_tokens)
-                self._phase = "warming up"
-                for number, transport in enumerate(self._transports):
-                    rehearsal = Rehearsal(transport, asked, lambda: self._stopped is not None)
-                    await rehearsal.check_ready(settings.ready_check_timeout_sec)
-                    share = len(range(number, settings.num_warmups, len(self._transports)))
-                    await rehearsal.warm_up(share, settings.max_concurrency)
-                await scraping.first()
-                # again: a server may have closed what lay idle
-                warm = await self._transport.warm(pool.warm_count(settings, schedule, asked.output_tokens))
-                client = await self._on_the_clock(schedule, asked, writer, capture, scraping, warm)
-                if capture:
-                    await asyncio.to_thread(capture.close)  # seconds of it, and the loop may be the caller's
-                    client = replace(client, capture=capture.about())
-                assert self._recorder is not None
-                return Measured(self._recorder.snapshot(self._stopped), schedule.sha256, client, self._telemetry)
+        job, settings = self.job, self.job.settings
+        self._asked_due = requests.asked(job.folder)
+        self._schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), self._asked_due)
+        pool.check_limits(settings, self._schedule, job.stripe)
+        if isinstance(self._transport, Balancer):
+            self._transport.follow(self._schedule)
+        self._requests = self._stack.enter_context(Requests(job.folder))
+        if job.stripe.number == 0:
+            pool.warn_of_limits(settings, self._schedule, self._requests.output_tokens, job.stripe)
+        self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.most_bytes))
+        self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
+        self._phase = "warming up"
+        self._rehearsals = [
+            Rehearsal(transport, self._requests, lambda: self._stopped is not None) for transport in self._transports
+        ]
+        if job.stripe.number == 0:
+            for rehearsal in self._rehearsals:
+                await rehearsal.check_ready(settings.ready_check_timeout_sec)
+
+    async def warm_up(self) -> None:
+        """Send this worker's share of the warm-ups, as many to each target."""
+        warm_ups, stripe = self.job.settings.num_warmups, self.job.stripe
+        for number, rehearsal in enumerate(self._rehearsals):
+            share = range(len(range(number, warm_ups, len(self._rehearsals))))
+            await rehearsal.warm_up(share[stripe.number :: stripe.of], self.job.cap)
+
+    async def connect(self) -> None:
+        """Get ready for the clock: all that takes its time is done now.
+
+        A server may have closed connections that lay idle: they are opened again.
+        """
+        job = self.job
+        self._index, _ = self._schedule.stripe(job.stripe.number, job.stripe.of)
+        self._heading = job.heading.with_requests(requests.about(job.folder), self._schedule.about())
+        self._sources = self._requests.sources() if job.settings.records else []
+        count = pool.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
+        self._warm = await self._transport.warm(count)
+        self._frozen = contextlib.ExitStack()
+        self._stack.push(self._frozen)
+        self._frozen.enter_context(garbage.frozen())
+        self._phase = "ready"
+
+    async def carry_out(self, start_ns: int) -> Measured:
+        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all has ended."""
+        job, settings, recorder, writer = self.job, self.job.settings, self._begun(start_ns), self._writer
+        self._load = load = Load(
+            settings.replace(max_concurrency=job.cap),
+            self._transport,
+            self._requests,
+            recorder,
+            self._schedule.due_ns,
+            self._index,
+            in_line(self._poll),
+            on_record=writer.write if writer else None,
+            count_tokens=self._count_tokens,
+        )
+        if self._stopped is not None:
+            load.stop(self._stopped)
+        cost = Cost(job.engine_pids, job.sibling_pids)
+        # Where several measure, there is no one processor to keep a simulator off.
+        simulator_pids = job.engine_pids if job.heading.simulated and not job.sibling_pids else ()
+        with self._frozen, apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
+            async with beside(*([_flush(writer)] if writer else [])):
+                await load.run()
+        client = replace(cost.so_far(), connections_reused=self._transport.reuses)
+        await load.count()
+        if writer:
+            writer.close()
+            client = replace(client, records_error=writer.error)
+        if self._capture:
+            await asyncio.to_thread(self._capture.close)  # seconds of it, and the loop may be the caller's
+            client = replace(client, capture=self._capture.about())
+        return Measured(
+            recorder.snapshot(self._stopped),
+            (Shard(number=job.stripe.number, client=client, schedule_sha256=self._schedule.sha256),),
+            tuple(recorder.never_sent),
+            load.tokenized,
+        )
 
     def stop(self, reason: str) -> None:
         """Send nothing more, and let what is in flight end."""
@@ -200,70 +329,18 @@ class Measurement:
         except BadInput:
             return None
 
-    def _writer(self) -> AbstractContextManager[RecordWriter | None]:
-        if self.job.settings.records or self.job.journal is None:
-            return RecordWriter.optional(self.job.settings.records)
-        return RecordWriter.optional(self.job.journal, JOURNAL_BYTES)
-
-    async def _on_the_clock(
-        self,
-        schedule: Schedule,
-        asked: Requests,
-        writer: RecordWriter | None,
-        capture: Capture | None,
-        scraping: Scraping,
-        warm: int,
-    ) -> Client:
-        """Carry out the schedule over `warm` open connections; returns what the measuring cost."""
-        settings = self.job.settings
-        heading = self.job.heading.with_requests(requests.about(self.job.folder), schedule.about())
-        sources = asked.sources() if settings.records else []
-        with garbage.frozen():  # first: it takes its time, and the clock must not
-            start_ns = now_ns() + LEAD_NS
-            self._recorder = recorder = recorders.of(settings, start_ns, schedule.count)
-            recorder.counters["warm_connections"] = warm
-            if writer:
-                writer.begin(heading, start_ns, schedule.count, sources, requests.asked(self.job.folder))
-            if capture:
-                capture.start_ns = start_ns
-                self._transport.tap(capture)
-            self._load = load = Load(
-                settings,
-                self._transport,
-                asked,
-                recorder,
-                schedule.due_ns,
-                np.arange(schedule.count),
-                in_line(self._poll),
-                on_record=writer.write if writer else None,
-                count_tokens=self._count_tokens,
+    def _begun(self, start_ns: int) -> Recorder:
+        """A recorder of what begins at `start_ns`, of which the files are told too."""
+        self._recorder = recorder = recorders.of(self.job.settings, start_ns, len(self._index))
+        recorder.counters["warm_connections"] = self._warm
+        if self._writer:
+            self._writer.begin(
+                self._heading, start_ns, self._schedule.count, self._sources, self._asked_due, self.job.stripe
             )
-            if self._stopped is not None:
-                load.stop(self._stopped)
-            cost = Cost(self.job.engine_pids)
-            simulator_pids = self.job.engine_pids if self.job.heading.simulated else ()
-            with apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
-                async with beside(*([_flush(writer)] if writer else [])):
-                    await load.run()
-            client = replace(cost.so_far(), connections_reused=self._transport.reuses)
-        await scraping.last()
-        self._telemetry = Telemetry.left_in(self.job.folder, start_ns)
-        await load.count()
-        if writer:
-            writer.end(
-                Ending(
-                    scheduled=recorder.scheduled,
-                    never_sent=recorder.never_sent,
-                    warm_connections=warm,
-                    tokenized=load.tokenized,
-                    partial=self._stopped,
-                    client=client,
-                    histograms={name: recorder.histograms[name] for name in LOOP_WAITS},
-                    telemetry=self._telemetry,
-                )
-            )
-            writer.close()
-        return replace(client, records_error=writer.error) if writer else client
+        if self._capture:
+            self._capture.start_ns = start_ns
+            self._transport.tap(self._capture)
+        return recorder
 
 
 async def _flush(writer: RecordWriter) -> None:
@@ -272,8 +349,10 @@ async def _flush(writer: RecordWriter) -> None:
         writer.flush()
 
 
-def _shared(transports: list[Transport], settings: RunSettings) -> Transport | Balancer:
-    return transports[0] if len(transports) == 1 else Balancer(transports, settings.balance or BALANCE)
+def _shared(transports: list[Transport], job: Job) -> Transport | Balancer:
+    if len(transports) == 1:
+        return transports[0]
+    return Balancer(transports, job.settings.balance or BALANCE, job.stripe)
 
 
 def timeouts(settings: RunSettings) -> Timeouts:

@@ -1,24 +1,32 @@
-"""Measurer: who carries out the part of a run that is on the clock: the running event loop, or a worker process.
+"""Measurer: who carries out the part of a run that is on the clock: the running event loop, or processes.
 
-Light to import, so that a command can start its worker first and import what it needs itself meanwhile.
+Light to import, so that a command can start its workers first and import what it needs itself meanwhile.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from loadgen.beside import beside
-from loadgen.child import Child
-from loadgen.errors import WorkerDied
+from loadgen.errors import LoadgenError
 
 if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Measurement, Progress
+    from loadgen.part import Part
 
 PROGRESS_S = 0.25
+LEAD_NS = 50_000_000  # between the time at which all are ready and the start of the clock: each must hear of it before
 
 
 class Measurer(Protocol):
-    """Carries out one job."""
+    """Carries out one job.
+
+    Attributes:
+        workers: How many loops on each machine share its requests.
+    """
+
+    workers: int
 
     async def measure(
         self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
@@ -33,14 +41,11 @@ class Measurer(Protocol):
 
 
 class OwnLoop:
-    """Measures in the running event loop: for the library, and inside a worker.
+    """Measures in the running event loop: for the library."""
 
-    Args:
-        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
-    """
+    workers = 1
 
-    def __init__(self, linger_ns: int = 0) -> None:
-        self._linger_ns = linger_ns
+    def __init__(self) -> None:
         self._measurement: Measurement | None = None
 
     async def measure(
@@ -49,9 +54,9 @@ class OwnLoop:
         """Measure here."""
         from loadgen.measurement import Measurement
 
-        self._measurement = measurement = Measurement(job, prepared, self._linger_ns)
-        async with beside(_watch(measurement, on_progress)):
-            return await measurement.run()
+        async with Measurement(job) as self._measurement:
+            await self._measurement.open()
+            return await conduct(self._measurement, prepared, on_progress)
 
     def stop(self, reason: str) -> None:
         """Send nothing more."""
@@ -64,42 +69,43 @@ class OwnLoop:
             self._measurement.abort(reason)
 
 
-class Worker(Child):
-    """Measures in a process of its own, so that drawing and reporting cost the measuring loop nothing."""
+async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]") -> "Measured":
+    """Have a run carried out, step by step; what is done once, whoever carries it out, is done here.
 
-    def __init__(self) -> None:
-        super().__init__("loadgen.worker")
+    That is asking the servers of themselves, setting the clock, and writing the end of the records.
 
-    async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
-    ) -> "Measured":
-        """Hand the job over and take what comes back.
+    Args:
+        part: The whole of it; connections may be opened already.
+        prepared: Awaited until the requests lie in the job's folder.
+        on_progress: Told a few times a second.
 
-        Raises:
-            WorkerDied: The process died.
-        """
-        from loadgen.measurement import Progress
+    Raises:
+        LoadgenError: Before the clock started; or all who measured have died, and nothing of the run is left.
+    """
+    from loadgen.clock import now_ns
+    from loadgen.pieces import finish
+    from loadgen.scraping import Scraping
+    from loadgen.telemetry import Telemetry
 
-        self.send(job)
+    job = part.job
+    async with Scraping(job.scraping) as scraping, beside(_watch(part, on_progress)):
         await prepared
-        self.say(b"go\n")
-        async for message in self.messages():
-            if not isinstance(message, Progress):
-                measured: Measured = message
-                return measured
-            on_progress(message)
-        raise WorkerDied(f"the measuring process {await self.end()}")
-
-    def stop(self, reason: str) -> None:
-        """Tell the worker to send nothing more."""
-        self.say(f"stop {reason}\n".encode())
-
-    def abort(self, reason: str) -> None:
-        """Tell the worker to end."""
-        self.say(f"abort {reason}\n".encode())
+        await part.check_ready()
+        await part.warm_up()
+        await scraping.first()
+        await part.connect()
+        start_ns = now_ns() + LEAD_NS
+        measured = await part.carry_out(start_ns)
+        await scraping.last()
+    if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
+        raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
+    measured = replace(measured, telemetry=Telemetry.left_in(job.folder, start_ns))
+    if job.records is None or measured.records_error:
+        return measured
+    return measured.with_records_error(finish(job.records, measured.ending))
 
 
-async def _watch(measurement: "Measurement", on_progress: "Callable[[Progress], None]") -> None:
+async def _watch(part: "Part", on_progress: "Callable[[Progress], None]") -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        on_progress(measurement.progress())
+        on_progress(part.progress())

@@ -8,8 +8,8 @@ from typing import Any
 from loadgen.errors import BadInput
 
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
-CONNECTIONS, JUDGEMENT, OUTPUT = "connections and timeouts", "judgement", "output"
-GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, JUDGEMENT, OUTPUT)  # as `--help` lists them
+CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "judgement", "output"
+GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, SCALE, JUDGEMENT, OUTPUT)  # as `--help` lists them
 
 
 def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "") -> Any:

@@ -46,7 +46,8 @@ class Recorder:
         self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
         self._tally = Tally(start_ns, BIN_NS, self.histograms)  # all others
-        self.ended = self.never_sent = 0
+        self.ended = 0
+        self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
         self._limits, self._from_due = dict(limits or {}), from_due
         self._outcomes: Counter[str] = Counter()
         self._finishes: Counter[str] = Counter()
@@ -95,20 +96,20 @@ class Recorder:
     @property
     def failed(self) -> int:
         """Requests that were given to a transport and did not end well."""
-        return self.ended - self.never_sent - self._outcomes["ok"]
+        return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
 
     @property
     def output_tokens(self) -> int:
         """Output tokens of ok requests."""
         return self._tally.output_tokens
 
-    def add_never_sent(self, count: int, outcome: Outcome, detail: str) -> None:
-        """Count requests that ended with `outcome` before they were sent."""
+    def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
+        """Count requests, of which the first has this number, that ended with `outcome` before they were sent."""
         if count:
             self.ended += count
-            self.never_sent += count
+            self.never_sent.append((first, count))
             self._outcomes[str(outcome)] += count
-            self._add_example(str(outcome), self.scheduled - count, "scheduled", detail)
+            self._add_example(str(outcome), first, "scheduled", detail)
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """What has been counted so far, as it stands."""

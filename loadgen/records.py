@@ -1,4 +1,7 @@
-"""Records on disk: a line of JSON that says what the run is, then one per request, written as it ends."""
+"""Records on disk: a line of JSON that says what the run is, then one per request, written as it ends.
+
+Each worker writes such a file; `pieces` makes them one.
+"""
 
 import contextlib
 import math
@@ -17,11 +20,11 @@ from loadgen.heading import Heading
 from loadgen.outcomes import Outcome
 from loadgen.prompts import UNPLANNED
 from loadgen.schedule import Int64s
+from loadgen.stripe import WHOLE, Stripe
 from loadgen.wire import Record, line
 
 SCHEMA = 1
 _BUFFER = 1 << 16
-_LINE = orjson.OPT_APPEND_NEWLINE
 
 
 class RecordWriter:
@@ -57,9 +60,15 @@ class RecordWriter:
             writer.close()
 
     def begin(
-        self, heading: Heading, start_ns: int, scheduled: int, sources: list[str], asked: Int64s | None = None
+        self,
+        heading: Heading,
+        start_ns: int,
+        scheduled: int,
+        sources: list[str],
+        asked: Int64s | None = None,
+        stripe: Stripe = WHOLE,
     ) -> None:
-        """Write what the run is.
+        """Write what the run is, so that it outlives this process.
 
         Args:
             heading: As far as it is known before the clock starts.
@@ -67,21 +76,19 @@ class RecordWriter:
             scheduled: How many requests are to be sent.
             sources: Where each prompt comes from, or nothing.
             asked: What the prompts say of their due times, as `requests.asked`.
+            stripe: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
         told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
-        self._append(orjson.dumps(told | {"asked_due": asked}, option=orjson.OPT_SERIALIZE_NUMPY | _LINE))
+        told |= {"asked_due": asked, "stripe": [stripe.number, stripe.of]}
+        self._append(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+        self.flush()
 
     def write(self, record: Record) -> None:
         """Write one ended record."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
             self._append(line(record, self._start_ns, source))
-
-    def end(self, ending: Ending) -> None:
-        """Write what is known once all have ended: without this line a run has come to no end of its own."""
-        if self.error is None:
-            self._append(orjson.dumps({"end": ending.to_dict()}, option=_LINE))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
@@ -144,7 +151,8 @@ class RecordFile:
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
         asked: What the prompts said of their due times, as `requests.asked`.
-        ending: What the writer's `end` was told; None if it never was.
+        stripe: Whose records stand in it from the start.
+        ending: What stands at its end; None where the run came to none.
 
     Raises:
         BadInput: It cannot be read, or is something else.
@@ -154,19 +162,20 @@ class RecordFile:
         self.path = Path(path)
         try:
             with open(path, "rb") as file:
-                first, last = orjson.loads(file.readline()), _last_line(file)
+                first, (_, last) = orjson.loads(file.readline()), last_line(file)
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
             self.heading = Heading.from_dict(first["heading"])
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
             asked = first.get("asked_due")
             self.asked = None if asked is None else np.array(asked, dtype=np.int64)
+            self.stripe = Stripe(*first.get("stripe", ()))  # files of runs that knew one worker alone do not say
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
         try:
-            self.ending = _ending(last)
+            self.ending = ending(last)
         except (BadInput, KeyError, TypeError, ValueError) as error:
             raise self._refusal("the last line") from error
 
@@ -218,18 +227,19 @@ class RecordFile:
         )
 
 
-def _last_line(file: BinaryIO) -> bytes:
-    """The last line, if it is whole."""
+def last_line(file: BinaryIO) -> tuple[int, bytes]:
+    """Where the last whole line begins, and that line with its end; nothing where there is none."""
     size, back = file.seek(0, os.SEEK_END), _BUFFER
     while True:
-        file.seek(max(0, size - back))
+        begin = file.seek(max(0, size - back))
         lines = file.read().split(b"\n")
-        if len(lines) > 2 or back >= size:
-            return lines[-2] if len(lines) > 1 and not lines[-1] else b""
+        if len(lines) > 2 or begin == 0:
+            line = lines[-2] + b"\n" if len(lines) > 1 else b""
+            return size - len(lines[-1]) - len(line), line
         back *= 2
 
 
-def _ending(line: bytes) -> Ending | None:
+def ending(line: bytes) -> Ending | None:
     """The ending that a line tells of; None where it is no such line, so that the run came to no end.
 
     Raises:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from loadgen.clock import now_ns
 from loadgen.errors import Unreachable
@@ -36,7 +36,7 @@ class Rehearsal:
         """
         deadline = time.monotonic() + limit_s
         while limit_s and not self._stopped():
-            (record,) = await self._send(1)
+            (record,) = await self._send([0])
             if record.outcome is Outcome.OK or self._stopped():
                 return
             if time.monotonic() >= deadline:
@@ -47,17 +47,16 @@ class Rehearsal:
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
-    async def warm_up(self, count: int, together: int | None) -> None:
-        """Send `count` requests, at most `together` at once, and wait until they have ended, however they do."""
-        while count and not self._stopped():
-            batch = min(count, together or count)
-            await self._send(batch)
-            count -= batch
+    async def warm_up(self, sessions: Sequence[int], together: int | None) -> None:
+        """Send the first requests of these sessions, at most `together` at once; wait until all have ended, however."""
+        while sessions and not self._stopped():
+            await self._send(sessions[:together])
+            sessions = sessions[together or len(sessions) :]
 
-    async def _send(self, count: int) -> list[Record]:
-        self._records, self._wanted = [], count
+    async def _send(self, sessions: Sequence[int]) -> list[Record]:
+        self._records, self._wanted = [], len(sessions)
         self._ended.clear()
-        for number in range(count):
+        for number in sessions:
             index = self._requests.start(number)  # further turns would need the answers to those before them
             record = Record(index, *self._requests.tokens(index), now_ns())
             record.ready = record.due

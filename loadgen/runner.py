@@ -7,8 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import provenance, requests, scraping, scratch
-from loadgen.errors import WorkerDied
+from loadgen import measurers, provenance, requests, scraping, scratch, workers
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
@@ -16,7 +15,7 @@ from loadgen.measurer import Measurer, OwnLoop
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
-from loadgen.results import Result, conclude, left_by
+from loadgen.results import Result, conclude
 from loadgen.schedule import DEFAULT_COUNT, Schedule
 from loadgen.server import Server
 from loadgen.settings import RunSettings, is_closed_loop, seed_of
@@ -44,7 +43,8 @@ async def run(
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
-        measurer: Who measures: the running loop itself, unless the command line has a process for it.
+        measurer: Who measures: the running loop itself, or the processes and machines that the settings ask for,
+            unless the caller has others for it.
         preparer: Who makes the prompts that the settings name, where it has been started already.
         journal: A file for the records, of bounded size, where the settings name none: what is left of a run whose
             measuring process dies.
@@ -96,7 +96,8 @@ async def measure(
         BadInput: A setting that cannot be used; nothing was sent.
     """
     async with AsyncExitStack() as stack:
-        resolved = server.settings.implied().checked()
+        measurer = measurer or await _measurer(asked, stack)
+        resolved = server.settings.implied().replace(workers=measurer.workers).checked()
         asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
@@ -123,15 +124,20 @@ async def measure(
         )
         pids = tuple(process.pid for process in server.processes)
         targets = described(resolved, server.model)
-        job = Job(heading, targets, folder, engine_pids=pids, journal=journal, scraping=asking)
-        try:
-            measured = await (measurer or OwnLoop()).measure(job, preparing, on_progress)
-        except WorkerDied as died:
-            return left_by(died, resolved.records or journal, folder)
+        records = Path(resolved.records) if resolved.records else journal
+        job = Job(heading, targets, folder, engine_pids=pids, records=records, scraping=asking)
+        measured = await measurer.measure(job, preparing, on_progress)
         if server.processes:
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
+
+
+async def _measurer(asked: RunSettings, stack: AsyncExitStack) -> Measurer:
+    """The running loop, unless the settings ask for more than one; put away with the stack."""
+    if asked.ray is None and workers.count(asked) == 1:
+        return OwnLoop()
+    return await stack.enter_async_context(measurers.of(asked))
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from loadgen import slo, sources
+from loadgen import scale_settings, slo, sources
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, require
 from loadgen.output_settings import OutputSettings
 from loadgen.redaction import MARK, without_secrets
+from loadgen.scale_settings import ScaleSettings
 
 Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
 Balance = Literal["round-robin", "least-outstanding"]
@@ -25,7 +26,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting 
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(DataSettings, OutputSettings):
+class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
     Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
@@ -239,6 +240,7 @@ class RunSettings(DataSettings, OutputSettings):
             )
         self.check_data()
         self._check_load()
+        scale_settings.check(self)
         self._check_engine()
         self._check_target()
         self.check_output()

@@ -135,6 +135,14 @@ class Snapshot:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
 
+    def on_clock(self, start_ns: int) -> "Snapshot":
+        """The same had the clock started at `start_ns`: times of another machine mean something only from there on."""
+        details, later_s = self.details, (start_ns - self.start_ns) / 1e9
+        if details is not None:
+            details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
+        targets = tuple(one.on_clock(start_ns) for one in self.targets)
+        return replace(self, start_ns=start_ns, details=details, targets=targets)
+
     def merge(self, other: "Snapshot") -> "Snapshot":
         """Return the whole of two parts; associative and commutative."""
         if self.start_ns != other.start_ns:

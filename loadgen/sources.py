@@ -15,6 +15,7 @@ from typing import Any
 
 from loadgen import machine
 from loadgen.errors import BadInput
+from loadgen.stripe import WHOLE, Stripe
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -86,11 +87,12 @@ class Sources:
 
     Args:
         addresses: Those of this machine that may be used, of one family.
+        stripe: Whose connections they are, among those of the workers that share a run.
     """
 
-    def __init__(self, addresses: Sequence[Address] = ()) -> None:
-        self._addresses, self._made = tuple(addresses), 0
-        self._from_one = min(FROM_ONE, machine.most_by_ports())
+    def __init__(self, addresses: Sequence[Address] = (), stripe: Stripe = WHOLE) -> None:
+        self._addresses, self._made = tuple(addresses), stripe.number if addresses else 0
+        self._from_one = max(1, min(FROM_ONE, machine.most_by_ports()) // stripe.of)
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own
         self._ports = struct.pack("I", first | last << 16)
 

@@ -1,8 +1,9 @@
-"""Worker: a process that measures one job in its own event loop and draws nothing.
+"""Worker: a process that carries out one stripe of a run in its own event loop and draws nothing.
 
-`python -m loadgen.worker` reads a line with a Job, then `go` once the requests are prepared, `stop REASON` and
-`abort REASON`. It answers with messages: Progress several times a second, and at the end a Measured, or the error
-that stopped it.
+`python -m loadgen.worker` reads a line with a Job and opens connections, then lines that each name a step of its
+`Measurement` (`carry_out` with the start of the clock), each answered with a message: what came of it, or the error
+that stopped it. `stop REASON` and `abort REASON` may come at any time and have no answer. In between it tells Progress
+several times a second.
 """
 
 import asyncio
@@ -10,43 +11,66 @@ import contextlib
 import sys
 from typing import Any
 
-from loadgen import logs, machine, messages
+from loadgen import machine, messages, pieces
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Job
-from loadgen.measurer import OwnLoop
+from loadgen.measurement import Job, Measured, Measurement
+from loadgen.measurer import PROGRESS_S
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
+GONE = "the process that started the run has gone"
 
 
-async def work(job: Job, commands: asyncio.StreamReader) -> Any:
-    """Carry out a job; returns what is to be told at the end."""
-    prepared = asyncio.get_running_loop().create_future()
-    own = OwnLoop(LINGER_NS)
-    async with beside(_obey(own, commands, prepared)):
-        try:
-            return await own.measure(job, prepared, tell)
-        except LoadgenError as error:
-            return error
+async def work(job: Job, commands: asyncio.StreamReader) -> None:
+    """Carry out a job, step by step."""
+    steps: asyncio.Queue[str] = asyncio.Queue()
+    async with Measurement(job, LINGER_NS) as measurement, beside(_tell_progress(measurement)):
+        await measurement.open()
+        async with beside(_obey(measurement, commands, steps)):
+            while step := await steps.get():
+                found = await _done(measurement, step)
+                if found is not None and commands.at_eof() and job.records and found.records_error is None:
+                    pieces.finish(job.records, found.ending)  # nobody else will
+                tell(found)
 
 
-async def _obey(own: OwnLoop, commands: asyncio.StreamReader, prepared: "asyncio.Future[None]") -> None:
+async def _done(measurement: Measurement, step: str) -> Measured | None:
+    match step.split():
+        case ["check_ready"]:
+            await measurement.check_ready()
+        case ["warm_up"]:
+            await measurement.warm_up()
+        case ["connect"]:
+            await measurement.connect()
+        case ["carry_out", start_ns]:
+            return await measurement.carry_out(int(start_ns))
+    return None
+
+
+async def _obey(measurement: Measurement, commands: asyncio.StreamReader, steps: "asyncio.Queue[str]") -> None:
     while line := await commands.readline():
         match line.decode().strip().partition(" "):
-            case "go", _, _:
-                prepared.set_result(None)
             case "stop", _, reason:
-                own.stop(reason)
+                measurement.stop(reason)
             case "abort", _, reason:
-                own.abort(reason)
-    prepared.cancel()
-    own.abort("the process that started the run has gone")
+                measurement.abort(reason)
+            case _:
+                steps.put_nowait(line.decode())
+    measurement.abort(GONE)
+    steps.put_nowait("")
+
+
+async def _tell_progress(measurement: Measurement) -> None:
+    while True:
+        await asyncio.sleep(PROGRESS_S)
+        tell(measurement.progress())
 
 
 def tell(message: Any) -> None:
-    """Send a message to the process that started this one."""
-    sys.stdout.buffer.write(messages.encode(message))
-    sys.stdout.buffer.flush()
+    """Send a message to the process that started this one; once that has gone, nobody is left to be told."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.buffer.write(messages.encode(message))
+        sys.stdout.buffer.flush()
 
 
 async def main() -> None:
@@ -60,11 +84,10 @@ async def main() -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
-        # Once the process that started this one has gone, nobody is left to be told; the records are.
-        with contextlib.suppress(asyncio.CancelledError, BrokenPipeError):
-            job: Job = messages.decode(line)
-            logs.to_stderr(job.settings.log_level)
-            tell(await work(job, commands))
+        try:
+            await work(messages.decode(line), commands)
+        except LoadgenError as error:
+            tell(error)
 
 
 if __name__ == "__main__":

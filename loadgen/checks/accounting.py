@@ -1,5 +1,7 @@
 """Group A: is every request and token accounted for?"""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from loadgen.checks.check import Check
@@ -12,7 +14,7 @@ _BUG = "this is a bug in loadgen: please report it with the result file"
 
 def accounting(evidence: Evidence) -> list[Check]:
     """Check the books of a run."""
-    snapshot, same = evidence.snapshot, evidence.same_schedule
+    snapshot = evidence.snapshot
     disordered = snapshot.counters["disordered"]
     return [
         _requests(snapshot),
@@ -21,9 +23,26 @@ def accounting(evidence: Evidence) -> list[Check]:
         _range(snapshot),
         *shared(evidence),
         Check("stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
-        Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG),
+        *_workers(evidence),
+        _schedule(evidence),
         _engine(evidence),
     ]
+
+
+def _workers(evidence: Evidence) -> Iterator[Check]:
+    """Whether every worker came to its end; nothing where there is one, whose end is that of the run."""
+    count = len(evidence.shards)
+    if count == 1:
+        return
+    lost = [f"worker {shard.number + 1} of {count} {shard.lost}" for shard in evidence.shards if shard.lost]
+    advice = "what it had not written is missing: find out what ended it, and run again"
+    yield Check("every worker present", not lost, "; ".join(lost) or f"{count} of {count}", "all of them", advice)
+
+
+def _schedule(evidence: Evidence) -> Check:
+    """Whether all workers that were there at the end had drawn the schedule of the report."""
+    same = {shard.schedule_sha256 for shard in evidence.shards if not shard.lost} <= {evidence.schedule.sha256}
+    return Check("one schedule", same, "the same" if same else "another", "the schedule of the report", _BUG)
 
 
 def _engine(evidence: Evidence) -> Check:

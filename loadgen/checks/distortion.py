@@ -78,7 +78,8 @@ def _time_lost(evidence: Evidence) -> Iterator[Check]:
     if not client.wall_s or client.throttled_s is None or client.stolen_share is None:
         yield from (inapplicable(name, UNKNOWN) for name in names)
         return
-    shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / client.wall_s)
+    loops_s = client.wall_s * len(evidence.shards)
+    shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / loops_s)
     limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",

@@ -14,7 +14,8 @@ from loadgen.words import percent
 
 SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
-# flight is no mistake; nor is what follows from a hundredth of the requests.
+# flight is no mistake, of each worker, which knows of its own requests alone; nor is what follows from a hundredth of
+# the requests.
 MOST_MISSENT, BESIDE = 0.01, 1
 # As much as the client itself may add to a latency before it is held to distort it.
 MUCH_SLOWER = 0.05
@@ -48,14 +49,15 @@ def _fewest(evidence: Evidence) -> Check:
     """Of each request that a target was chosen for: whether another one had fewer in flight as it was sent."""
     targets, begins = evidence.snapshot.targets, evidence.schedule.begins
     chosen = [(part.sent >= 0) & begins[part.index] for part in targets]
+    beside = BESIDE * len(evidence.shards)
     wrong = sum(
-        int((_in_flight(part, times) - _fewest_of(targets, times) > BESIDE).sum())
+        int((_in_flight(part, times) - _fewest_of(targets, times) > beside).sum())
         for part, times in ((part, part.sent[these]) for part, these in zip(targets, chosen, strict=True))
     )
     count = sum(int(these.sum()) for these in chosen)
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
-    value = f"{wrong} of {count} requests were sent where {BESIDE + 1} more were in flight than elsewhere"
+    value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
     advice = "connections were slow to open: open more before the clock starts, with --warm-connections"
     return Check(FEWEST, wrong <= MOST_MISSENT * count, value, percent(MOST_MISSENT), advice, evidence.relied_on)
 

@@ -48,7 +48,7 @@ def journal(wanted: bool) -> Iterator[Journal]:
                 said = f"{part}what was measured is kept; print it with: loadgen report {kept.path}"
                 print(f"loadgen: {said}", file=sys.stderr)
             else:
-                kept.path.unlink(missing_ok=True)
+                _remove(kept.path)
 
 
 def journals() -> list[Path]:
@@ -81,7 +81,7 @@ def _new() -> Path | None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in _left()[: 1 - MOST_KEPT]:
-            old.unlink(missing_ok=True)
+            _remove(old)
         with open(path, "xb", opener=private.opener):
             pass
     except OSError as error:
@@ -89,3 +89,10 @@ def _new() -> Path | None:
         print(f"loadgen: nothing of this run would outlive it: {why}; set XDG_STATE_HOME", file=sys.stderr)
         return None
     return path
+
+
+def _remove(path: Path) -> None:
+    from loadgen import pieces
+
+    for one in (path, *pieces.left(path)):
+        one.unlink(missing_ok=True)

@@ -45,11 +45,11 @@ async def run(
         watch: Is told of its progress too, and may stop whoever measures.
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
-    from loadgen.measurer import Worker
+    from loadgen import measurers
     from loadgen.preparer import Preparer
 
     # They import what they need while this process does the same.
-    async with Worker() as worker, Preparer() as preparer:
+    async with measurers.of(settings) as measurer, Preparer() as preparer:
         with single_threaded():
             from loadgen import report, runner
 
@@ -59,11 +59,11 @@ async def run(
 
                 def show(progress: "Progress") -> None:
                     view.show(progress)
-                    watch(progress, worker)
+                    watch(progress, measurer)
 
-                work = runner.run(settings, measurer=worker, preparer=preparer, on_progress=show, journal=kept.path)
+                work = runner.run(settings, measurer=measurer, preparer=preparer, on_progress=show, journal=kept.path)
                 task = asyncio.ensure_future(work)
-                interrupts = _obey_signals(task, worker, view)
+                interrupts = _obey_signals(task, measurer, view)
                 try:
                     result = await task
                 except asyncio.CancelledError:
@@ -96,7 +96,7 @@ def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
     return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
 
 
-def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:
+def _obey_signals(task: "asyncio.Task[Any]", measurer: "Measurer", view: View) -> list[str]:
     """Ctrl-C once: send nothing more and wait; twice, SIGTERM, or a terminal that has gone: end now.
 
     Before anything is measured, each of them means to give up.
@@ -111,9 +111,9 @@ def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> 
             task.cancel()
         elif patient and len(interrupts) == 1:
             view.note("interrupted: waiting for requests in flight; once more to end them now")
-            worker.stop("interrupted")
+            measurer.stop("interrupted")
         else:
-            worker.abort("interrupted")
+            measurer.abort("interrupted")
 
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, interrupt, True)

@@ -282,8 +282,10 @@ def _client(own: dict[str, Any]) -> Iterator[str]:
     client = own["client"]
     if own["closed_loop"]:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
+    workers = len(own.get("workers", ""))  # results of runs that knew one alone do not say
+    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     yield (
-        f"Client: loop {percent(client['busy_share'])} busy, "
+        f"Client: {loop} {percent(client['busy_share'])} busy, "
         f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
     )
     if own["provenance"]["engine"].get("continuous_usage") == "refused":

@@ -126,6 +126,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "slo": _slo(evidence, error_rate),
         "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
+        "workers": [shard.to_dict() for shard in evidence.shards],
         "server": server(evidence),
         "provenance": evidence.heading.provenance,
         "histograms": {name: histogram.to_dict() for name, histogram in snapshot.histograms.items()},

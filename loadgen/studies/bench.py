@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from loadgen import report, runner, scratch
+from loadgen import measurers, report, runner, scratch
 from loadgen.checks import Verdict
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.launched import Started, started
 from loadgen.measurement import Progress
-from loadgen.measurer import Worker
 from loadgen.plugins import find
 from loadgen.results import Result
 from loadgen.settings import RunSettings
@@ -187,15 +186,15 @@ async def _measured(
     """
     asked = settings.checked()
     with scratch.folder() as own:
-        async with Worker() as worker:
+        async with measurers.of(asked) as measurer:
 
             def tell(progress: Progress) -> None:
                 on_progress(progress)
                 if (why := stop(progress)) is not None:
-                    worker.abort(why)
+                    measurer.abort(why)
 
             server = await engines.server(asked)
-            result = await runner.measure(server, asked, own, on_progress=tell, measurer=worker)
+            result = await runner.measure(server, asked, own, on_progress=tell, measurer=measurer)
     if (why := result.data["loadgen"]["client"]["records_error"]) is not None:
         raise NotKept(str(asked.records), why)
     return result

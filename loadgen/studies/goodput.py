@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import orjson
 
+from loadgen import workers
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
+from loadgen.pieces import piece
 from loadgen.records import RecordFile, from_dict
 from loadgen.results import Result
 from loadgen.search import Goal, Run, attained, highest_rate
@@ -97,8 +99,9 @@ class Watch:
 
     def __init__(self, path: Path, limits: Limits, settings: RunSettings) -> None:
         assert settings.num_prompts is not None
-        self._path, self._limits, self._settings, self._count = path, limits, settings, settings.num_prompts
-        self._offset, self._start_ns = 0, 0
+        self._limits, self._settings, self._count = limits, settings, settings.num_prompts
+        self._read_up_to = {piece(path, number): 0 for number in range(workers.count(settings))}
+        self._start_ns = 0
         self._bad: list[int] = []
         self.reason: str | None = None
 
@@ -119,14 +122,19 @@ class Watch:
     def _read(self) -> bool:
         """Take in whole lines; tells whether there were bad requests among them."""
         before = len(self._bad)
+        for path in self._read_up_to:
+            self._read_part(path)
+        return len(self._bad) > before
+
+    def _read_part(self, path: Path) -> None:
         try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
+            with path.open("rb") as file:
+                file.seek(self._read_up_to[path])
                 whole = file.read().rpartition(b"\n")[0]
         except FileNotFoundError:
-            return False
+            return
         lines = whole.split(b"\n") if whole else []
-        self._offset += len(whole) + 1 if whole else 0
+        self._read_up_to[path] += len(whole) + 1 if whole else 0
         for told in map(orjson.loads, lines):
             if "loadgen_records" in told:
                 self._start_ns = told["start_ns"]
@@ -134,7 +142,6 @@ class Watch:
                 record = from_dict(told, self._start_ns)
                 if not is_good(record, self._limits, self._settings):
                     self._bad.append(record.index)
-        return len(self._bad) > before
 
 
 def is_good(record: Record, limits: Limits, settings: RunSettings) -> bool:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import loadgen
 from loadgen import machine
-from loadgen.measurer import Worker
 from loadgen.outcomes import Outcome
 from loadgen.placement import apart
 from loadgen.prompts import Prompt
@@ -23,6 +22,7 @@ from loadgen.results import Result
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.wire import Record
+from loadgen.workers import Workers
 from tests.accuracy.stillness import STILL_SHARE, patience, stood_still
 
 Int64s = NDArray[np.int64]
@@ -193,7 +193,7 @@ async def measured(
         on_progress: Told a few times a second.
     """
     with apart([server.pid], processor):
-        async with Worker() if worker else contextlib.nullcontext() as measurer:
+        async with Workers(1) if worker else contextlib.nullcontext() as measurer:
             return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 
 

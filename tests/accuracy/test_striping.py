@@ -15,7 +15,7 @@ import pytest
 from loadgen import requests
 from loadgen.clock import now_ns
 from loadgen.load import Load
-from loadgen.measurement import LEAD_NS
+from loadgen.measurer import LEAD_NS
 from loadgen.recorder import Recorder
 from loadgen.requests import Requests
 from loadgen.schedule import Schedule
@@ -47,9 +47,9 @@ async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path)
             start_ns = now_ns() + LEAD_NS
             recorders, loads = [], []
             for i, transport in enumerate(transports):
-                index, due_ns = schedule.stripe(i, stripes)
+                index, _ = schedule.stripe(i, stripes)
                 recorders.append(Recorder(start_ns, len(index)))
-                loads.append(Load(settings, transport, bodies, recorders[-1], due_ns, index))
+                loads.append(Load(settings, transport, bodies, recorders[-1], schedule.due_ns, index))
             await asyncio.gather(*(load.run() for load in loads))
         finally:
             for transport in transports:

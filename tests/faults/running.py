@@ -1,12 +1,14 @@
 """Carries out whole runs on the clock, and reads back what each request went through."""
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 from loadgen import requests
 from loadgen.heading import Heading
 from loadgen.measurement import Job, Measured, Measurement
+from loadgen.measurer import conduct
 from loadgen.prompts import Prompt
 from loadgen.records import RecordFile
 from loadgen.settings import RunSettings
@@ -21,19 +23,23 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     asked = target(url, fault)
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
     requests.write(folder, prompts, asked.body, dict, count)
-    return Job(Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {}), (asked,), folder)
+    made = Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {})
+    return Job(made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None)
 
 
 async def prepared() -> None:
     """The requests are there already."""
 
 
-async def carried_out(measurement: Measurement) -> Measured:
-    return await asyncio.wait_for(measurement.run(), PATIENCE_S)
+async def carried_out(measurement: Measurement, ready: Awaitable[None] | None = None) -> Measured:
+    """What a measurement brings, whose requests are there already unless `ready` says when."""
+    async with asyncio.timeout(PATIENCE_S), measurement:
+        await measurement.open()
+        return await conduct(measurement, ready or prepared(), lambda progress: None)
 
 
 async def run(work: Job) -> Measured:
-    return await carried_out(Measurement(work, prepared()))
+    return await carried_out(Measurement(work))
 
 
 async def run_recorded(url: str, folder: Path, count: int, **settings: Any) -> tuple[Measured, list[Record]]:

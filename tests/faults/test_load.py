@@ -10,7 +10,7 @@ from loadgen.measurement import Measurement
 from loadgen.recorder import Recorder
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from tests.faults.running import carried_out, job, prepared, run
+from tests.faults.running import carried_out, job, run
 
 
 async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> N
 async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings), prepared())
+    measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings))
     running = asyncio.create_task(carried_out(measurement))
     await faulty.came(1)
     assert measurement.progress().in_flight
@@ -58,8 +58,8 @@ async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent
     faulty: Faulty, tmp_path: Path
 ) -> None:
     ready = asyncio.get_running_loop().create_future()
-    measurement = Measurement(job(faulty.url, tmp_path, 5), ready)
-    running = asyncio.create_task(carried_out(measurement))
+    measurement = Measurement(job(faulty.url, tmp_path, 5))
+    running = asyncio.create_task(carried_out(measurement, ready))
     await asyncio.sleep(0)
     measurement.stop("enough")
     ready.set_result(None)
@@ -68,7 +68,7 @@ async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3), prepared())
+    measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3))
     running = asyncio.create_task(carried_out(measurement))
     await faulty.came(1)
     assert measurement.progress().phase == "warming up"
@@ -78,7 +78,7 @@ async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) 
 
 
 async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0), prepared())
+    measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0))
     running = asyncio.create_task(carried_out(measurement))
     await faulty.came(1)
     measurement.stop("enough")

@@ -33,7 +33,7 @@ PROMPTS = Repeated(Prompt("word " * 200, 200, 2, "test"))
 async def refused(faulty: Faulty, folder: Path, **settings: Any) -> BadInput:
     never = asyncio.get_running_loop().create_future()  # refused before the requests are waited for
     with pytest.raises(BadInput) as caught:
-        await carried_out(Measurement(job(faulty.url, folder, 500, **settings), never))
+        await carried_out(Measurement(job(faulty.url, folder, 500, **settings)), never)
     assert faulty.connections == 0
     return caught.value
 
@@ -117,7 +117,7 @@ async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings
 async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
     measured = await run(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL))
     assert measured.snapshot.outcomes == {"ok": 300}
-    assert measured.client.records_error == os.strerror(errno.ENOSPC)
+    assert measured.records_error == os.strerror(errno.ENOSPC)
 
 
 async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

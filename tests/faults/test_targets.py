@@ -16,7 +16,7 @@ from loadgen.snapshot import Snapshot
 from loadgen.targets import described
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import HEADER, Faulty, serving
-from tests.faults.running import carried_out, job, prepared, recorded, run
+from tests.faults.running import carried_out, job, recorded, run
 from tests.faults.servers import GOOD, chatting
 from tests.faults.servers import serving as scripted
 
@@ -88,7 +88,7 @@ async def test_with_the_least_outstanding_one_that_hangs_holds_its_share_of_the_
 
     async with scripted(hangs) as hanging:
         settings = {"balance": "least-outstanding", "max_concurrency": 4}
-        measurement = Measurement(shared((hanging, faulty.url), tmp_path, 50, **settings), prepared())
+        measurement = Measurement(shared((hanging, faulty.url), tmp_path, 50, **settings))
         running = asyncio.create_task(carried_out(measurement))
         await faulty.came(48)
         measurement.abort("enough")
@@ -105,7 +105,7 @@ async def test_limits_are_held_against_each(both: tuple[Faulty, Faulty], tmp_pat
 
 async def test_stopping_and_aborting_end_what_is_in_flight_to_each(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
     work = shared((both[0].url, both[1].url), tmp_path, 50, "stall:1", request_rate=200.0)
-    measurement = Measurement(work, prepared())
+    measurement = Measurement(work)
     running = asyncio.create_task(carried_out(measurement))
     await asyncio.gather(*(one.came(1) for one in both))
     assert measurement.progress().in_flight >= 2
@@ -133,7 +133,7 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
 
 
 async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    measurement = Measurement(shared((both[0].url, both[1].url), tmp_path, 2), prepared())
+    measurement = Measurement(shared((both[0].url, both[1].url), tmp_path, 2))
     assert len({id(transport.bell) for transport in measurement._transports}) == 1
     await carried_out(measurement)
     assert measurement._transport.bell.reads >= 2

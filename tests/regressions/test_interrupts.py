@@ -7,7 +7,7 @@ from loadgen import recording, report
 from loadgen.measurement import Measurement
 from loadgen.outcomes import Outcome
 from loadgen.recording import End
-from tests.faults.running import carried_out, job, prepared, recorded
+from tests.faults.running import carried_out, job, recorded
 from tests.faults.servers import GOOD, read_request, serving
 from tests.unit.making import result
 from tests.wire.bytes_of import HEAD, delta
@@ -30,7 +30,7 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
 
     options = {"records": str(tmp_path / "records"), "capture": str(tmp_path / "capture.jsonl")}
     async with serving(script) as url:
-        measurement = Measurement(job(url, tmp_path, 20, max_concurrency=3, **options), prepared())
+        measurement = Measurement(job(url, tmp_path, 20, max_concurrency=3, **options))
         run = asyncio.create_task(carried_out(measurement))
         await asyncio.wait_for(all_seen.wait(), 30)
         measurement.abort("interrupted")

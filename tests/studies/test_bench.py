@@ -126,7 +126,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {}}
         return SimpleNamespace(data=data, verdict=Verdict.VALID)
 
-    monkeypatch.setattr(bench, "Worker", contextlib.nullcontext)
+    monkeypatch.setattr(bench.measurers, "of", contextlib.nullcontext)
     monkeypatch.setattr(bench.runner, "measure", measure)
     made = study(SEQS, objective={"workload": "short", "metric": metric, "slo": "ttft_p99<500ms"})
     planner = Planner(made)

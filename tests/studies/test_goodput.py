@@ -13,6 +13,7 @@ from loadgen.ending import Ending
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
+from loadgen.pieces import finish
 from loadgen.records import RecordWriter
 from loadgen.results import Result
 from loadgen.schedule import Schedule
@@ -41,19 +42,17 @@ def write(path: Path, records: list[Record], settings: RunSettings, schedule: Sc
         writer.begin(making.heading(settings, schedule), START_NS, schedule.count, [])
         for record in sorted(records, key=lambda record: record.closed):
             writer.write(record)
-        if ends:
-            client, count = making.CLIENT, len(records)
-            writer.end(
-                Ending(
-                    scheduled=count,
-                    never_sent=0,
-                    warm_connections=0,
-                    tokenized={},
-                    partial=None,
-                    client=client,
-                    histograms={},
-                )
-            )
+    if ends:
+        ending = Ending(
+            scheduled=len(records),
+            never_sent=(),
+            warm_connections=0,
+            tokenized={},
+            partial=None,
+            shards=(making.shard(schedule),),
+            histograms={},
+        )
+        finish(path, ending)
 
 
 class Bench:

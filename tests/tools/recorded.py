@@ -74,8 +74,8 @@ def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
     """The result of that run."""
-    from loadgen.client import Client
     from loadgen.measurement import Measured
+    from loadgen.shard import Shard
     from tests.unit.making import heading
 
     records = list(records)
@@ -84,4 +84,6 @@ def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> 
     recorder = Recorder.from_settings(asked, START, len(records))
     for record in records:
         recorder.add(record)
-    return conclude(heading(asked, schedule), schedule, Measured(recorder.snapshot(), schedule.sha256, Client()))
+    return conclude(
+        heading(asked, schedule), schedule, Measured(recorder.snapshot(), (Shard(schedule_sha256=schedule.sha256),))
+    )

@@ -19,6 +19,7 @@ from loadgen.provenance import provenance
 from loadgen.recorder import Recorder
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from loadgen.shard import Shard
 from loadgen.snapshot import Snapshot
 from loadgen.telemetry import Telemetry
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
@@ -182,6 +183,11 @@ def heading(
     return made.with_requests(PROMPTS | (prompts or {}), schedule.about())
 
 
+def shard(schedule: Schedule, number: int = 0, **client: Any) -> Shard:
+    """A worker that came to its end; `client` says what is unlike CLIENT."""
+    return Shard(number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256)
+
+
 def evidence(
     records: Iterable[Record] | Snapshot,
     settings: RunSettings | None = None,
@@ -192,11 +198,14 @@ def evidence(
     engine: dict[str, Any] | None = None,
     model: str = "org/tiny",
     simulated: bool = False,
-    same_schedule: bool = True,
+    shards: Sequence[Shard] = (),
     telemetry: Telemetry | None = None,
     **options: Any,
 ) -> Evidence:
-    """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS."""
+    """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS.
+
+    Without `shards` it had one worker, the client.
+    """
     settings = settings or RunSettings()
     snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
     schedule = schedule or Schedule.burst(max(1, snapshot.scheduled))
@@ -204,8 +213,7 @@ def evidence(
         heading=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
         schedule=schedule,
         snapshot=snapshot,
-        client=dataclasses.replace(CLIENT, **(client or {})),
-        same_schedule=same_schedule,
+        shards=tuple(shards) or (shard(schedule, **(client or {})),),
         telemetry=telemetry or Telemetry(),
     )
 

@@ -7,6 +7,7 @@ import pytest
 from loadgen.checks import Check, Verdict, accounting, verdict
 from loadgen.histogram import DAY_NS, Histogram
 from loadgen.outcomes import Outcome
+from loadgen.shard import Shard
 from loadgen.snapshot import LATENCIES
 from tests.unit.making import answered, at, evidence, failed, measured, steady, unsent
 
@@ -130,7 +131,7 @@ def test_an_answer_without_a_finish_reason_in_the_books_is_red():
 
 
 def test_another_schedule_than_the_reports_is_red():
-    assert red(of(measured(RUN), same_schedule=False)) == ["one schedule"]
+    assert red(of(measured(RUN), shards=[Shard(schedule_sha256="another")])) == ["one schedule"]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():

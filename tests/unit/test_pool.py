@@ -22,7 +22,7 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "most_connections", lambda pairs=1: min(connections, pairs * by_ports))
+    monkeypatch.setattr(machine, "most_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
     monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
 
 

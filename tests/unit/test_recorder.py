@@ -162,7 +162,7 @@ def test_the_phase_says_how_far_a_request_got(record, expected):
 def test_requests_that_were_never_sent_because_the_run_stopped_are_accounted_for():
     recorder = Recorder(START, 10)
     recorder.add(answered())
-    recorder.add_never_sent(9, Outcome.CANCELLED, "interrupted")
+    recorder.add_never_sent(1, 9, Outcome.CANCELLED, "interrupted")
     snapshot = recorder.snapshot("interrupted")
     assert snapshot.outcomes == {"cancelled": 9, "ok": 1}
     assert (snapshot.ended, recorder.ended, snapshot.partial) == (10, 10, "interrupted")
@@ -173,11 +173,11 @@ def test_requests_that_were_never_sent_because_the_run_stopped_are_accounted_for
 def test_what_was_never_sent_and_what_was_cut_off_make_the_same_examples_whichever_is_counted_first(in_flight):
     cut_off = [failed(index, Outcome.CANCELLED, detail="interrupted") for index in range(in_flight)]
     live, from_records = Recorder(START, 10), Recorder(START, 10)
-    live.add_never_sent(10 - in_flight, Outcome.CANCELLED, "interrupted")
+    live.add_never_sent(in_flight, 10 - in_flight, Outcome.CANCELLED, "interrupted")
     for record in cut_off:
         live.add(record)
         from_records.add(record)
-    from_records.add_never_sent(10 - in_flight, Outcome.CANCELLED, "interrupted")
+    from_records.add_never_sent(in_flight, 10 - in_flight, Outcome.CANCELLED, "interrupted")
     examples = live.snapshot().examples["cancelled"]
     assert from_records.snapshot().examples["cancelled"] == examples
     assert [example["index"] for example in examples] == [*range(min(in_flight + 1, 3))]
@@ -186,7 +186,7 @@ def test_what_was_never_sent_and_what_was_cut_off_make_the_same_examples_whichev
 def test_stopping_after_all_was_sent_adds_no_class():
     recorder = Recorder(START, 1)
     recorder.add(answered())
-    recorder.add_never_sent(0, Outcome.CANCELLED, "interrupted")
+    recorder.add_never_sent(0, 0, Outcome.CANCELLED, "interrupted")
     assert recorder.snapshot().outcomes == {"ok": 1}
 
 

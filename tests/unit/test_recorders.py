@@ -38,7 +38,7 @@ def snapshot(settings=SETTINGS, partial=None):
         recorder.add(record)
     recorder.histograms["loop_stall"].record(MS)
     recorder.counters["warm_connections"] = 6
-    recorder.add_never_sent(9, Outcome.CANCELLED, "interrupted")
+    recorder.add_never_sent(1, 9, Outcome.CANCELLED, "interrupted")
     return recorder.snapshot(partial)
 
 

@@ -14,8 +14,10 @@ from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
+from loadgen.pieces import finish
 from loadgen.records import RecordFile, RecordWriter, from_dict
 from loadgen.settings import RunSettings
+from loadgen.shard import Shard
 from loadgen.wire import BY_EVENTS, line
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
 from tests.wire.bytes_of import delta
@@ -23,11 +25,11 @@ from tests.wire.bytes_of import delta
 HEADING = Heading(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
 ENDING = Ending(
     scheduled=2,
-    never_sent=0,
+    never_sent=((1, 1),),
     warm_connections=3,
     tokenized={1: 8},
     partial="interrupted",
-    client=Client(wall_s=1.5, disturbance="a hog"),
+    shards=(Shard(client=Client(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),),
     histograms={"gc_pause": Histogram()},
 )
 
@@ -185,17 +187,18 @@ def test_a_file_tells_what_the_run_ended_with(tmp_path):
     with writing(path) as writer:
         writer.write(answered(0))
         writer.write(answered(1))
-        writer.end(ENDING)
+    finish(path, ENDING)
     file = RecordFile(path)
     assert file.ending == ENDING
     assert [record.tokenized for record in file] == [-1, 8]
 
 
-@pytest.mark.parametrize("name", ["scheduled", "tokenized", "client", "histograms"])
+@pytest.mark.parametrize("name", ["scheduled", "tokenized", "shards", "histograms"])
 def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
     path = tmp_path / "records.jsonl"
-    with writing(path) as writer:
-        writer.end(ENDING)
+    with writing(path):
+        pass
+    finish(path, ENDING)
     first, last = path.read_bytes().splitlines()
     told = orjson.loads(last)
     del told["end"][name]
@@ -208,7 +211,7 @@ def test_a_second_run_in_the_file_is_refused(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered())
-        writer.end(ENDING)
+    finish(path, ENDING)
     assert len(list(RecordFile(path))) == 1
     path.write_bytes(path.read_bytes() * 2)
     with pytest.raises(BadInput, match="line 4 stands after the end of the run"):

@@ -107,7 +107,7 @@ def test_targets_that_were_sent_nothing_have_no_latency():
 
 def test_a_failure_that_was_never_sent_names_no_target():
     recorder = recorders.of(SETTINGS, START, 1)
-    recorder.add_never_sent(1, Outcome.CANCELLED, "interrupted")
+    recorder.add_never_sent(0, 1, Outcome.CANCELLED, "interrupted")
     assert (
         "  cancelled: request 0, scheduled: interrupted" in render(result(recorder.snapshot(), SETTINGS)).splitlines()
     )

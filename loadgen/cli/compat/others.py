@@ -112,7 +112,7 @@ AIPERF: Mapping[str, str] = {
     "--ui": "`--quiet`, `--disable-tqdm`",
     "--num-profile-runs": "`loadgen tune`, which repeats and compares",
     "--search-space": "`loadgen tune`",
-    "--workers-max": "nothing: one process measures",
+    "--workers-max": "`--workers`, which is how many there are",
     "--log-level": "`--log-level`",
     "--verbose": "`--log-level info`",
 }

@@ -45,7 +45,7 @@ class Run:
     def result(self) -> dict[str, Any]:
         """The result as it would be saved."""
         heading = making.heading(self.settings, self.schedule)
-        return conclude(heading, self.schedule, Measured(self.snapshot, self.schedule.sha256, making.CLIENT)).data
+        return conclude(heading, self.schedule, Measured(self.snapshot, (making.shard(self.schedule),))).data
 
     @property
     def own(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def carried_out(
     Requests are those of `prompts`, again and again; `meanwhile` is called in the loop before the clock starts.
     """
     settings = settings or RunSettings(request_rate=1.0)
-    index, due_ns = schedule.stripe(*stripe)
+    index, _ = schedule.stripe(*stripe)
     records: list[Record] = []
     recorder = Recorder.from_settings(settings, START_NS, len(index))
 
@@ -80,7 +80,9 @@ def carried_out(
             requests.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
             with requests.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
-                load = Load(settings, network, bodies, recorder, due_ns, index, pacing, on_record=records.append)
+                load = Load(
+                    settings, network, bodies, recorder, schedule.due_ns, index, pacing, on_record=records.append
+                )
                 meanwhile(load)
                 await load.run()
 

@@ -1,0 +1,303 @@
+"""Nodes: machines of a Ray cluster that share the requests of a run, each with workers of its own.
+
+Ray carries the job, the file of the requests and what was measured; how a run is shared, started and merged is as among
+the workers of one machine.
+"""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+from loadgen import node_facts, private
+from loadgen.beside import beside
+from loadgen.clock import now_ns
+from loadgen.errors import BadInput, LoadgenError, WorkerDied
+from loadgen.measurement import PHASES, Job, Measured, Progress
+from loadgen.measurer import PROGRESS_S, conduct
+from loadgen.node import Node
+from loadgen.part import Group
+from loadgen.pieces import join, piece
+from loadgen.settings import RunSettings
+from loadgen.workers import auto
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHUNK_BYTES = 32 << 20
+PATIENCE_S = 30.0  # for a machine to say what it is, or to put its workers away
+CONNECT_S = 5.0
+FLAG = "--ray"
+
+
+class Remote:
+    """A `Node` on another machine, as a part of the run here.
+
+    Args:
+        actor: Ray's handle of it.
+        host: The address of its machine.
+        workers: How many it is to have.
+    """
+
+    job: Job
+
+    def __init__(self, actor: Any, host: str, workers: int) -> None:
+        self._actor, self.host, self.workers = actor, host, workers
+        self._progress = Progress(PHASES[0])
+
+    async def begin(self, job: Job) -> None:
+        """Hand the job over; connections are opened at once."""
+        self.job = job
+        await self.call("begin", job, self.workers)
+
+    async def check_ready(self) -> None:
+        """See `Part`."""
+        await self.call("check_ready")
+
+    async def warm_up(self) -> None:
+        """See `Part`."""
+        await self.call("warm_up")
+
+    async def connect(self) -> None:
+        """See `Part`."""
+        await self.call("connect")
+
+    async def carry_out(self, start_ns: int) -> Measured:
+        """See `Part`; it starts when it hears of it, after the time that is left here."""
+        found: Measured = await self.call("carry_out", start_ns - now_ns())
+        shards = tuple(replace(shard, host=self.host) for shard in found.shards)
+        found = replace(found, snapshot=found.snapshot.on_clock(start_ns), shards=shards)
+        if self.job.records is None:
+            return found
+        try:
+            await self._fetch(self.job.records)
+        except (OSError, WorkerDied) as error:
+            return found.with_records_error(str(error))
+        return found
+
+    def progress(self) -> Progress:
+        """As it has told it last."""
+        return self._progress
+
+    def stop(self, reason: str) -> None:
+        """See `Part`."""
+        self._actor.stop.remote(reason)
+
+    def abort(self, reason: str) -> None:
+        """See `Part`."""
+        self._actor.abort.remote(reason)
+
+    async def look(self) -> None:
+        """Ask how far it is."""
+        self._progress = await self.call("progress")
+
+    async def call(self, name: str, *arguments: Any) -> Any:
+        """Have it do something.
+
+        Raises:
+            LoadgenError: What it answers, if that is one.
+            WorkerDied: The machine, or the process there, has gone.
+        """
+        try:
+            found = await getattr(self._actor, name).remote(*arguments)
+        except _ray("ray.exceptions").RayActorError as error:
+            stripe = self.job.stripe
+            raise WorkerDied(f"part {stripe.number + 1} of {stripe.of}", f"was lost with node {self.host}") from error
+        if isinstance(found, LoadgenError):
+            raise found
+        return found
+
+    async def _fetch(self, path: "Path") -> None:
+        """Write its records here."""
+        offset = 0
+        with private.create("--records", path) as file:
+            while data := await self.call("read", offset, CHUNK_BYTES):
+                file.write(data)
+                offset += len(data)
+
+
+class Nodes(Group):
+    """Machines of a cluster that measure, held while the context lasts.
+
+    Args:
+        settings: Of the run, checked: which cluster, how many machines of it, how many workers on each.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._each: list[Remote] = []
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.enter_context(_cluster(str(self._settings.ray)))
+            found = _chosen(self._settings)
+            hosts = [node["NodeManagerAddress"] for node in found]
+            told = await asyncio.gather(*(_facts(node) for node in found))
+            _check_versions(dict(zip(hosts, (facts["loadgen"] for facts in told), strict=True)))
+            workers = _workers(self._settings, [facts["cores"] for facts in told])
+            for node, host in zip(found, hosts, strict=True):
+                actor = _placed(Node, node).remote()
+                stack.push_async_callback(_put_away, actor)
+                self._each.append(Remote(actor, host, workers))
+            super().__init__(self._each, workers)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def check_ready(self) -> None:
+        """Hand the requests over, and see that the servers answer."""
+        ray = _ray()
+        for path in sorted(self.job.folder.iterdir()):
+            with open(path, "rb") as file:  # noqa: ASYNC230 - the clock does not run yet
+                while data := file.read(CHUNK_BYTES):
+                    chunk = ray.put(data)  # once for all of them
+                    await asyncio.gather(*(node.call("write", path.name, chunk) for node in self._each))
+        await super().check_ready()
+
+    async def measure(self, job: Job, prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> Measured:
+        """Share the job among them, and take what comes back.
+
+        Raises:
+            WorkerDied: One was lost before the clock started.
+        """
+        self.job, count = job, len(self._each)
+        paths = [job.records and piece(job.records, number) for number in range(count)]
+        for number, node in enumerate(self._each):
+            await node.begin(replace(job, stripe=job.stripe.split(number, count), records=paths[number], scraping=None))
+        try:
+            async with beside(*(_follow(node) for node in self._each)):
+                return await conduct(self, prepared, on_progress)
+        except BaseException:
+            join([path for path in paths if path])
+            raise
+
+
+def _ray(module: str = "ray") -> Any:
+    """Ray's module, or another of it; it is slow to import, and may not be installed."""
+    return import_module(module)
+
+
+@contextlib.contextmanager
+def _cluster(address: str) -> Iterator[None]:
+    """Belong to a cluster while the context lasts; where this process does already, to that one.
+
+    Raises:
+        BadInput: It cannot.
+    """
+    try:
+        ray = _ray()
+    except ImportError as error:
+        raise BadInput(FLAG, "Ray is not installed here", "pip install 'loadgen[ray]'") from error
+    if ray.is_initialized():
+        yield
+        return
+    _check_listens(address)
+    try:
+        ray.init(address=address, namespace="loadgen", log_to_driver=False, configure_logging=False)
+    except (OSError, RuntimeError, ValueError) as error:
+        problem, remedy = " ".join(str(error).split()), "run on a machine of a cluster that `ray start` has made"
+        raise BadInput(FLAG, f"{address}: {problem}", remedy) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_listens(address: str) -> None:
+    """Refuse at once what Ray would look for during a minute."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise BadInput(FLAG, f"{address!r} is no address", "write HOST:PORT of the cluster's head, or auto")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        problem = f"no cluster at {address} ({getattr(error, 'strerror', None) or error})"
+        raise BadInput(FLAG, problem, "give the address that `ray start --head` tells") from error
+
+
+def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
+    """The machines that are to measure: the first by their addresses.
+
+    Raises:
+        BadInput: There are too few.
+    """
+    alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=lambda node: str(node["NodeManagerAddress"]))
+    wanted = settings.ray_nodes or len(alive)
+    if wanted > len(alive):
+        there = ", ".join(node["NodeManagerAddress"] for node in alive)
+        problem = f"{wanted} are asked for, and the cluster has {len(alive)} ({there})"
+        raise BadInput("--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer")
+    return alive[:wanted]
+
+
+def _placed(what: Any, node: dict[str, Any]) -> Any:
+    """A class or function as it runs on this one machine, whatever else that is given to do."""
+    where = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+    return _ray().remote(num_cpus=0)(what).options(scheduling_strategy=where)
+
+
+async def _facts(node: dict[str, Any]) -> dict[str, Any]:
+    """What a machine says of itself.
+
+    Raises:
+        BadInput: Nothing.
+    """
+    _ray("ray.cloudpickle").register_pickle_by_value(node_facts)  # it may have no loadgen of which it could import this
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            found: dict[str, Any] = await _placed(node_facts.facts, node).remote()
+            return found
+    except (_ray("ray.exceptions").RayError, TimeoutError) as error:
+        problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
+        raise BadInput(FLAG, problem, "look at it with `ray status`, or leave it out with --ray-nodes") from error
+
+
+def _check_versions(versions: dict[str, str | None]) -> None:
+    """Refuse machines that have another loadgen than this one, or none.
+
+    Raises:
+        BadInput: Naming the first.
+    """
+    own = importlib.metadata.version("loadgen")
+    for host, version in versions.items():
+        if version != own:
+            problem = f"node {host} has {'no loadgen' if version is None else f'loadgen {version}'}, and here is {own}"
+            raise BadInput(FLAG, problem, f"install loadgen {own} into the environment that runs Ray there")
+
+
+def _workers(settings: RunSettings, cores: list[int]) -> int:
+    """How many workers each machine is to have: as many as the smallest of them may, where they are to decide.
+
+    Raises:
+        BadInput: All together they are more than may be in flight at once.
+    """
+    cap, nodes = settings.max_concurrency, len(cores)
+    most = cap // nodes if cap is not None else None
+    workers = auto(min(cores), most) if settings.workers == "auto" else int(settings.workers)
+    if cap is not None and workers * nodes > cap:
+        problem = f"{nodes} machines of {workers} processes cannot share {cap} requests in flight"
+        raise BadInput("--max-concurrency", problem, f"give {workers * nodes} or more, or use fewer --ray-nodes")
+    return workers
+
+
+async def _follow(node: Remote) -> None:
+    while True:
+        with contextlib.suppress(WorkerDied):  # whoever waits for its next step is told
+            await node.look()
+        await asyncio.sleep(PROGRESS_S)
+
+
+async def _put_away(actor: Any) -> None:
+    with contextlib.suppress(_ray("ray.exceptions").RayError, TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            await actor.end.remote()
+    _ray().kill(actor)

@@ -1,0 +1,130 @@
+"""Part: whoever carries out a stripe of a run; a group of them is one too."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from loadgen.errors import WorkerDied
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Job, Measured, Progress
+
+T = TypeVar("T")
+
+
+class Part(Protocol):
+    """Takes the steps of a `Measurement`: in the running loop, in a process, on another machine, or in many.
+
+    Each step is awaited before the next one begins.
+
+    Attributes:
+        job: What it has to do.
+        workers: How many loops on each machine share it.
+    """
+
+    job: "Job"
+    workers: int
+
+    async def check_ready(self) -> None:
+        """Take up the requests; see that the servers answer."""
+
+    async def warm_up(self) -> None:
+        """Send what is sent off the record."""
+
+    async def connect(self) -> None:
+        """Get ready for the clock."""
+
+    async def carry_out(self, start_ns: int) -> "Measured":
+        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all has ended.
+
+        Raises:
+            WorkerDied: It has gone.
+        """
+
+    def progress(self) -> "Progress":
+        """How far it is."""
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more, let what is in flight end."""
+
+    def abort(self, reason: str) -> None:
+        """Send nothing more, end what is in flight."""
+
+
+class Group:
+    """Parts that take each step together: none takes the next one before all have taken the last.
+
+    One that dies while the clock runs is made up for by what it has left in its records; the others send nothing more.
+
+    Attributes:
+        job: What all of them have to do; set it before the first step.
+        workers: How many loops on each machine share it.
+    """
+
+    job: "Job"
+
+    def __init__(self, parts: Sequence[Part], workers: int) -> None:
+        self._parts, self.workers = parts, workers
+
+    async def check_ready(self) -> None:
+        """See `Part`."""
+        await _all(part.check_ready() for part in self._parts)
+
+    async def warm_up(self) -> None:
+        """See `Part`."""
+        await _all(part.warm_up() for part in self._parts)
+
+    async def connect(self) -> None:
+        """See `Part`."""
+        await _all(part.connect() for part in self._parts)
+
+    async def carry_out(self, start_ns: int) -> "Measured":
+        """See `Part`; the records of all are one file then."""
+        from loadgen.measurement import Measured
+        from loadgen.pieces import join
+
+        found = await _all(self._carried_out(part, start_ns) for part in self._parts)
+        whole = reduce(Measured.merge, found)
+        paths = [part.job.records for part in self._parts if part.job.records]
+        return whole.with_records_error(await asyncio.to_thread(join, paths)) if paths else whole
+
+    def progress(self) -> "Progress":
+        """See `Part`."""
+        from loadgen.measurement import Progress
+
+        return Progress.together([part.progress() for part in self._parts])
+
+    def stop(self, reason: str) -> None:
+        """See `Part`."""
+        for part in self._parts:
+            part.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """See `Part`."""
+        for part in self._parts:
+            part.abort(reason)
+
+    async def _carried_out(self, part: Part, start_ns: int) -> "Measured":
+        """What a part brings back, or has left; where a worker of it has died, nobody sends any more."""
+        from loadgen import left
+
+        try:
+            measured = await part.carry_out(start_ns)
+        except WorkerDied as died:
+            self.stop(str(died))
+            return await asyncio.to_thread(left.by_one, part.job, part.workers, start_ns, died)
+        if any(shard.lost for shard in measured.shards):
+            self.stop(measured.snapshot.partial or "")
+        return measured
+
+
+async def _all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What each of them returns; the first error of any of them ends the others."""
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,60 @@
+"""The settings that say how many processes and machines share the requests of a run."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loadgen.errors import BadInput
+from loadgen.options import SCALE, option, require
+
+if TYPE_CHECKING:
+    from loadgen.settings import RunSettings
+
+MOST_WORKERS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaleSettings:
+    """Who measures; by default one process, or in the library the running loop."""
+
+    workers: int | str = option(
+        1,
+        SCALE,
+        "processes that share the requests, on each machine; auto goes by its cores",
+        metavar="N|auto",
+    )
+    ray: str | None = option(
+        None, SCALE, "measure from a Ray cluster: HOST:PORT of its head, or auto", metavar="auto|HOST:PORT"
+    )
+    ray_nodes: int | None = option(None, SCALE, "so many of its machines (all)", metavar="N")
+
+
+def check(settings: "RunSettings") -> None:
+    """Refuse what cannot be shared.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    if settings.workers != "auto":
+        require("workers", settings.workers, lambda v: 0 < v <= MOST_WORKERS, f"auto, or 1 to {MOST_WORKERS}")
+        _check_share(settings, int(settings.workers) * (settings.ray_nodes or 1))
+    require("ray_nodes", settings.ray_nodes, lambda v: v > 0, "a number above 0")
+    if settings.ray is None:
+        if settings.ray_nodes is not None:
+            raise BadInput("--ray-nodes", "given without a cluster", "name one with --ray")
+        return
+    if settings.ray.startswith("ray://"):
+        remedy = "run loadgen on a machine of the cluster, and give HOST:PORT of its head, or auto"
+        raise BadInput("--ray", "ray:// goes through a proxy of Ray's", remedy)
+    if not settings.urls and settings.host is None:
+        problem = "names no server that the machines of the cluster can reach"
+        raise BadInput("--ray", problem, "start one where they can, and name it with --base-url")
+
+
+def _check_share(settings: "RunSettings", workers: int) -> None:
+    cap = settings.max_concurrency
+    if cap is not None and workers > cap:
+        problem = f"{workers} processes cannot share {cap} requests in flight"
+        raise BadInput("--workers", problem, f"give {cap:g} at most, or auto")
+    if settings.capture is not None and (workers > 1 or settings.ray is not None):
+        problem = f"given beside {'--workers' if settings.ray is None else '--ray'}: one process keeps the responses"
+        raise BadInput("--capture", problem, "leave one of the two out")

@@ -1,0 +1,160 @@
+"""Workers: processes that share the requests of a run, each with an event loop of its own.
+
+Light to import, as `measurer` is.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from loadgen import machine
+from loadgen.child import Child
+from loadgen.errors import WorkerDied
+from loadgen.measurer import conduct
+from loadgen.part import Group
+from loadgen.settings import RunSettings
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Job, Measured, Progress
+
+logger = logging.getLogger("loadgen")
+# Eight bear a million tokens a second, more than one server gives.
+MOST_OF_AUTO = 8
+
+
+class Worker(Child):
+    """Carries out one stripe in a process of its own, so that drawing and reporting cost its loop nothing."""
+
+    job: "Job"
+    workers = 1
+
+    def __init__(self) -> None:
+        super().__init__("loadgen.worker")
+
+    def begin(self, job: "Job") -> None:
+        """Hand the job over; connections are opened at once."""
+        from loadgen.measurement import PHASES, Progress
+
+        self.job, self._progress = job, Progress(PHASES[0])
+        self._said = self.messages()
+        self.send(job)
+
+    async def check_ready(self) -> None:
+        """See `Part`."""
+        await self._do("check_ready")
+
+    async def warm_up(self) -> None:
+        """See `Part`."""
+        await self._do("warm_up")
+
+    async def connect(self) -> None:
+        """See `Part`."""
+        await self._do("connect")
+
+    async def carry_out(self, start_ns: int) -> "Measured":
+        """See `Part`."""
+        measured: Measured = await self._do(f"carry_out {start_ns}")
+        return measured
+
+    def progress(self) -> "Progress":
+        """As it has told it last."""
+        return self._progress
+
+    def stop(self, reason: str) -> None:
+        """Tell it to send nothing more."""
+        self.say(f"stop {reason}\n".encode())
+
+    def abort(self, reason: str) -> None:
+        """Tell it to end."""
+        self.say(f"abort {reason}\n".encode())
+
+    async def _do(self, step: str) -> Any:
+        """Have it do something; returns what it answers.
+
+        Raises:
+            WorkerDied: It has gone.
+        """
+        from loadgen.measurement import Progress
+
+        self.say(f"{step}\n".encode())
+        async for message in self._said:
+            if not isinstance(message, Progress):
+                return message
+            self._progress = message
+        stripe = self.job.stripe
+        who = "the measuring process" if stripe.of == 1 else f"worker {stripe.number + 1} of {stripe.of}"
+        raise WorkerDied(who, await self.end())
+
+
+class Workers(Group):
+    """So many processes that measure, running while the context lasts."""
+
+    def __init__(self, count: int) -> None:
+        if count > (cores := machine.usable_cores()):
+            logger.warning("--workers: %d processes share %d cores, and wait for each other", count, cores)
+        self._each = [Worker() for _ in range(count)]
+        super().__init__(self._each, count)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            for worker in self._each:
+                await stack.enter_async_context(worker)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    def begin(self, job: "Job") -> None:
+        """Share a job among them; connections are opened at once."""
+        from loadgen.pieces import piece
+
+        self.job = job
+        pids = [worker.pid for worker in self._each]
+        for number, worker in enumerate(self._each):
+            worker.begin(
+                replace(
+                    job,
+                    stripe=job.stripe.split(number, self.workers),
+                    records=job.records and piece(job.records, number),
+                    scraping=None,
+                    sibling_pids=(*pids[:number], *pids[number + 1 :]),
+                )
+            )
+
+    async def measure(
+        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+    ) -> "Measured":
+        """Have them carry out a job."""
+        from loadgen.pieces import join, piece
+
+        self.begin(job)
+        try:
+            return await conduct(self, prepared, on_progress)
+        except BaseException:
+            await self._stack.aclose()  # they write no more
+            if job.records:
+                join([piece(job.records, number) for number in range(self.workers)])
+            raise
+
+
+def count(settings: RunSettings) -> int:
+    """How many workers are to share a run with these settings, which have been checked.
+
+    auto: one for each core but one, which is left to the command, to the kernel's part in the network and to a server
+    on this machine; no more than there are requests to share, or than `MOST_OF_AUTO`.
+    """
+    if settings.workers != "auto":
+        return int(settings.workers)
+    if settings.capture is not None:  # one process keeps the responses
+        return 1
+    return auto(machine.usable_cores(), settings.max_concurrency, settings.num_prompts)
+
+
+def auto(cores: int, *most: int | None) -> int:
+    """How many workers so many cores are good for, none of the limits exceeded."""
+    bounds = (cores - 1, MOST_OF_AUTO, *most)
+    return max(1, min(int(bound) for bound in bounds if bound is not None))

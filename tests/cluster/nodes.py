@@ -1,0 +1,83 @@
+"""A Ray cluster of two nodes on this machine, each with an address of loopback."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+HEAD, OTHER = "127.0.0.2", "127.0.0.3"
+START_S = 60.0
+
+
+class Cluster:
+    """Two nodes that run.
+
+    Attributes:
+        address: Of the head.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.address = f"{HEAD}:{_free_port()}"
+        port = self.address.rpartition(":")[2]
+        self._start("--head", f"--node-ip-address={HEAD}", f"--port={port}", f"--temp-dir={folder}",
+                    "--include-dashboard=false", f"--dashboard-port={_free_port()}")  # fmt: skip
+        self.add()
+
+    def add(self) -> None:
+        """Start the second node."""
+        self._start(f"--address={self.address}", f"--node-ip-address={OTHER}")
+
+    def lose(self) -> None:
+        """Kill the second node."""
+        for process in self._processes():
+            if "raylet" in process.name() and any(OTHER in word for word in process.cmdline()):
+                process.kill()
+                process.wait()
+
+    def end(self) -> None:
+        """Kill what is left; nothing of it but what was started here."""
+        for process in self._processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+
+    def _start(self, *flags: str) -> None:
+        command = [Path(sys.executable).with_name("ray"), "start", "--num-cpus=1", "--disable-usage-stats", *flags]
+        environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
+        subprocess.run(command, check=True, capture_output=True, timeout=START_S, env=environment)
+
+    def _processes(self) -> list[psutil.Process]:
+        """All that Ray has started with the cluster's folder in its command line."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if any(str(self._folder) in word for word in process.cmdline()):
+                    found.append(process)
+        return found
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Cluster]:
+    """A cluster, of which nothing is left at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # its sockets' paths may have 107 characters
+    cluster = None
+    try:
+        cluster = Cluster(folder)
+        yield cluster
+    finally:
+        if cluster is not None:
+            cluster.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind((HEAD, 0))
+        return int(unused.getsockname()[1])

@@ -1,0 +1,142 @@
+"""Conducting: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from loadgen import requests
+from loadgen.client import Client
+from loadgen.errors import LoadgenError, Unreachable, WorkerDied
+from loadgen.measurement import PHASES, Job, Measured, Progress
+from loadgen.measurer import conduct
+from loadgen.part import Group
+from loadgen.prompts import Prompt
+from loadgen.recorder import Recorder
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+from loadgen.shard import Shard
+from loadgen.stripe import Stripe
+from loadgen.target import Target
+from tests.unit.making import answered, heading
+
+SCHEDULE = Schedule.burst(4)
+TARGET = Target("http://memory", "m", chat=True)
+
+
+class Fake:
+    """A part that does each step when it is let."""
+
+    workers = 1
+
+    def __init__(self, job: Job, log: list[str], fails: str = "", error: Exception | None = None) -> None:
+        self.job, self._log, self._fails, self._error = job, log, fails, error
+        self.name = f"{job.stripe.number}"
+        self.stopped: str | None = None
+
+    async def _step(self, step: str) -> None:
+        self._log.append(f"{step} {self.name}")
+        await asyncio.sleep(0)
+        if step == self._fails:
+            assert self._error is not None
+            raise self._error
+        self._log.append(f"{step} {self.name} done")
+
+    async def check_ready(self) -> None:
+        await self._step("check_ready")
+
+    async def warm_up(self) -> None:
+        await self._step("warm_up")
+
+    async def connect(self) -> None:
+        await self._step("connect")
+
+    async def carry_out(self, start_ns: int) -> Measured:
+        await self._step("carry_out")
+        self.start_ns = start_ns
+        recorder = Recorder(start_ns, 2)
+        for index in SCHEDULE.stripe(self.job.stripe.number, self.job.stripe.of)[0].tolist():
+            recorder.add(answered(index))
+        shard = Shard(number=self.job.stripe.number, client=Client(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256)
+        return Measured(recorder.snapshot(self.stopped), (shard,))
+
+    def progress(self) -> Progress:
+        return Progress("connecting")
+
+    def stop(self, reason: str) -> None:
+        self.stopped = reason
+
+    def abort(self, reason: str) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    requests.write(tmp_path, [Prompt("a", 1, 1, "t")] * 4, TARGET.body, dict, 4)
+    settings = RunSettings(num_prompts=4, max_concurrency=4)
+    return Job(heading(settings, SCHEDULE), (TARGET,), tmp_path)
+
+
+def parts(job: Job, log: list[str], **of_the_second: object) -> list[Fake]:
+    jobs = [Job(job.heading, job.targets, job.folder, stripe=Stripe(number, 2)) for number in range(2)]
+    return [Fake(jobs[0], log), Fake(jobs[1], log, **of_the_second)]  # type: ignore[arg-type]
+
+
+async def run(made: list[Fake], job: Job) -> Measured:
+    async def prepared() -> None:
+        pass
+
+    group = Group(made, len(made))
+    group.job = job
+    return await conduct(group, prepared(), lambda progress: None)
+
+
+async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
+    log: list[str] = []
+    await run(parts(job, log), job)
+    steps = [line.split()[0] for line in log]
+    assert steps == [step for step in ("check_ready", "warm_up", "connect", "carry_out") for _ in range(4)]
+
+
+async def test_all_are_given_one_start(job: Job) -> None:
+    made = parts(job, [])
+    await run(made, job)
+    assert made[0].start_ns == made[1].start_ns
+
+
+async def test_what_they_bring_is_merged(job: Job) -> None:
+    measured = await run(parts(job, []), job)
+    assert measured.snapshot.outcomes == {"ok": 4}
+    assert measured.snapshot.index.tolist() == [0, 1, 2, 3]
+    assert [shard.number for shard in measured.shards] == [0, 1]
+
+
+@pytest.mark.parametrize("step", ["check_ready", "warm_up", "connect"])
+async def test_an_error_before_the_clock_ends_all(job: Job, step: str) -> None:
+    log: list[str] = []
+    with pytest.raises(Unreachable, match="no"):
+        await run(parts(job, log, fails=step, error=Unreachable("no")), job)
+    assert not any("carry_out" in line for line in log)
+
+
+async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_missing(job: Job) -> None:
+    died = WorkerDied("worker 2 of 2", "was killed by signal 9")
+    made = parts(job, [], fails="carry_out", error=died)
+    measured = await run(made, job)
+    assert made[0].stopped == "worker 2 of 2 was killed by signal 9"
+    assert (measured.snapshot.scheduled, measured.snapshot.outcomes) == (4, {"ok": 2})
+    assert measured.snapshot.partial == "worker 2 of 2 was killed by signal 9"
+    assert [shard.lost for shard in measured.shards] == [None, "was killed by signal 9"]
+
+
+async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
+    alone = Fake(job, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
+    with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
+        await run([alone], job)
+
+
+def test_progress_is_that_of_all_in_the_phase_of_the_last() -> None:
+    a = Progress("running", 2.0, 10, 3, 4, 4, 100)
+    b = Progress("draining", 2.5, 10, 1, 9, 8, 200)
+    assert Progress.together([a, b]) == Progress("running", 2.5, 20, 4, 13, 12, 300)
+    assert Progress.together([Progress(phase) for phase in PHASES]).phase == PHASES[0]

@@ -1,0 +1,90 @@
+"""Nodes: what is refused before anything is sent, where Ray is not even asked."""
+
+import sys
+
+import pytest
+
+from loadgen import nodes
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
+
+URL = "http://10.0.0.1:8000"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"ray": "auto"}, "--ray: names no server that the machines of the cluster can reach"),
+        ({"ray": "auto", "engine": "sim"}, "--ray: names no server"),
+        ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// goes through a proxy"),
+        ({"ray_nodes": 2}, "--ray-nodes: given without a cluster"),
+        ({"ray": "auto", "base_url": URL, "ray_nodes": 0}, "--ray-nodes: 0 is out of range"),
+        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given beside --ray"),
+        (
+            {"ray": "auto", "base_url": URL, "ray_nodes": 3, "workers": 2, "max_concurrency": 5},
+            "--workers: 6 processes cannot share 5 requests in flight",
+        ),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(settings, said):
+    with pytest.raises(BadInput) as refused:
+        RunSettings(**settings).checked()
+    assert str(refused.value).startswith(said)
+
+
+async def connected(address):
+    async with nodes.Nodes(RunSettings(ray=address, base_url=URL)):
+        pass
+
+
+async def test_without_ray_the_command_that_installs_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(BadInput, match=r"--ray: Ray is not installed here; pip install 'loadgen\[ray\]'"):
+        await connected("auto")
+
+
+@pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:six"])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(BadInput, match="is no address; write HOST:PORT"):
+        nodes._check_listens(address)
+
+
+def test_a_cluster_that_is_not_there_is_refused_at_once():
+    with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
+        nodes._check_listens("127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        ({"a": "1.0", "b": None}, "node b has no loadgen, and here is 1.0; install loadgen 1.0 into the environment"),
+        ({"a": "1.0", "b": "1.1"}, "node b has loadgen 1.1, and here is 1.0"),
+    ],
+)
+def test_a_node_without_the_same_loadgen_is_named(monkeypatch, versions, said):
+    monkeypatch.setattr(nodes.importlib.metadata, "version", lambda name: "1.0")
+    with pytest.raises(BadInput, match=said):
+        nodes._check_versions(versions)
+
+
+def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
+    monkeypatch.setattr(nodes.importlib.metadata, "version", lambda name: "1.0")
+    nodes._check_versions({"a": "1.0", "b": "1.0"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "cores", "workers"),
+    [
+        ({"workers": 2}, [1, 64], 2),
+        ({"workers": "auto"}, [4, 64], 3),
+        ({"workers": "auto"}, [1, 64], 1),
+        ({"workers": "auto", "max_concurrency": 5}, [64, 64], 2),
+    ],
+)
+def test_each_node_has_as_many_workers(settings, cores, workers):
+    assert nodes._workers(RunSettings(**settings), cores) == workers
+
+
+def test_more_workers_than_may_be_in_flight_are_refused():
+    with pytest.raises(BadInput, match="2 machines of 1 processes cannot share 1 requests in flight; give 2 or more"):
+        nodes._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])

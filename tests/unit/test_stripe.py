@@ -1,0 +1,32 @@
+"""Stripes: the parts of a run add up to it, and so do the parts of a part."""
+
+import itertools
+
+import pytest
+
+from loadgen.schedule import Schedule
+from loadgen.stripe import WHOLE, Stripe
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 100])
+def test_shares_add_up_and_differ_by_one_at_most(of, count):
+    shares = [Stripe(number, of).share(count) for number in range(of)]
+    assert sum(shares) == count
+    assert max(shares) - min(shares) <= 1
+
+
+def test_a_stripe_has_its_share_of_the_requests():
+    schedule = Schedule.burst(11)
+    for number in range(4):
+        assert len(schedule.stripe(number, 4)[0]) == Stripe(number, 4).share(11)
+
+
+@pytest.mark.parametrize(("nodes", "workers"), [(1, 3), (2, 1), (2, 3), (3, 2)])
+def test_the_parts_of_stripes_are_stripes_of_the_run(nodes, workers):
+    pairs = itertools.product(range(nodes), range(workers))
+    parts = [WHOLE.split(node, nodes).split(worker, workers) for node, worker in pairs]
+    assert sorted(part.number for part in parts) == list(range(nodes * workers))
+    assert {part.of for part in parts} == {nodes * workers}
+    node = WHOLE.split(0, nodes)
+    assert sum(node.split(worker, workers).share(25) for worker in range(workers)) == node.share(25)
