@@ -12,6 +12,7 @@ from loadgen import report, runner, scratch
 from loadgen.checks import Verdict
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.launched import Started, started
+from loadgen.levels import Stop
 from loadgen.measurement import Progress
 from loadgen.measurer import Worker
 from loadgen.plugins import find
@@ -19,7 +20,7 @@ from loadgen.results import Result
 from loadgen.settings import RunSettings
 from loadgen.studies import questions
 from loadgen.studies.accuracy import answers
-from loadgen.studies.goodput import Stop, highest
+from loadgen.studies.goodput import highest
 from loadgen.studies.limits import Effort
 from loadgen.studies.plan import Planned
 from loadgen.studies.planner import Planner
