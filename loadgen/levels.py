@@ -6,6 +6,7 @@ the settings, so that nothing a server's prefix cache has kept of one run makes 
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from loadgen.demands import Demand, Share
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Progress
 from loadgen.records import RecordFile, from_dict
+from loadgen.report.brief import failed
 from loadgen.results import Result
 from loadgen.search import CONFIDENCE, Run
 from loadgen.settings import RunSettings, seed_of
@@ -93,7 +95,7 @@ class Levels:
         settings: Of the workload, with the server that is asked. The level, the ramp and the length are not taken from
             it; arrivals are Poisson unless it says how bursty they are.
         demands: What is to be judged.
-        folder: Where the records go.
+        records: Where those of a run go, by its name; left when they have been read.
         name: The beginning of the runs' names.
         axis: Along which the levels lie.
         length_s: How long a run at a rate is at least.
@@ -109,14 +111,14 @@ class Levels:
         measure: Measure,
         settings: RunSettings,
         demands: Sequence[Demand],
-        folder: Path,
+        records: Callable[[str], AbstractContextManager[Path]],
         *,
         name: str,
         axis: Axis = RATE,
         length_s: float = RUN_S,
         count: int | None = None,
     ) -> None:
-        self._measure, self._settings, self._demands, self._folder = measure, settings, demands, folder
+        self._measure, self._settings, self._demands, self._records = measure, settings, demands, records
         self._name, self._axis, self._length_s, self._count = name, axis, length_s, count
         self.enough = max(demand.enough for demand in demands)
         self.points: list[Point] = []
@@ -148,22 +150,22 @@ class Levels:
         """A run at a level; where that is a rate, its length; and the mean time of its requests, both in s."""
         number = len(self.points) + 1
         name = f"{self._name}-{number:02}"
-        settings = self._at(level, number, self._folder / f"{name}.records.jsonl")
-        assert settings.num_prompts is not None
-        assert settings.records is not None
-        watch = Watch(Path(settings.records), self._demands, settings)
-        result = await self._measure(settings, name, watch)
-        try:
-            run, sojourn_s = self._judged(result, settings, level, watch.reason)
-        except Untold as error:
-            self.points.append(Point(level, result, None, str(error)))
-            raise
+        with self._records(name) as records:
+            settings = self._at(level, number, records)
+            assert settings.num_prompts is not None
+            watch = Watch(records, self._demands, settings)
+            result = await self._measure(settings, name, watch)
+            try:
+                run, sojourn_s = self._judged(result, settings, level, watch.reason)
+            except Untold as error:
+                self.points.append(Point(level, result, None, str(error)))
+                raise
         self.points.append(Point(level, result, run, run.untold or watch.reason))
         return run, settings.num_prompts / level, sojourn_s
 
     def _judged(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:
         own, where = result.data["loadgen"], f"at {level:.4g} {self._axis.unit}"
-        wrong = [check for check in own["checks"] if check["ok"] is False and check["counts"]]
+        wrong = failed(result.data)
         if own["verdict"] == "INVALID" or (own["partial"] is not None and stopped is None):
             why = own["partial"] or ", ".join(check["name"] for check in wrong if check["group"] == "A")
             raise Untold(f"the run {where} says nothing: {why}")

@@ -2,22 +2,24 @@
 
 import asyncio
 import logging
-import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen import logs
 from loadgen.cli import config, credentials, exits, flags
 from loadgen.cli.importing import single_threaded
+from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.journal import journal
-from loadgen.cli.progress import View, progress_view
+from loadgen.cli.progress import progress_view
 from loadgen.settings import KEY_VARIABLE, RunSettings
 
 if TYPE_CHECKING:
     from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
     from loadgen.results import Result
+    from loadgen.server import Server
 
 
 def main(argv: list[str]) -> int:
@@ -45,6 +47,44 @@ async def run(
         watch: Is told of its progress too, and may stop whoever measures.
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
+    interrupts = Interrupts()
+    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also))
+    return ended.code
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended.
+
+    Attributes:
+        result: What it found.
+        saved: The files of it.
+        code: The exit code that it deserves.
+    """
+
+    result: "Result"
+    saved: list[str]
+    code: int
+
+
+async def carry_out(
+    settings: RunSettings,
+    interrupts: Interrupts,
+    *,
+    server: "Server | None" = None,
+    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    also: "Callable[[Result], list[str]]" = lambda result: [],
+    show: "Callable[[RunSettings, dict[str, Any], list[str]], None] | None" = None,
+) -> Ended:
+    """Carry out one run, show its report and save what was asked for.
+
+    Args:
+        settings: Of the run, checked.
+        interrupts: What a Ctrl-C is told to.
+        server: Who is measured, where it serves already, with the settings of this run as they are for it.
+        watch, also: See `run`.
+        show: Takes the place of the report.
+    """
     from loadgen.measurer import Worker
     from loadgen.preparer import Preparer
 
@@ -56,37 +96,39 @@ async def run(
         report.check_writable(settings)
         with journal(wanted=not settings.records) as kept:
             with progress_view(settings) as view:
+                interrupts.concern(worker, view)
 
-                def show(progress: "Progress") -> None:
+                def tell(progress: "Progress") -> None:
                     view.show(progress)
                     watch(progress, worker)
 
-                work = runner.run(settings, measurer=worker, preparer=preparer, on_progress=show, journal=kept.path)
-                task = asyncio.ensure_future(work)
-                interrupts = _obey_signals(task, worker, view)
-                try:
-                    result = await task
-                except asyncio.CancelledError:
-                    raise KeyboardInterrupt from None
+                result = await runner.run(
+                    settings, server=server, measurer=worker, preparer=preparer, on_progress=tell, journal=kept.path
+                )
+            show = show or print_report
             try:
                 saved = report.save(settings, result.data, result.snapshot) + also(
                     result
                 )  # first: whoever reads us may be gone
             except OSError as error:
-                _print(settings, result.data, [])
+                show(settings, result.data, [])
                 print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
-                return exits.INTERNAL
-            _print(settings, result.data, saved)
+                return Ended(result, [], exits.INTERNAL)
+            show(settings, result.data, saved)
             kept.error = result.data["loadgen"]["client"]["records_error"]
             lost = _lost(settings, result.data["loadgen"]["client"])
             for line in lost:
                 print(f"loadgen run: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None
     if lost:
-        return exits.INTERNAL
-    return exits.code(
-        result.data, strict=settings.strict, max_error_rate=settings.max_error_rate, interrupted=bool(interrupts)
+        return Ended(result, saved, exits.INTERNAL)
+    code = exits.code(
+        result.data,
+        strict=settings.strict,
+        max_error_rate=settings.max_error_rate,
+        interrupted=interrupts.heard > 0,
     )
+    return Ended(result, saved, code)
 
 
 def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
@@ -96,42 +138,16 @@ def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
     return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
 
 
-def _obey_signals(task: "asyncio.Task[Any]", worker: "Measurer", view: View) -> list[str]:
-    """Ctrl-C once: send nothing more and wait; twice, SIGTERM, or a terminal that has gone: end now.
-
-    Before anything is measured, each of them means to give up.
-
-    Returns the list to which every interrupt is added.
-    """
-    interrupts: list[str] = []
-
-    def interrupt(patient: bool) -> None:
-        interrupts.append("interrupted")
-        if not view.measuring:
-            task.cancel()
-        elif patient and len(interrupts) == 1:
-            view.note("interrupted: waiting for requests in flight; once more to end them now")
-            worker.stop("interrupted")
-        else:
-            worker.abort("interrupted")
-
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, interrupt, True)
-    loop.add_signal_handler(signal.SIGTERM, interrupt, False)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has the run outlive the terminal
-        loop.add_signal_handler(signal.SIGHUP, interrupt, False)
-    return interrupts
-
-
-def _print(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+    """Print the report of a run, and where it was saved; on stdout also the JSON, where that is asked for."""
     from loadgen import report
 
     text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
-    print(text, end="", file=_human(settings), flush=True)
+    print(text, end="", file=human(settings), flush=True)
     if settings.json:
         print(report.to_json(data), flush=True)
 
 
-def _human(settings: RunSettings) -> TextIO:
+def human(settings: RunSettings) -> TextIO:
     """Where what a person reads goes: stdout, unless that is for JSON."""
     return sys.stderr if settings.json else sys.stdout

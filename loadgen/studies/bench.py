@@ -16,6 +16,7 @@ from loadgen.levels import Stop
 from loadgen.measurement import Progress
 from loadgen.measurer import Worker
 from loadgen.plugins import find
+from loadgen.report.brief import brief, reasons
 from loadgen.results import Result
 from loadgen.settings import RunSettings
 from loadgen.studies import questions
@@ -26,7 +27,6 @@ from loadgen.studies.plan import Planned
 from loadgen.studies.planner import Planner
 from loadgen.studies.store import NotKept, kept
 from loadgen.studies.study import Study
-from loadgen.studies.summary import reasons, summary
 from loadgen.studies.trial import INVALID, Answered, Failure, Ran, Trial, Wanted, now
 from loadgen.whole import write_whole
 
@@ -167,7 +167,7 @@ class Bench:
         path = folder / RESULT
         with kept(self._root):
             write_whole(path, report.to_json(result.data) + "\n")
-        return Ran(summary(result.data), str(path.relative_to(self._root)))
+        return Ran(brief(result.data), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
         with kept(self._root):

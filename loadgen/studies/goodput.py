@@ -1,6 +1,7 @@
 """Goodput: the highest rate at which a server that runs still meets its limits, looked for with real runs."""
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,11 @@ async def highest(
     Raises:
         LoadgenError: A run ended early, or is not to be believed; or the client was the limit at every rate.
     """
-    levels = Levels(measure, settings, [limits], folder, name="goodput")
+
+    def records(name: str) -> AbstractContextManager[Path]:
+        return nullcontext(folder / f"{name}.records.jsonl")
+
+    levels = Levels(measure, settings, [limits], records, name="goodput")
     goal = Goal(effort.resolution, levels.least, FASTEST, effort.most_runs)
     found = await highest_level(levels.at, max(start, goal.least), goal)
     if found.end is End.CLIENT:
