@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 
 from loadgen.bounds import of_share
-from loadgen.checks import KEEPS_UP
+from loadgen.checks import BUSY
 from loadgen.demands import Demand, Share
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Progress
@@ -23,6 +23,7 @@ from loadgen.report.brief import failed
 from loadgen.results import Result
 from loadgen.search import CONFIDENCE, Run
 from loadgen.settings import RunSettings, seed_of
+from loadgen.wire import Record
 from loadgen.words import percent
 
 Stop = Callable[[Progress], str | None]
@@ -33,7 +34,8 @@ FASTEST = 10_000.0  # requests/s: more than one process sends
 MOST_REQUESTS = 50_000  # of a run: at higher rates it is shorter
 LONGEST_S = 1800.0  # of a run; rates that need longer to show anything are not tried
 SOJOURNS = 10  # a run is as long as so many requests one after the other, or its beginning, with few in flight, decides
-READY_S = 300.0  # for what a run that was stopped has left in the server's queue
+READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
+LEAST_OF_RATE = 0.95  # at which requests are sent: below it, what is measured is another level
 CLIENT = ("B", "C")  # groups of checks that tell of the client
 
 
@@ -99,11 +101,11 @@ class Levels:
         name: The beginning of the runs' names.
         axis: Along which the levels lie.
         length_s: How long a run at a rate is at least.
-        count: Requests of every run; None: as many as show the demands, or last as long.
+        enough: Requests that a run has at least; None: as many as show the demands.
 
     Attributes:
         points: The runs that have ended, in their order.
-        notes: What else is to be known.
+        enough: Requests that a run has at least.
     """
 
     def __init__(
@@ -116,18 +118,27 @@ class Levels:
         name: str,
         axis: Axis = RATE,
         length_s: float = RUN_S,
-        count: int | None = None,
+        enough: int | None = None,
     ) -> None:
         self._measure, self._settings, self._demands, self._records = measure, settings, demands, records
-        self._name, self._axis, self._length_s, self._count = name, axis, length_s, count
-        self.enough = max(demand.enough for demand in demands)
+        self._name, self._axis, self._length_s = name, axis, length_s
+        self.enough = enough or max(demand.enough for demand in demands)
         self.points: list[Point] = []
-        self.notes: list[str] = []
+        self._noted: dict[str, list[float]] = {}
 
     @property
     def least(self) -> float:
         """The lowest level that is worth a try: a lower rate takes too long to show anything."""
         return self.enough / LONGEST_S if self._axis is RATE else 1
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be known of the runs."""
+        said = []
+        for what, levels in self._noted.items():
+            named = ", ".join(f"{level:.4g}" for level in dict.fromkeys(levels))
+            said.append(f"at {named} {self._axis.unit} {what}")
+        return said
 
     async def at(self, level: float) -> Run:
         """A run that is long enough for what it meets.
@@ -141,74 +152,121 @@ class Levels:
             decided = run.untold is not None or run.met() is False  # and would be so later too
             if decided or length_s >= wanted_s or self._axis is not RATE:
                 return run
-            if self._count is not None or length_s < self._length_s:
-                self.notes.append(f"at {level:.4g} requests/s a run is too short for requests of {sojourn_s:.0f} s")
+            if length_s < self._length_s:
+                self._note(level, f"a run is too short for requests of {sojourn_s:.2g} s")
                 return run
             self._length_s = min(1.5 * wanted_s, LONGEST_S)
 
+    async def at_once(self) -> float:
+        """Send as many requests as show the demands all at once: what the server does then is a rate to begin with.
+
+        Returns:
+            Requests/s.
+
+        Raises:
+            LoadgenError: As `at`.
+        """
+        name = f"{self._name}-{len(self.points) + 1:02}"
+        with self._records(name) as records:
+            result = await self._measure(self._at(math.inf, records), name, lambda progress: None)
+            self._trust(math.inf, result, stopped=False)
+        self.points.append(Point(math.inf, result, None, "all at once, to see where to begin"))
+        return float(result.data["request_throughput"])
+
+    def _trust(self, level: float, result: Result, *, stopped: bool) -> None:
+        """Refuse, and keep, a run that says nothing."""
+        if (why := _untold(result, stopped=stopped)) is not None:
+            self.points.append(Point(level, result, None, why))
+            raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
+
     async def _once(self, level: float) -> tuple[Run, float, float]:
         """A run at a level; where that is a rate, its length; and the mean time of its requests, both in s."""
-        number = len(self.points) + 1
-        name = f"{self._name}-{number:02}"
+        name = f"{self._name}-{len(self.points) + 1:02}"
         with self._records(name) as records:
-            settings = self._at(level, number, records)
+            settings = self._at(level, records)
             assert settings.num_prompts is not None
             watch = Watch(records, self._demands, settings)
             result = await self._measure(settings, name, watch)
-            try:
-                run, sojourn_s = self._judged(result, settings, level, watch.reason)
-            except Untold as error:
-                self.points.append(Point(level, result, None, str(error)))
-                raise
+            self._trust(level, result, stopped=watch.reason is not None)
+            run, sojourn_s = self._judged(result, settings, level, watch.reason)
         self.points.append(Point(level, result, run, run.untold or watch.reason))
         return run, settings.num_prompts / level, sojourn_s
 
     def _judged(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:
-        own, where = result.data["loadgen"], f"at {level:.4g} {self._axis.unit}"
+        assert settings.records is not None
+        records = sorted(RecordFile(settings.records), key=lambda record: (record.due, record.index))
+        sent = [record for record in records if record.sent]
         wrong = failed(result.data)
-        if own["verdict"] == "INVALID" or (own["partial"] is not None and stopped is None):
-            why = own["partial"] or ", ".join(check["name"] for check in wrong if check["group"] == "A")
-            raise Untold(f"the run {where} says nothing: {why}")
-        if not result.data["completed"]:
-            told = ", ".join(f"{count} {name}" for name, count in own["outcomes"].items())
-            raise Untold(f"the run {where} says nothing: no request succeeded ({told})")
-        # How the sending of a run that was cut off compares with its schedule tells little.
-        behind = [c["name"] for c in wrong if c["name"] in KEEPS_UP and not (stopped and c["group"] == "B")]
+        behind = [f"loop busy {check['value']}" for check in wrong if check["name"] == BUSY]
+        if (share := _share_of_rate(sent)) < LEAST_OF_RATE:
+            behind.append(f"it sent at {percent(share)} of the rate")
         if behind:
-            return Run((), 0.0, untold=f"the client could not keep up ({', '.join(behind)})"), 0.0
+            return Run((), 0.0, untold=f"the client could not keep up: {', '.join(behind)}"), 0.0
         if stopped is not None:
             return Run((), 0.0, failed=True), 0.0
         if late := [check["name"] for check in wrong if check["group"] in CLIENT]:
-            self.notes.append(f"{where} the client itself was disturbed ({', '.join(late)})")
-        assert settings.records is not None
-        records = sorted(RecordFile(settings.records), key=lambda record: (record.due, record.index))
+            self._note(level, f"the client itself was disturbed ({', '.join(late)})")
         if len(records) < (count := result.data["num_prompts"]):
-            raise Untold(f"the run {where} says nothing: of {count} requests {len(records)} have a record")
-        sent = [record for record in records if record.sent]
+            why = f"of {count} requests {len(records)} have a record"
+            raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         shown = [demand.shown(records, settings) for demand in self._demands]
-        run = Run(shown, busy_ns / max(1, span_ns), failed=own["overloaded"] is True)
+        run = Run(shown, busy_ns / max(1, span_ns), failed=result.data["loadgen"]["overloaded"] is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
 
-    def _at(self, level: float, number: int, records: Path) -> RunSettings:
-        if self._axis is RATE:
-            count = min(max(self.enough, math.ceil(level * self._length_s)), MOST_REQUESTS)
-        else:
-            count = max(self.enough, math.ceil(SOJOURNS * level))
+    def _note(self, level: float, what: str) -> None:
+        self._noted.setdefault(what, []).append(level)
+
+    def _at(self, level: float, records: Path) -> RunSettings:
+        number = len(self.points) + 1
+        count = self.enough
+        if math.isfinite(level):
+            lasting = level * (self._length_s if self._axis is RATE else SOJOURNS)
+            count = min(max(count, math.ceil(lasting)), MOST_REQUESTS)
         return self._settings.replace(
             **{"request_rate": math.inf, self._axis.setting: level},
-            num_prompts=self._count or count,
+            num_prompts=count,
             duration=None,
             ramp_up_strategy=None,
             ramp_up_start_rps=None,
             ramp_up_end_rps=None,
-            ready_check_timeout_sec=READY_S,
+            ready_check_timeout_sec=self._settings.ready_check_timeout_sec or READY_S,
             records=str(records),
             seed_arrivals=seed_of(self._settings, "arrivals") + number,
             seed_prompts=seed_of(self._settings, "prompts") + number,
             seed_order=seed_of(self._settings, "order") + number,
         )
+
+
+def _share_of_rate(sent: Sequence[Record]) -> float:
+    """The rate at which requests were sent over that at which they were due, but for waits that are not the client's.
+
+    Its lateness is that of the first and the last tenth of the requests, so that no single one decides.
+    """
+    if not sent:
+        return 1.0
+    lag_ns = np.array([record.sent - record.ready - record.connect_ns for record in sent])
+    tenth = max(1, len(sent) // 10)
+    later_ns = max(0.0, float(np.median(lag_ns[-tenth:]) - np.median(lag_ns[:tenth])))
+    due_ns = sent[-1].due - sent[0].due
+    return due_ns / (due_ns + later_ns) if due_ns else 1.0
+
+
+def _untold(result: Result, *, stopped: bool) -> str | None:
+    """Why a run says nothing of the server, if so.
+
+    Args:
+        result: What it found.
+        stopped: Whether it was stopped early, by us.
+    """
+    own = result.data["loadgen"]
+    if own["verdict"] == "INVALID" or (own["partial"] is not None and not stopped):
+        wrong = [check["name"] for check in failed(result.data) if check["group"] == "A"]
+        return str(own["partial"] or ", ".join(wrong))
+    if not result.data["completed"]:
+        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in own["outcomes"].items())
+    return None
 
 
 class Watch:

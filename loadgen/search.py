@@ -119,7 +119,7 @@ class Found:
         fails: The lowest that did not; infinite if none failed.
         end: What that means.
         tried: Levels in the order in which they were tried, and whether they met the demands; None: the client was the
-            limit.
+            limit, or the runs were used up.
     """
 
     level: float
@@ -136,7 +136,7 @@ async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal
         start: The level to begin with.
         goal: How long it is looked for.
     """
-    meets, fails, level = 0.0, math.inf, min(goal.nearest(start), goal.most)
+    meets, fails, level = 0.0, math.inf, min(max(goal.nearest(start), goal.least), goal.most)
     tried: list[tuple[float, bool | None]] = []
     left, end = goal.runs, None
     while left and goal.least <= level <= goal.most:
@@ -144,7 +144,7 @@ async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal
         left -= used
         tried.append((level, verdict))
         if verdict is None:
-            end = End.CLIENT
+            end = End.CLIENT if used == AGAIN else None
             break
         meets, fails = (level, fails) if verdict else (meets, level)
         if meets == goal.most:
@@ -162,7 +162,7 @@ async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal
 async def _judged(measure: Callable[[float], Awaitable[Run]], level: float, most: int) -> tuple[bool | None, int]:
     """Whether a level is shown to meet the demands, and the runs that took: one, or a few that are taken together.
 
-    None if the client was the limit in all of them.
+    What they do not show is not met. None if the client was the limit in all of them, or there may be no more.
     """
     whole: Run | None = None
     for used in range(1, min(AGAIN, most) + 1):
@@ -174,4 +174,4 @@ async def _judged(measure: Callable[[float], Awaitable[Run]], level: float, most
         whole = run if whole is None else whole + run
         if (verdict := whole.met()) is not None:
             return verdict, used
-    return None if whole is None else False, used
+    return False if whole is not None and used == AGAIN else None, used

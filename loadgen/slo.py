@@ -41,6 +41,11 @@ class Limit:
     most: float
 
     @property
+    def name(self) -> str:
+        """What is limited: ttft_p99, error_rate."""
+        return f"{self.metric}_{self.statistic}"
+
+    @property
     def percentile(self) -> float | None:
         """The percentile that is limited; None for a mean, a maximum or a rate."""
         if self.statistic == "median":

@@ -15,7 +15,6 @@ LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
-AS_SCHEDULED = "rate as scheduled"
 OUR_FAULTS = (Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR)
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 _BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
@@ -74,7 +73,7 @@ def _times(snapshot: Snapshot, schedule: Schedule) -> tuple[Int64s, Int64s]:
 
 
 def _rate(evidence: Evidence, advice: str) -> Check:
-    name, limit = AS_SCHEDULED, f"within {percent(RATE_TOLERANCE, 1)}"
+    name, limit = "rate as scheduled", f"within {percent(RATE_TOLERANCE, 1)}"
     due, sent = _times(evidence.snapshot, evidence.schedule)
     if why := _why_not(evidence, len(due)):
         return inapplicable(name, why)

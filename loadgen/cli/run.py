@@ -2,36 +2,38 @@
 
 import asyncio
 import logging
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING
 
 from loadgen import logs
-from loadgen.cli import config, credentials, exits, flags
-from loadgen.cli.importing import single_threaded
+from loadgen.cli import config, credentials, flags
 from loadgen.cli.interrupts import Interrupts
-from loadgen.cli.journal import journal
-from loadgen.cli.progress import progress_view
-from loadgen.settings import KEY_VARIABLE, RunSettings
+from loadgen.cli.measuring import carry_out, print_report
+from loadgen.cli.sweep import sweep
+from loadgen.errors import BadInput
+from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
     from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
     from loadgen.results import Result
-    from loadgen.server import Server
 
 
 def main(argv: list[str]) -> int:
     """Carry out the command; returns its exit code."""
     given = flags.run_settings(argv)
-    settings = config.settings(given).checked()
-    logs.to_stderr(settings.log_level)
+    plot = given.pop("plot", None)
+    swept, runs = config.swept(given)
+    for settings in runs:
+        settings.checked()
+    logs.to_stderr(runs[0].log_level)
     if credentials.on_the_command_line(given):
-        logging.warning(
-            "--api-key: other users of this machine can read it while this runs; give @FILE, or set %s", KEY_VARIABLE
-        )
-    return asyncio.run(run(settings))
+        logging.warning(credentials.VISIBLE)
+    if swept is not None:
+        return sweep(runs, swept, plot)
+    if plot is not None:
+        raise BadInput("--plot", "a picture of one run", "give several rates, as --request-rate 1,2,4,8")
+    return asyncio.run(run(runs[0]))
 
 
 async def run(
@@ -48,106 +50,5 @@ async def run(
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
     interrupts = Interrupts()
-    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also))
+    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also, show=print_report))
     return ended.code
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A run that has ended.
-
-    Attributes:
-        result: What it found.
-        saved: The files of it.
-        code: The exit code that it deserves.
-    """
-
-    result: "Result"
-    saved: list[str]
-    code: int
-
-
-async def carry_out(
-    settings: RunSettings,
-    interrupts: Interrupts,
-    *,
-    server: "Server | None" = None,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
-    also: "Callable[[Result], list[str]]" = lambda result: [],
-    show: "Callable[[RunSettings, dict[str, Any], list[str]], None] | None" = None,
-) -> Ended:
-    """Carry out one run, show its report and save what was asked for.
-
-    Args:
-        settings: Of the run, checked.
-        interrupts: What a Ctrl-C is told to.
-        server: Who is measured, where it serves already, with the settings of this run as they are for it.
-        watch, also: See `run`.
-        show: Takes the place of the report.
-    """
-    from loadgen.measurer import Worker
-    from loadgen.preparer import Preparer
-
-    # They import what they need while this process does the same.
-    async with Worker() as worker, Preparer() as preparer:
-        with single_threaded():
-            from loadgen import report, runner
-
-        report.check_writable(settings)
-        with journal(wanted=not settings.records) as kept:
-            with progress_view(settings) as view:
-                interrupts.concern(worker, view)
-
-                def tell(progress: "Progress") -> None:
-                    view.show(progress)
-                    watch(progress, worker)
-
-                result = await runner.run(
-                    settings, server=server, measurer=worker, preparer=preparer, on_progress=tell, journal=kept.path
-                )
-            show = show or print_report
-            try:
-                saved = report.save(settings, result.data, result.snapshot) + also(
-                    result
-                )  # first: whoever reads us may be gone
-            except OSError as error:
-                show(settings, result.data, [])
-                print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
-                return Ended(result, [], exits.INTERNAL)
-            show(settings, result.data, saved)
-            kept.error = result.data["loadgen"]["client"]["records_error"]
-            lost = _lost(settings, result.data["loadgen"]["client"])
-            for line in lost:
-                print(f"loadgen run: {line}", file=sys.stderr)
-            kept.needed = result.snapshot.partial is not None
-    if lost:
-        return Ended(result, saved, exits.INTERNAL)
-    code = exits.code(
-        result.data,
-        strict=settings.strict,
-        max_error_rate=settings.max_error_rate,
-        interrupted=interrupts.heard > 0,
-    )
-    return Ended(result, saved, code)
-
-
-def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
-    """What of the files that were asked for could not be written while the run went on."""
-    errors = {"records": settings.records and client["records_error"]}
-    errors["capture"] = client["capture"] and client["capture"]["error"]
-    return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
-
-
-def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
-    """Print the report of a run, and where it was saved; on stdout also the JSON, where that is asked for."""
-    from loadgen import report
-
-    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
-    print(text, end="", file=human(settings), flush=True)
-    if settings.json:
-        print(report.to_json(data), flush=True)
-
-
-def human(settings: RunSettings) -> TextIO:
-    """Where what a person reads goes: stdout, unless that is for JSON."""
-    return sys.stderr if settings.json else sys.stdout

@@ -43,12 +43,13 @@ async def highest(
 
     levels = Levels(measure, settings, [limits], records, name="goodput")
     goal = Goal(effort.resolution, levels.least, FASTEST, effort.most_runs)
-    found = await highest_level(levels.at, max(start, goal.least), goal)
+    found = await highest_level(levels.at, start, goal)
+    notes = levels.notes
     if found.end is End.CLIENT:
-        rate, why = found.tried[-1][0], levels.points[-1].why
+        why = f"at {found.tried[-1][0]:.4g} requests/s {levels.points[-1].why}"
         if not found.level:
-            raise LoadgenError(f"at {rate:.4g} requests/s {why}")
-        levels.notes.append(f"at {rate:.4g} requests/s {why}, so that the search ended")
+            raise LoadgenError(why)
+        notes.append(f"{why}, so that the search ended")
     return {
         "rate": found.level,
         "fails": found.fails if math.isfinite(found.fails) else None,
@@ -58,5 +59,5 @@ async def highest(
         "limits": limits.text,
         "resolution": effort.resolution,
         "runs": len(levels.points),
-        "notes": levels.notes,
+        "notes": notes,
     }

@@ -1,6 +1,5 @@
 """The highest rate that meets its limits, looked for with runs in virtual time against servers of known capacity."""
 
-import asyncio
 import math
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from loadgen import levels
 from loadgen.demands import Share
-from loadgen.ending import Ending
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.levels import LONGEST_S, SOJOURNS, Stop, Watch
 from loadgen.measurement import Progress
@@ -19,15 +17,15 @@ from loadgen.outcomes import Outcome
 from loadgen.records import RecordWriter
 from loadgen.results import Result
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, seed_of
+from loadgen.settings import RunSettings
 from loadgen.studies.findings import Verdict
 from loadgen.studies.goodput import highest
 from loadgen.studies.limits import Effort, joint
 from loadgen.studies.planner import plan
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned, queued
-from loadgen.wire import Record
-from tests.accuracy.virtual.virtually import MS, START_NS, S, carried_out
+from tests.accuracy.virtual.bench import Bench
+from tests.accuracy.virtual.virtually import MS, S
 from tests.studies.walking import walked
 from tests.studies.writing import as_yaml, read, study
 from tests.unit import making
@@ -35,51 +33,6 @@ from tests.unit import making
 LIMITS = joint("ttft_p99<500ms")
 COARSE = Effort(0.05)
 WORKLOAD = RunSettings(base_url="http://memory", num_prompts=40, max_concurrency=None)
-
-
-def write(path: Path, records: list[Record], settings: RunSettings, schedule: Schedule, *, ends: bool = True) -> None:
-    with RecordWriter.optional(path) as writer:
-        assert writer is not None
-        writer.begin(making.heading(settings, schedule), START_NS, schedule.count, [])
-        for record in sorted(records, key=lambda record: record.closed):
-            writer.write(record)
-        if ends:
-            client, count = making.CLIENT, len(records)
-            writer.end(
-                Ending(
-                    scheduled=count,
-                    never_sent=0,
-                    warm_connections=0,
-                    tokenized={},
-                    partial=None,
-                    client=client,
-                    histograms={},
-                )
-            )
-
-
-class Bench:
-    """Carries out runs in virtual time, each against a server of its own.
-
-    Attributes:
-        asked: The settings of each run.
-    """
-
-    def __init__(self, server: Any, *, distort: Any = lambda data: None) -> None:
-        self._server, self._distort = server, distort
-        self.asked: list[RunSettings] = []
-
-    async def measure(self, settings: RunSettings, name: str, stop: Stop) -> Result:
-        self.asked.append(settings.checked())
-        assert settings.records is not None
-        assert Path(settings.records).name == f"{name}.records.jsonl"
-        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        server: Server = self._server()
-        run = await asyncio.to_thread(carried_out, server, schedule, settings)  # a loop runs here already
-        write(Path(settings.records), run.records, settings, schedule)
-        data = run.result
-        self._distort(data)
-        return Result(data, run.snapshot)
 
 
 def one_at_a_time() -> Server:
@@ -223,7 +176,7 @@ async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
 
     bench = Bench(one_at_a_time, distort=distort)
     ended = await highest(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
-    assert ended["notes"][0] == "at 7 requests/s the client itself was disturbed (loop stall)"
+    assert ended["notes"] == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
 
 
 async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(tmp_path: Path) -> None:
