@@ -169,13 +169,13 @@ class Levels:
         name = f"{self._name}-{len(self.points) + 1:02}"
         with self._records(name) as records:
             result = await self._measure(self._at(math.inf, records), name, lambda progress: None)
-            self._trust(math.inf, result, stopped=False)
+            self._trust(math.inf, result, _untold(result, stopped=False))
         self.points.append(Point(math.inf, result, None, "all at once, to see where to begin"))
         return float(result.data["request_throughput"])
 
-    def _trust(self, level: float, result: Result, *, stopped: bool) -> None:
-        """Refuse, and keep, a run that says nothing."""
-        if (why := _untold(result, stopped=stopped)) is not None:
+    def _trust(self, level: float, result: Result, why: str | None) -> None:
+        """Keep a run that says nothing, if there is a reason why, and end."""
+        if why is not None:
             self.points.append(Point(level, result, None, why))
             raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
 
@@ -187,7 +187,7 @@ class Levels:
             assert settings.num_prompts is not None
             watch = Watch(records, self._demands, settings)
             result = await self._measure(settings, name, watch)
-            self._trust(level, result, stopped=watch.reason is not None)
+            self._trust(level, result, _untold(result, stopped=watch.reason is not None))
             run, sojourn_s = self._judged(result, settings, level, watch.reason)
         self.points.append(Point(level, result, run, run.untold or watch.reason))
         return run, settings.num_prompts / level, sojourn_s
@@ -207,8 +207,7 @@ class Levels:
         if late := [check["name"] for check in wrong if check["group"] in CLIENT]:
             self._note(level, f"the client itself was disturbed ({', '.join(late)})")
         if len(records) < (count := result.data["num_prompts"]):
-            why = f"of {count} requests {len(records)} have a record"
-            raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
+            self._trust(level, result, f"of {count} requests {len(records)} have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         shown = [demand.shown(records, settings) for demand in self._demands]

@@ -31,6 +31,10 @@ class Interrupts:
         """From now on they are for a run: who measures it, and what shows how far it is."""
         self._worker, self._view = worker, view
 
+    def rest(self) -> None:
+        """From now on nothing is measured, until they concern the next run."""
+        self._worker = None
+
     async def obeyed(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry out some work, which they may end.
 

@@ -196,7 +196,7 @@ class Search:
             row["why"] = point.why or unclear
             self._told += 1
             self._say(f"{self._named(point.level)}: {SAID[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
-        self._series.save()
+        self._series.save_so_far()
 
     def _conclude(self, levels: "Levels", found: "Found | None") -> None:
         """Say in the series what the search came to; None: it ended early."""

@@ -83,6 +83,8 @@ class Series:
             if not self.points:
                 raise
             self.data["partial"] = "interrupted" if self.interrupts.heard else str(error)
+            if isinstance(error, EngineError):
+                self.codes.append(exits.INTERNAL)
         if self.interrupts.heard:
             self.codes.append(exits.INTERRUPTED)
         return self._end()
@@ -118,6 +120,9 @@ class Series:
         """
         from loadgen import report
 
+        self.interrupts.rest()
+        if self.interrupts.heard:  # as the run before came to its end
+            raise asyncio.CancelledError
         if self.points:
             await self._flush(server)
         if not asked.quiet:
@@ -134,7 +139,7 @@ class Series:
             report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
         )
         self.codes.append(ended.code)
-        self.save()
+        self.save_so_far()
         return result
 
     async def _flush(self, server: "Server") -> None:
@@ -145,7 +150,12 @@ class Series:
             except EngineError as error:
                 self.data["notes"].append(str(error))
 
-    def save(self) -> list[str]:
+    def save_so_far(self) -> None:
+        """Write what there is, in case nothing else will; that it cannot be written is told in the end."""
+        with contextlib.suppress(OSError):
+            self._save()
+
+    def _save(self) -> list[str]:
         """Write the whole as far as it is, where that was asked for; returns the paths."""
         from loadgen import report
         from loadgen.whole import write_whole
@@ -162,9 +172,11 @@ class Series:
         report.series.conclude(self.data)
         saved, trouble = [], None
         try:
-            saved = self.save() + self._drawn()  # first: whoever reads us may be gone
+            saved = self._save() + self._drawn()  # first: whoever reads us may be gone
         except OSError as error:
             trouble = error
+        if self.data["kind"] == "search":  # its runs have no report that would have said so
+            saved = [path for point in self.points for path in point["saved"]] + saved
         text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
         print(text, end="", file=human(self._asked), flush=True)
         if self._asked.json:

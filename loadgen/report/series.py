@@ -54,8 +54,8 @@ def conclude(data: dict[str, Any]) -> None:
     data["knee"] = best and best["level"]
     hashes = (each["result"]["loadgen"]["prompts_sha256"] for each in data["points"])
     prompts = [each for each in hashes if each is not None]
-    if len(set(prompts)) < len(prompts):
-        data["notes"].append(REPEATED)
+    repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
+    data["notes"] = list(dict.fromkeys(data["notes"] + repeated))
 
 
 def point(

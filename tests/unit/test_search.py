@@ -110,6 +110,15 @@ async def test_all_demands_must_be_met_by_the_same_run() -> None:
     assert found.level <= 30 < found.fails
 
 
+async def test_a_level_for_which_no_runs_are_left_has_not_failed() -> None:
+    async def measure(level: float) -> Run:
+        return Run([shares([True] * (2000 if level < 15 else 100))], in_flight=1.0)  # 100 show nothing, nor do 200
+
+    found = await highest(measure, 10.0, Goal(runs=3))
+    assert (found.level, found.fails, found.end) == (10.0, math.inf, End.FLOOR)
+    assert found.tried == ((10.0, True), (20.0, None))
+
+
 async def test_where_the_client_is_the_limit_the_search_ends_and_says_so() -> None:
     """What it would have counted for, neither way."""
     asked: list[float] = []

@@ -13,7 +13,8 @@ from loadgen.demands import of_each
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Untold
+from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold
+from loadgen.results import Result
 from loadgen.schedule import Schedule
 from loadgen.search import End, Found, Goal, highest
 from loadgen.settings import RunSettings
@@ -30,7 +31,8 @@ def levels(bench: Bench, folder: Path, slo: str, axis: Axis = RATE, **options: A
     def records(name: str) -> contextlib.nullcontext[Path]:
         return contextlib.nullcontext(folder / f"{name}.records.jsonl")
 
-    return Levels(bench.measure, WORKLOAD, of_each(slo), records, name="search", axis=axis, **options)
+    measure = options.pop("measure", bench.measure)
+    return Levels(measure, WORKLOAD, of_each(slo), records, name="search", axis=axis, **options)
 
 
 async def searched(at: Levels, start: float, axis: Axis = RATE) -> Found:
@@ -165,3 +167,17 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
     counts = [asked.num_prompts for asked in bench.asked]
     assert counts[0] == 100
     assert counts[-1] >= 50 * 10 * 10
+
+
+async def test_a_run_of_which_records_are_missing_says_nothing_and_is_kept(tmp_path: Path) -> None:
+    bench = Bench(lambda: planned(lambda index: [20 * MS]))
+
+    async def measure(settings: RunSettings, name: str, stop: Stop) -> Result:
+        result = await bench.measure(settings, name, stop)
+        result.data["num_prompts"] += 1
+        return result
+
+    at = levels(bench, tmp_path, "ttft_p90<500ms", measure=measure)
+    with pytest.raises(Untold, match="of 601 requests 600 have a record"):
+        await at.at(10.0)
+    assert [point.why for point in at.points] == ["of 601 requests 600 have a record"]
