@@ -2,12 +2,11 @@
 
 import importlib.metadata
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from loadgen import machine
-from loadgen.settings import RunSettings, public, seed_of
+from loadgen.settings import SEEDS, RunSettings, public, seed_of
 
-SEEDS: tuple[Literal["arrivals", "prompts", "order"], ...] = ("arrivals", "prompts", "order")
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 

@@ -1,8 +1,9 @@
 """Runner: from settings to a result, in the caller's event loop."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ OnProgress = Callable[[Progress], None]
 async def run(
     settings: RunSettings | None = None,
     *,
+    server: Server | None = None,
     dataset: Dataset | None = None,
     on_progress: OnProgress = lambda progress: None,
     measurer: Measurer | None = None,
@@ -41,6 +43,7 @@ async def run(
 
     Args:
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
+        server: Who is measured, where it serves already, with the settings of this run as they are for it.
         dataset: Prompts of your own, instead of the ones the settings name.
         on_progress: Called a few times a second.
         measurer: Who measures: the running loop itself, or the processes and machines that the settings ask for,
@@ -54,13 +57,10 @@ async def run(
         Unreachable: No server where the settings say, or at one of several places.
     """
     asked = (settings or RunSettings()).checked()
-    early = check if dataset is None and asked.engine else lambda settings: None
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(scratch.folder())
-        if wants_engine(asked):
-            server = await stack.enter_async_context(launched(asked, early, on_progress))
-        else:
-            server = await running(asked, on_progress)
+        if server is None:
+            server = await stack.enter_async_context(serving(asked, on_progress, own_data=dataset is not None))
         return await measure(
             server,
             asked,
@@ -71,6 +71,30 @@ async def run(
             preparer=preparer,
             journal=journal,
         )
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    asked: RunSettings, on_progress: OnProgress = lambda progress: None, *, own_data: bool = False
+) -> AsyncIterator[Server]:
+    """The server that settings name: probed, or started and in the end put away.
+
+    Args:
+        asked: The settings, checked.
+        on_progress: Called a few times a second.
+        own_data: Whether the prompts are those of the caller, so that no data set need be looked at meanwhile.
+
+    Raises:
+        BadInput: A setting that cannot be used; nothing was sent.
+        Unreachable: No server where the settings say, or at one of several places.
+        EngineError: It does not answer, or something of it is left in the end.
+    """
+    if wants_engine(asked):
+        early = check if asked.engine and not own_data else lambda settings: None
+        async with launched(asked, early, on_progress) as server:
+            yield server
+    else:
+        yield await running(asked, on_progress)
 
 
 async def measure(

@@ -1,10 +1,7 @@
-"""Search: the highest request rate at which a wanted share of the requests still meets its limits.
+"""Search: the highest level of load, a rate or a concurrency, at which a server still meets what is demanded of it.
 
-Rates are doubled until one fails, or halved until one does not, and the gap between the two is then halved, in
-logarithms. A rate meets the limits only if a bound says so that knows how few the requests were, and that those which
-shared the server share their fate: Wilson's lower bound (J. Am. Stat. Assoc. 22, 1927) for as many requests as would
-tell the same if they were independent. How many these are is told by a bootstrap of blocks (Kuensch, Ann. Stat. 17,
-1989).
+Levels are doubled until one fails, or halved until one does not, and the gap between the two is then halved, in
+logarithms. A level meets a demand only if a bound says so that knows how few the requests were (`loadgen.bounds`).
 """
 
 import math
@@ -13,54 +10,104 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy import special
 
-RESAMPLES = 400
-AGAIN = 3  # runs at a rate of which the first does not tell
+from loadgen.bounds import Floats, of_mean, of_share
+
+AGAIN = 3  # runs at a level of which the first does not tell
+CONFIDENCE = 0.95  # that a demand is met, one-sided
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the requests of a run show of one demand, in the order in which they were due.
+
+    Attributes:
+        part: Of each request, how much of it is good; or, of a mean, the sum of its values.
+        of: Of how much; of a mean, how many these are. 0 for a request that does not count.
+        wanted: The least share that must be good; of a mean, the most that it may be.
+        is_mean: Which of the two it is.
+    """
+
+    part: Floats
+    of: Floats
+    wanted: float
+    is_mean: bool = False
+
+    def __add__(self, other: "Shown") -> "Shown":
+        part, of = np.concatenate((self.part, other.part)), np.concatenate((self.of, other.of))
+        return Shown(part, of, self.wanted, self.is_mean)
+
+    @property
+    def value(self) -> float | None:
+        """The share, or the mean; None where nothing counts."""
+        return float(self.part.sum() / self.of.sum()) if self.of.any() else None
+
+    def met(self, in_flight: float) -> bool | None:
+        """Whether the demand is met; None where the requests are too few to tell."""
+        if not self.of.any():
+            return None
+        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, in_flight, CONFIDENCE)
+        if self.is_mean:
+            return True if high <= self.wanted else False if low > self.wanted else None
+        return True if low >= self.wanted else False if high < self.wanted else None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run at one rate.
+    """One run at one level.
 
     Attributes:
-        good: Whether each request met its limits, in the order in which they were due; one that failed did not.
+        shown: What it shows of each demand.
         in_flight: How many requests the server had at once, on average.
-        overloaded: Whether requests piled up; the run may then have been stopped early.
+        failed: Whether nothing that it shows could make it meet the demands: requests piled up, or it was stopped early
+            because so many had missed their limits.
+        untold: Why it says nothing of the server, if so: the client was the limit.
     """
 
-    good: Sequence[bool]
+    shown: Sequence[Shown]
     in_flight: float
-    overloaded: bool = False
+    failed: bool = False
+    untold: str | None = None
+
+    def met(self) -> bool | None:
+        """Whether all demands are met; None where the requests are too few to tell."""
+        verdicts = {each.met(self.in_flight) for each in self.shown}
+        if self.failed or False in verdicts:
+            return False
+        return None if None in verdicts else True
+
+    def __add__(self, other: "Run") -> "Run":
+        """Both taken together, neither of which failed."""
+        shown = [one + more for one, more in zip(self.shown, other.shown, strict=True)]
+        return Run(shown, max(self.in_flight, other.in_flight))
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a rate has to meet, and how long it is looked for.
+    """How long a level is looked for.
 
     Attributes:
-        attainment: The share of requests that must meet their limits.
-        confidence: That they do, one-sided.
-        resolution: The search ends when the lowest rate that fails is this share above the highest that does not.
-        least: Requests/s below which it is given up.
-        most: Requests/s above which nothing is tried.
+        resolution: The search ends when the lowest level that fails is this share above the highest that does not.
+        least: The level below which it is given up.
+        most: The level above which nothing is tried.
         runs: The most there may be.
+        nearest: The nearest level that can be tried, to one that was computed.
     """
 
-    attainment: float = 0.99
-    confidence: float = 0.95
     resolution: float = 0.05
     least: float = 0.01
     most: float = 1e6
     runs: int = 16
+    nearest: Callable[[float], float] = float
 
 
 class End(StrEnum):
     """Why a search ended."""
 
-    EDGE = "edge"  # the next rate fails: the highest was seen
+    EDGE = "edge"  # the next level fails: the highest was seen
     FLOOR = "floor"  # nothing failed as near above: the highest may be higher
-    NONE = "none"  # no rate met the limits
+    NONE = "none"  # no level met the demands
+    CLIENT = "client"  # the client, not the server, was the limit at the last level: the highest may be higher
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,85 +115,63 @@ class Found:
     """Where a search ended.
 
     Attributes:
-        rate: The highest in requests/s that met the limits; 0 if none did.
+        level: The highest that met the demands; 0 if none did.
         fails: The lowest that did not; infinite if none failed.
         end: What that means.
-        tried: Rates in the order in which they were tried, and whether they met the limits.
+        tried: Levels in the order in which they were tried, and whether they met the demands; None: the client was the
+            limit, or the runs were used up.
     """
 
-    rate: float
+    level: float
     fails: float
     end: End
-    tried: tuple[tuple[float, bool], ...]
+    tried: tuple[tuple[float, bool | None], ...]
 
 
-async def highest_rate(measure: Callable[[float], Awaitable[Run]], start: float, goal: Goal) -> Found:
+async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal: Goal) -> Found:
     """Look for it.
 
     Args:
-        measure: Carries out a run at so many requests/s.
-        start: The rate to begin with.
-        goal: What it has to meet.
+        measure: Carries out a run at a level.
+        start: The level to begin with.
+        goal: How long it is looked for.
     """
-    meets, fails, rate = 0.0, math.inf, min(start, goal.most)
-    tried: list[tuple[float, bool]] = []
-    left = goal.runs
-    while left and goal.least <= rate <= goal.most:
-        verdict, used = await _judged(measure, rate, goal, left)
+    meets, fails, level = 0.0, math.inf, min(max(goal.nearest(start), goal.least), goal.most)
+    tried: list[tuple[float, bool | None]] = []
+    left, end = goal.runs, None
+    while left and goal.least <= level <= goal.most:
+        verdict, used = await _judged(measure, level, left)
         left -= used
-        tried.append((rate, verdict))
-        meets, fails = (rate, fails) if verdict else (meets, rate)
-        if fails <= meets * (1 + goal.resolution) or meets == goal.most:
+        tried.append((level, verdict))
+        if verdict is None:
+            end = End.CLIENT if used == AGAIN else None
             break
-        rate = min(2 * rate, goal.most) if fails == math.inf else math.sqrt(meets * fails) if meets else rate / 2
-    seen = fails <= meets * (1 + goal.resolution)
-    return Found(meets, fails, End.EDGE if seen else End.FLOOR if meets else End.NONE, tuple(tried))
+        meets, fails = (level, fails) if verdict else (meets, level)
+        if meets == goal.most:
+            break
+        if meets and fails < math.inf:
+            level = goal.nearest(math.sqrt(meets * fails))
+            if fails <= meets * (1 + goal.resolution) or level in (meets, fails):
+                end = End.EDGE
+                break
+        else:
+            level = goal.nearest(level / 2) if fails < math.inf else min(goal.nearest(2 * level), goal.most)
+    return Found(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
-async def _judged(measure: Callable[[float], Awaitable[Run]], rate: float, goal: Goal, most: int) -> tuple[bool, int]:
-    """Whether a rate is shown to meet the limits, and the runs that took: one, or a few that are taken together."""
-    good: list[bool] = []
-    in_flight = 0.0
+async def _judged(measure: Callable[[float], Awaitable[Run]], level: float, most: int) -> tuple[bool | None, int]:
+    """Whether a level is shown to meet the demands, and the runs that took: one, or a few that are taken together.
+
+    What they do not show is not met. None if the client was the limit in all of them, or there may be no more.
+    """
+    whole: Run | None = None
     for used in range(1, min(AGAIN, most) + 1):
-        run = await measure(rate)
-        if run.overloaded or not run.good:
+        run = await measure(level)
+        if run.untold is not None:
+            continue
+        if run.failed:
             return False, used
-        good += run.good
-        in_flight = max(in_flight, run.in_flight)
-        low, high = attained(good, in_flight, goal.confidence)
-        if low >= goal.attainment or high < goal.attainment:
-            break
-    return low >= goal.attainment, used
-
-
-def attained(good: Sequence[bool], in_flight: float, confidence: float) -> tuple[float, float]:
-    """Between which shares the share of good requests lies; each bound holds with `confidence`.
-
-    Args:
-        good: In the order in which they were due, one at least.
-        in_flight: How many are served at once.
-        confidence: Of each bound.
-    """
-    values = np.asarray(good, dtype=float)
-    share, count = float(values.mean()), len(values)
-    told = count / _inflation(values, in_flight)
-    z = float(special.ndtri(confidence))
-    middle = (share + z * z / (2 * told)) / (1 + z * z / told)
-    half = z / (1 + z * z / told) * math.sqrt(share * (1 - share) / told + z * z / (4 * told * told))
-    return middle - half, middle + half
-
-
-def _inflation(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", in_flight: float) -> float:
-    """The variance of the mean over what it would be if the values were independent; 1 where that is not more.
-
-    Blocks are twice as long as there are requests in flight, and no shorter than the cube root of the run.
-    """
-    count, share = len(values), float(values.mean())
-    independent = share * (1 - share) / count
-    if not independent:
-        return 1.0
-    length = min(count, math.ceil(max(2 * in_flight, count ** (1 / 3))))
-    sums = np.convolve(np.concatenate((values, values[: length - 1])), np.ones(length), "valid")  # the run as a circle
-    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, math.ceil(count / length)))
-    means = sums[drawn].sum(axis=1) / (drawn.shape[1] * length)
-    return max(1.0, float(means.var()) / independent)
+        whole = run if whole is None else whole + run
+        if (verdict := whole.met()) is not None:
+            return verdict, used
+    return False if whole is not None and used == AGAIN else None, used

@@ -15,6 +15,8 @@ from loadgen.redaction import MARK, without_secrets
 from loadgen.scale_settings import ScaleSettings
 
 Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
+Drawn = Literal["arrivals", "prompts", "order"]
+SEEDS: tuple[Drawn, ...] = get_args(Drawn)
 Balance = Literal["round-robin", "least-outstanding"]
 CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
 BALANCE: Balance = "round-robin"  # unless the settings say otherwise
@@ -22,6 +24,7 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+SWEPT = ("request_rate", "max_concurrency")  # of which a command takes several, for a run each
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 
 
@@ -101,13 +104,20 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     )
 
     request_rate: float = option(
-        math.inf, LOAD, "requests per second, or inf for all at once", alias="--rate", metavar="RPS"
+        math.inf,
+        LOAD,
+        "requests per second, or inf for all at once; several, as 1,2,4: a run each",
+        alias="--rate",
+        metavar="RPS",
     )
     burstiness: float = option(
         1.0, LOAD, "gamma shape of the gaps: 1 Poisson, < 1 burstier, inf constant", metavar="SHAPE"
     )
     max_concurrency: int | None = option(
-        None, LOAD, "most requests in flight; the wait for a slot is measured", metavar="N"
+        None,
+        LOAD,
+        "most requests in flight; the wait for a slot is measured; several, as 1,2,4: a run each",
+        metavar="N",
     )
     num_prompts: int | None = option(None, LOAD, "requests to send (1000, or what --duration holds)", metavar="N")
     duration: float | None = option(None, LOAD, "seconds during which requests become due", metavar="SECONDS")
@@ -365,7 +375,7 @@ def is_closed_loop(settings: RunSettings) -> bool:
     return burst and settings.max_concurrency is not None
 
 
-def seed_of(settings: RunSettings, what: Literal["arrivals", "prompts", "order"]) -> int:
+def seed_of(settings: RunSettings, what: Drawn) -> int:
     """The seed of one of the things that are drawn: its own where given, else the run's."""
     own: int | None = getattr(settings, f"seed_{what}")
     return settings.seed if own is None else own

@@ -13,8 +13,12 @@ from loadgen.errors import BadInput
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
 RATES = ("error_rate",)
+STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
-_LIMIT = re.compile(r"\s*([a-z0-9]+)_(p\d{1,2}(?:\.\d+)?|mean|median|max|rate)\s*(<=?)\s*([0-9.]+)\s*(us|ms|s|%|)\s*")
+_SHARES = {"%": 0.01, "": 1.0}
+_LIMIT = re.compile(r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*")
+_STATISTIC = re.compile(r"p\d{1,2}(\.\d+)?|mean|median|max")
+_BARE = {False: "ms", True: "a share"}
 _EXAMPLE = 'write e.g. "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 
 
@@ -37,6 +41,11 @@ class Limit:
     most: float
 
     @property
+    def name(self) -> str:
+        """What is limited: ttft_p99, error_rate."""
+        return f"{self.metric}_{self.statistic}"
+
+    @property
     def percentile(self) -> float | None:
         """The percentile that is limited; None for a mean, a maximum or a rate."""
         if self.statistic == "median":
@@ -54,30 +63,31 @@ def parse(text: str) -> list[Limit]:
     Raises:
         BadInput: A limit that is not understood.
     """
-    limits = []
-    for part in text.split(","):
-        match = _LIMIT.fullmatch(part)
-        if match is None:
-            raise BadInput("--slo", f"{part.strip()!r} is no limit", _EXAMPLE)
-        metric, statistic, sign, number, unit = match.groups()
-        if statistic == "rate":
-            known = f"{metric}_rate" in RATES and unit in ("%", "")
-        else:
-            known = metric in LATENCY_METRICS and unit != "%"
-        try:
-            value = float(number)
-        except ValueError:
-            known = False
-        if not known:
-            known_names = ", ".join((*LATENCY_METRICS, *RATES))
-            raise BadInput("--slo", f"{part.strip()!r} is no limit", f"{_EXAMPLE}; known are {known_names}")
-        most = (value / 100 if unit == "%" else value) if statistic == "rate" else value * _UNITS[unit]
-        if statistic == "rate" and most > 1:
-            raise BadInput(
-                "--slo", f"{part.strip()!r} is more than all requests", "write a share up to 1, or a percentage with %"
-            )
-        limits.append(Limit(part.strip(), metric, statistic, sign == "<=", most))
-    return limits
+    return [_limit(part.strip()) for part in text.split(",")]
+
+
+def _limit(text: str) -> Limit:
+    match = _LIMIT.fullmatch(text)
+    if match is None:
+        raise BadInput("--slo", f"{text!r} is no limit", _EXAMPLE)
+    metric, statistic, sign, number, unit = match.groups()
+    is_rate = f"{metric}_{statistic}" in RATES
+    units = _SHARES if is_rate else _UNITS
+    if not is_rate and metric not in LATENCY_METRICS:
+        known = ", ".join((*LATENCY_METRICS, *RATES))
+        raise BadInput("--slo", f"{text!r} limits no metric that is known", f"known are {known}; {_EXAMPLE}")
+    if not is_rate and not _STATISTIC.fullmatch(statistic):
+        raise BadInput("--slo", f"{text!r} limits no statistic that is known", f"known are {STATISTICS}; {_EXAMPLE}")
+    if unit not in units:
+        known = ", ".join(filter(None, units))
+        raise BadInput("--slo", f"{text!r} has an unknown unit", f"known are {known}, or none for {_BARE[is_rate]}")
+    try:
+        most = float(number) * units[unit]
+    except ValueError as error:
+        raise BadInput("--slo", f"{text!r} has no number", _EXAMPLE) from error
+    if is_rate and most > 1:
+        raise BadInput("--slo", f"{text!r} is more than all requests", "write a share up to 1, or a percentage with %")
+    return Limit(text, metric, statistic, sign == "<=", most)
 
 
 def distribution(metric: str, clock: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.settings import SWEPT, RunSettings
 
 SECRET = ("api_key", "header")
 
@@ -18,7 +18,7 @@ def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
     Raises:
         BadInput: A key is none, or its value is of another type; its field is the key.
     """
-    return {(name := _field(key)): _typed(name, value) for key, value in found.items()}
+    return {(name := _field(key)): _one_or_several(name, value) for key, value in found.items()}
 
 
 def _field(key: Any) -> str:
@@ -30,6 +30,11 @@ def _field(key: Any) -> str:
         remedy = f"did you mean {near[0]!r}?" if near else "see `loadgen run --help` for the names"
         raise BadInput(str(key), "is no setting of a run", remedy)
     return name
+
+
+def _one_or_several(name: str, value: Any) -> Any:
+    several = name in SWEPT and isinstance(value, list) and len(value) > 1
+    return tuple(_typed(name, each) for each in value) if several else _typed(name, value)
 
 
 def _typed(name: str, value: Any) -> Any:

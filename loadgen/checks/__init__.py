@@ -5,7 +5,7 @@ from dataclasses import replace
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
 from loadgen.checks.check import Check, Verdict, verdict
-from loadgen.checks.distortion import distortion
+from loadgen.checks.distortion import BUSY, distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
@@ -14,6 +14,7 @@ from loadgen.checks.workload import repeated_prompts, workload
 from loadgen.evidence import Evidence
 
 __all__ = [
+    "BUSY",
     "STEADY",
     "Check",
     "Verdict",

@@ -9,6 +9,7 @@ from loadgen.machine import MOST_STOLEN
 from loadgen.snapshot import Snapshot
 from loadgen.words import ms, percent
 
+BUSY = "loop busy"
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
 # is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
@@ -64,7 +65,7 @@ def _stalls(evidence: Evidence) -> Check:
 
 
 def _busy(evidence: Evidence) -> Check:
-    name, busy = "loop busy", evidence.client.busy_share
+    name, busy = BUSY, evidence.client.busy_share
     if busy is None:
         return inapplicable(name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)

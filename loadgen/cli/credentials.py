@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.settings import KEY_VARIABLE
 
+VISIBLE = f"--api-key: other users of this machine can read it while this runs; give @FILE, or set {KEY_VARIABLE}"
 LONGEST = 65536  # characters; no header may be longer
 
 

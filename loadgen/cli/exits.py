@@ -1,5 +1,6 @@
 """Exit codes, and which of them a result deserves."""
 
+from collections.abc import Iterable
 from typing import Any
 
 DONE = 0  # a SUSPECT run too
@@ -19,6 +20,14 @@ EXPLAINED = (
     "placed), 2 bad input, 3 INVALID, "
     "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 7 no arm of a study feasible, 130 interrupted"
 )
+
+
+_GRAVEST = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)
+
+
+def gravest(codes: Iterable[int]) -> int:
+    """Of the exit codes of several runs, the one that the command has."""
+    return min(codes, key=_GRAVEST.index)
 
 
 def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:

@@ -13,16 +13,23 @@ from loadgen.arguments import UNKNOWN, OneLineParser, integer, number
 from loadgen.cli import compat
 from loadgen.errors import BadInput
 from loadgen.options import GROUPS, flag
-from loadgen.settings import RunSettings
+from loadgen.settings import SWEPT, RunSettings
 
+RUN = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
-def run_parser(tool: str | None = None) -> argparse.ArgumentParser:
-    """The parser of `loadgen run`, which also takes the flags of a tool (a name in `compat.TOOLS`; by default vLLM)."""
-    text = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
-    parser = OneLineParser("loadgen run", description=text, argument_default=argparse.SUPPRESS)
+def run_parser(tool: str | None = None, command: str = "loadgen run", text: str = RUN) -> argparse.ArgumentParser:
+    """The parser of `loadgen run`, which also takes the flags of a tool (a name in `compat.TOOLS`; by default vLLM).
+
+    Args:
+        tool: Whose flags.
+        command: What it is the parser of, if that is another one.
+        text: What that does.
+    """
+    parser = OneLineParser(command, description=text, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
+    parser.add_argument("--plot", metavar="FILE", help="draw what several runs found: FILE.png or FILE.svg")
     add_settings(parser, tool)
     return parser
 
@@ -72,6 +79,8 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
+        if field.name in SWEPT:
+            options["type"] = _one_or_several(options["type"])
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         group.add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
     compat.add(parser, meant.flags)
@@ -112,6 +121,16 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         return {"type": _json}
     names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
     return {"type": names[kind]}
+
+
+def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """What reads one value, or several with commas between them as a tuple."""
+
+    def read(text: str) -> Any:
+        values = tuple(map(kind, text.split(",")))
+        return values if len(values) > 1 else values[0]
+
+    return read
 
 
 def _json(text: str) -> Any:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Command = Callable[[list[str]], int]
 OWN = {
     "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
+    "search": ("find the highest rate, or concurrency, at which a server meets an SLO", "loadgen.cli.search"),
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.doctor"),
     "report": ("print the report of a saved result again", "loadgen.cli.report"),
@@ -65,7 +66,7 @@ def dispatch(argv: list[str]) -> int:
     except LoadgenError as error:
         return _complain(name, error, exits.INTERNAL)
     except KeyboardInterrupt:
-        before = " before anything was measured" if name == "run" else ""
+        before = " before anything was measured" if name in ("run", "search") else ""
         return _complain(name, f"interrupted{before}", exits.INTERRUPTED)
 
 

@@ -19,7 +19,7 @@ def main(argv: list[str]) -> int:
         "file",
         metavar="FILE",
         nargs="?",
-        help="a result saved by `loadgen run --save-result` or --json, or a file of --records; "
+        help="what `loadgen run` or `loadgen search` saved with --save-result or --json, or a file of --records; "
         "by default the records of the last run that ended early",
     )
     parser.add_argument(
@@ -31,14 +31,15 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
     arguments = parser.parse_args(argv)
-    from loadgen.report import render, to_json
+    from loadgen.report import is_series, render, series, to_json
 
     path = arguments.file or _latest()
     if arguments.tool:
         return _compare(path, arguments.tool, arguments.json)
     for result in _results(path):
         try:
-            text = to_json(result) + "\n" if arguments.json else render(result)
+            shown = series.render if is_series(result) else render
+            text = to_json(result) + "\n" if arguments.json else shown(result)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"{path} is no whole result of loadgen ({type(error).__name__}: {error})"
             raise BadInput("FILE", problem, "name a result as it was saved") from error

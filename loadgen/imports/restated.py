@@ -11,7 +11,7 @@ from loadgen.audit.published import Published
 from loadgen.audit.rules import OF_RESULTS
 from loadgen.audit.rules.rates import PARTS
 from loadgen.errors import BadInput
-from loadgen.studies.summary import OF_RESULT, reasons
+from loadgen.report.brief import OF_RESULT, reasons
 
 NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
 # What a rule of the audit takes away: of a latency all statistics, since none was of what its name says.

@@ -1,7 +1,8 @@
 """Reports: pure functions of what was measured, and the files they are kept in."""
 
+from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.files import check_writable, load, save, to_json
+from loadgen.report.files import check_writable, is_series, load, save, series_path, to_json
 from loadgen.report.result import build
 
-__all__ = ["build", "check_writable", "load", "render", "save", "to_json"]
+__all__ = ["build", "check_writable", "is_series", "load", "render", "save", "series", "series_path", "to_json"]

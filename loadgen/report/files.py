@@ -15,7 +15,7 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog
 from loadgen.options import flag
-from loadgen.report import pytorch
+from loadgen.report import pytorch, series
 from loadgen.report.result import SCHEMA
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
@@ -90,7 +90,7 @@ def load(path: str) -> list[dict[str, Any]]:
     results = _objects(path, text)
     for where, result in results:
         try:
-            known = result["loadgen"]["schema"] == SCHEMA
+            known = is_series(result) or result["loadgen"]["schema"] == SCHEMA
         except (KeyError, TypeError):
             known = False
         if not known:
@@ -100,6 +100,11 @@ def load(path: str) -> list[dict[str, Any]]:
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
     return [result for _, result in results]
+
+
+def is_series(data: Any) -> bool:
+    """Whether what was saved is several runs together."""
+    return isinstance(data, dict) and data.get("loadgen_series") == series.SCHEMA
 
 
 def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
@@ -140,6 +145,22 @@ def result_path(settings: RunSettings, data: dict[str, Any]) -> Path:
     label = NOT_IN_NAMES.sub("_", settings.label or data["backend"])
     name = settings.result_filename or f"{label}-{rate}{cap}-{model}-{data['date']}.json"
     return Path(settings.result_dir or ".") / name
+
+
+def series_path(settings: RunSettings, together: dict[str, Any]) -> Path | None:
+    """Where several runs together go: as asked, else named beside their own files; None where no result is saved.
+
+    With --append-result, the file that is named holds the runs.
+    """
+    if not (settings.save_result or settings.append_result or settings.save_detailed):
+        return None
+    folder = Path(settings.result_dir or ".")
+    if settings.result_filename and not settings.append_result:
+        return folder / settings.result_filename
+    first = together["points"][0]["result"]
+    model = NOT_IN_NAMES.sub("_", first["model_id"].split("/")[-1])
+    label = NOT_IN_NAMES.sub("_", settings.label or first["backend"])
+    return folder / f"{label}-{together['kind']}-{together['over']}-{model}-{first['date']}.json"
 
 
 def check_writable(settings: RunSettings) -> None:

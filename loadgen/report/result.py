@@ -10,7 +10,6 @@ from loadgen import slo, throughput
 from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, verdict
 from loadgen.confidence import interval
 from loadgen.evidence import Evidence
-from loadgen.histogram import Histogram
 from loadgen.output_settings import METRICS, parse_percentiles
 from loadgen.report import targets
 from loadgen.report.server import server
@@ -123,7 +122,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         ),
         "tokens": _tokens(counters) | _predicted(evidence),
         "rates": _rates(evidence, per_second),
-        "slo": _slo(evidence, error_rate),
+        "slo": judged(settings.slo, snapshot, settings.latency_from),
         "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
         "workers": [shard.to_dict() for shard in evidence.shards],
@@ -168,26 +167,30 @@ def _rates(evidence: Evidence, per_second: Callable[[float], float | None]) -> d
     }
 
 
-def _slo(evidence: Evidence, error_rate: float | None) -> list[dict[str, object]]:
-    settings, histograms = evidence.settings, evidence.snapshot.histograms
+def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[dict[str, object]]:
+    """What a run shows of each limit of an SLO: rows with limit, value and met.
 
-    def lookup(metric: str, statistic: str) -> float | None:
-        if metric == "error":
-            return error_rate
-        return _statistic(histograms[slo.distribution(metric, settings.latency_from)], statistic)
+    Args:
+        limits: The SLO; None: there is none.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies start.
+    """
+    return slo.judge(slo.parse(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock))
 
-    return slo.judge(slo.parse(settings.slo) if settings.slo else [], lookup)
 
-
-def _statistic(histogram: Histogram, statistic: str) -> float | None:
-    match statistic:
+def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float | None:
+    """A number as an SLO names it (ttft, p99; error, rate), in ms or as a share; None where it was not measured."""
+    if metric == "error":
+        return _error_rate(snapshot)
+    histogram = snapshot.histograms[slo.distribution(metric, clock)]
+    match name:
         case "mean":
             return to_ms(histogram.mean)
         case "max":
             return to_ms(histogram.max)
         case "median":
             return to_ms(histogram.percentile(50))
-    return to_ms(histogram.percentile(float(statistic.removeprefix("p"))))
+    return to_ms(histogram.percentile(float(name.removeprefix("p"))))
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:

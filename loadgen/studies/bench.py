@@ -12,19 +12,20 @@ from loadgen import measurers, report, runner, scratch
 from loadgen.checks import Verdict
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.launched import Started, started
+from loadgen.levels import Stop
 from loadgen.measurement import Progress
 from loadgen.plugins import find
+from loadgen.report.brief import brief, reasons
 from loadgen.results import Result
 from loadgen.settings import RunSettings
 from loadgen.studies import questions
 from loadgen.studies.accuracy import answers
-from loadgen.studies.goodput import Stop, highest
+from loadgen.studies.goodput import highest
 from loadgen.studies.limits import Effort
 from loadgen.studies.plan import Planned
 from loadgen.studies.planner import Planner
 from loadgen.studies.store import NotKept, kept
 from loadgen.studies.study import Study
-from loadgen.studies.summary import reasons, summary
 from loadgen.studies.trial import INVALID, Answered, Failure, Ran, Trial, Wanted, now
 from loadgen.whole import write_whole
 
@@ -165,7 +166,7 @@ class Bench:
         path = folder / RESULT
         with kept(self._root):
             write_whole(path, report.to_json(result.data) + "\n")
-        return Ran(summary(result.data), str(path.relative_to(self._root)))
+        return Ran(brief(result.data), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
         with kept(self._root):

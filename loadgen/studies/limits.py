@@ -1,77 +1,47 @@
-"""Limits: what a request must hold to be good, which share of the requests must be, and what it takes to show that."""
+"""Limits: what makes a request of a study good, which share must be, and how finely the highest rate is looked for."""
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from loadgen import slo
+from loadgen.demands import GAPS, Share, undecidable
 from loadgen.errors import BadInput
 
-CONFIDENCE = 0.95  # that the share is met, one-sided
-FEWEST = 100  # requests of a run
-OF_REQUESTS = ("ttft", "ttfo", "tpot", "e2el")
 
+def joint(text: str) -> Share:
+    """Read `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%` as goodput does: a request is good if it meets every limit.
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """An SLO as goodput reads it: a request is good if it succeeds and meets every limit, and a share must be good.
+    All latencies are limited at one percentile, which is the share. A limit on failures goes without saying, since a
+    request that fails is not good, and must therefore allow as many as the share does, or more. Alone, it is the share.
 
-    Attributes:
-        text: As it was written.
-        each: The limits on a request's latencies; none: it need only succeed.
-        attainment: The share of requests that must be good: 0.99 for limits at the 99th percentile.
+    Raises:
+        BadInput: No share of requests says the same as one of the limits.
     """
-
-    text: str
-    each: tuple[slo.Limit, ...]
-    attainment: float
-
-    @classmethod
-    def of(cls, text: str) -> "Limits":
-        """Read `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
-
-        All latencies are limited at one percentile, which is the share. A limit on failures goes without saying, since
-        a request that fails is not good, and must therefore allow as many as the share does, or more. Alone, it is the
-        share.
-
-        Raises:
-            BadInput: No share of requests says the same as one of the limits.
-        """
-        limits = slo.parse(text)
-        for limit in limits:
-            if why := _unusable(limit):
-                raise BadInput("slo", f"{limit.text!r} is no limit for goodput: {why[0]}", why[1])
-        each = tuple(limit for limit in limits if limit.percentile is not None)
-        percentiles = sorted({limit.percentile for limit in each if limit.percentile is not None})
-        if len(percentiles) > 1:
-            problem = f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, and goodput has one share"
-            raise BadInput("slo", problem, "give all latencies the same percentile")
-        failures = [limit for limit in limits if limit.percentile is None]
-        least = 1 - min((limit.most for limit in failures), default=1.0)
-        attainment = percentiles[0] / 100 if percentiles else least
-        if least > attainment + 1e-9:
-            problem = f"{failures[0].text!r} is stricter than the percentile {percentiles[0]:g}"
-            raise BadInput("slo", problem, f"give latencies the percentile {100 * least:g}, or allow more failures")
-        return cls(text, each, attainment)
-
-    @property
-    def enough(self) -> int:
-        """Requests of a run: twice as many as show the share where all of them are good (by Wilson's bound)."""
-        z = NormalDist().inv_cdf(CONFIDENCE)
-        return max(FEWEST, math.ceil(2 * z * z * self.attainment / (1 - self.attainment)))
+    limits = slo.parse(text)
+    for limit in limits:
+        if why := _unusable(limit):
+            raise BadInput("slo", f"{limit.text!r} is no limit for goodput: {why[0]}", why[1])
+    each = tuple(limit for limit in limits if limit.percentile is not None)
+    percentiles = sorted({limit.percentile for limit in each if limit.percentile is not None})
+    if len(percentiles) > 1:
+        problem = f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, and goodput has one share"
+        raise BadInput("slo", problem, "give all latencies the same percentile")
+    failures = [limit for limit in limits if limit.percentile is None]
+    least = 1 - min((limit.most for limit in failures), default=1.0)
+    attainment = percentiles[0] / 100 if percentiles else least
+    if least > attainment + 1e-9:
+        problem = f"{failures[0].text!r} is stricter than the percentile {percentiles[0]:g}"
+        raise BadInput("slo", problem, f"give latencies the percentile {100 * least:g}, or allow more failures")
+    return Share(text, each, attainment)
 
 
 def _unusable(limit: slo.Limit) -> tuple[str, str] | None:
     """Why a limit says nothing of single requests, and what to write instead; None where it does."""
-    percentile = limit.percentile
-    if limit.metric == "error":
-        return None if 0 < limit.most < 1 else ("no number of requests shows that", "write error_rate<1%")
-    if limit.metric not in OF_REQUESTS:
+    if limit.metric in GAPS:
         return "it is on gaps, of which a request has many", "limit its tpot or its e2el"
-    if percentile is None:
-        why = "a mean is no share of requests" if limit.statistic == "mean" else "no number of requests shows a maximum"
-        return why, f"write {limit.metric}_p99"
-    return None if percentile else ("it is met by any request", f"write {limit.metric}_p99")
+    if limit.statistic == "mean":
+        return "a mean is no share of requests", f"write {limit.metric}_p99"
+    return undecidable(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +54,6 @@ class Effort:
 
     resolution: float
 
-    RUN_S = 60.0  # a run is no shorter
     BRACKETING = 2  # runs, where the first rate is near
     SPARE = 8  # runs, for starting far away, and for rates of which the first run does not tell
 

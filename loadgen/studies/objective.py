@@ -6,8 +6,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, Field, model_validator
 
 from loadgen import slo
+from loadgen.demands import Share
 from loadgen.errors import BadInput
-from loadgen.studies.limits import Limits
+from loadgen.studies.limits import joint
 from loadgen.studies.strict import Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
@@ -82,14 +83,14 @@ class Objective(Strict):
         return self
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> Share:
         """What makes a request good, where there is an SLO.
 
         Raises:
             BadInput: The SLO says it of no single request, which it may where the metric is not goodput.
         """
         assert self.slo is not None
-        return Limits.of(self.slo)
+        return joint(self.slo)
 
     @property
     def more_is_better(self) -> bool:

@@ -359,7 +359,7 @@ def test_sglangs_own_api_is_refused() -> None:
         ("--warmup-requests", "it is SGLang's: add --compat sglang"),
         ("--target", "it is guidellm's, which here is --base-url"),
         ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
-        ("--concurrency", "it is AIPerf's, which here is --max-concurrency"),
+        ("--concurrency", "it is AIPerf's, which here is --max-concurrency; several, as 1,2,4: a run each"),
         ("--bogus", "see `loadgen run --help`"),
         ("--max-concurency", "did you mean --max-concurrency?"),
     ],
@@ -372,4 +372,4 @@ def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> Non
 def test_guidellms_profiles_are_refused_with_what_asks_for_them_here(said: str) -> None:
     line = refusal(said).replace("`", "")
     assert "constant is --request-rate R --burstiness inf" in line
-    assert "sweep is loadgen tune" in line
+    assert "sweep is --request-rate R,R,R, or loadgen search" in line

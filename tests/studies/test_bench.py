@@ -10,12 +10,12 @@ import pytest
 
 from loadgen.checks import Verdict
 from loadgen.launched import Started
+from loadgen.report.brief import OF_RESULT
 from loadgen.settings import RunSettings
 from loadgen.studies import bench
 from loadgen.studies.bench import Bench
 from loadgen.studies.planner import Planner
 from loadgen.studies.store import NotKept
-from loadgen.studies.summary import OF_RESULT
 from loadgen.studies.trial import Failure, Ran, Trial, Wanted
 from tests.studies.walking import summary
 from tests.studies.writing import study

@@ -1,6 +1,5 @@
 """The highest rate that meets its limits, looked for with runs in virtual time against servers of known capacity."""
 
-import asyncio
 import math
 from pathlib import Path
 from typing import Any
@@ -9,74 +8,31 @@ import numpy as np
 import orjson
 import pytest
 
-from loadgen.ending import Ending
+from loadgen import levels
+from loadgen.demands import Share
 from loadgen.errors import BadInput, LoadgenError
+from loadgen.levels import LONGEST_S, SOJOURNS, Stop, Watch
 from loadgen.measurement import Progress
 from loadgen.outcomes import Outcome
-from loadgen.pieces import finish
 from loadgen.records import RecordWriter
 from loadgen.results import Result
 from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, seed_of
-from loadgen.studies import goodput
+from loadgen.settings import RunSettings
 from loadgen.studies.findings import Verdict
-from loadgen.studies.goodput import LONGEST_S, SOJOURNS, Stop, Watch, highest, is_good
-from loadgen.studies.limits import Effort, Limits
+from loadgen.studies.goodput import highest
+from loadgen.studies.limits import Effort, joint
 from loadgen.studies.planner import plan
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned, queued
-from loadgen.wire import Record
-from tests.accuracy.virtual.virtually import MS, START_NS, S, carried_out
+from tests.accuracy.virtual.bench import Bench
+from tests.accuracy.virtual.virtually import MS, S
 from tests.studies.walking import walked
 from tests.studies.writing import as_yaml, read, study
 from tests.unit import making
 
-LIMITS = Limits.of("ttft_p99<500ms")
+LIMITS = joint("ttft_p99<500ms")
 COARSE = Effort(0.05)
 WORKLOAD = RunSettings(base_url="http://memory", num_prompts=40, max_concurrency=None)
-
-
-def write(path: Path, records: list[Record], settings: RunSettings, schedule: Schedule, *, ends: bool = True) -> None:
-    with RecordWriter.optional(path) as writer:
-        assert writer is not None
-        writer.begin(making.heading(settings, schedule), START_NS, schedule.count, [])
-        for record in sorted(records, key=lambda record: record.closed):
-            writer.write(record)
-    if ends:
-        ending = Ending(
-            scheduled=len(records),
-            never_sent=(),
-            warm_connections=0,
-            tokenized={},
-            partial=None,
-            shards=(making.shard(schedule),),
-            histograms={},
-        )
-        finish(path, ending)
-
-
-class Bench:
-    """Carries out runs in virtual time, each against a server of its own.
-
-    Attributes:
-        asked: The settings of each run.
-    """
-
-    def __init__(self, server: Any, *, distort: Any = lambda data: None) -> None:
-        self._server, self._distort = server, distort
-        self.asked: list[RunSettings] = []
-
-    async def measure(self, settings: RunSettings, name: str, stop: Stop) -> Result:
-        self.asked.append(settings.checked())
-        assert settings.records is not None
-        assert Path(settings.records).name == f"{name}.records.jsonl"
-        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        server: Server = self._server()
-        run = await asyncio.to_thread(carried_out, server, schedule, settings)  # a loop runs here already
-        write(Path(settings.records), run.records, settings, schedule)
-        data = run.result
-        self._distort(data)
-        return Result(data, run.snapshot)
 
 
 def one_at_a_time() -> Server:
@@ -97,7 +53,7 @@ def long_answers(seconds: int) -> Server:
 
 
 async def found(
-    bench: Bench, folder: Path, *, start: float = 7.0, limits: Limits = LIMITS, **workload: Any
+    bench: Bench, folder: Path, *, start: float = 7.0, limits: Share = LIMITS, **workload: Any
 ) -> dict[str, Any]:
     settings = WORKLOAD.replace(**workload)
     return await highest(bench.measure, settings, limits, COARSE, folder=folder, start=start)
@@ -151,7 +107,7 @@ async def test_a_run_is_made_longer_where_its_beginning_would_decide(tmp_path: P
 
 
 async def test_a_run_that_cannot_be_made_longer_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goodput, "MOST_REQUESTS", 600)
+    monkeypatch.setattr(levels, "MOST_REQUESTS", 600)
     bench = Bench(lambda: long_answers(20))
     ended = await found(bench, tmp_path, start=9.9, burstiness=math.inf)
     assert ended["notes"][0] == "at 9.9 requests/s a run is too short for requests of 20 s"
@@ -166,7 +122,7 @@ async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> Non
 
 async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
     bench, few = Bench(lambda: planned(lambda index: [100 * MS])), Effort(1.0)
-    ended = await highest(bench.measure, WORKLOAD, Limits.of("ttft_median<500ms"), few, folder=tmp_path, start=0.1)
+    ended = await highest(bench.measure, WORKLOAD, joint("ttft_median<500ms"), few, folder=tmp_path, start=0.1)
     assert (ended["end"], ended["fails"]) == ("floor", None)
     assert len(ended["tried"]) == few.most_runs == 8
 
@@ -194,17 +150,17 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         without_the_last(Path(str(settings.records)))
         return result
 
-    with pytest.raises(LoadgenError, match="goodput-01: of 536 requests 535 have a record"):
+    with pytest.raises(LoadgenError, match="the run at 7 requests/s says nothing: of 536 requests 535 have a record"):
         await highest(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"partial": "interrupted"}, "goodput-01, at 7 requests/s, says nothing: interrupted"),
+        ({"partial": "interrupted"}, "the run at 7 requests/s says nothing: interrupted"),
         (
             {"verdict": "INVALID", "checks": [{"group": "A", "name": "outcomes", "ok": False, "counts": True}]},
-            "goodput-01, at 7 requests/s, says nothing: outcomes",
+            "the run at 7 requests/s says nothing: outcomes",
         ),
     ],
 )
@@ -220,7 +176,7 @@ async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
 
     bench = Bench(one_at_a_time, distort=distort)
     ended = await highest(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
-    assert ended["notes"][0] == "at 7 requests/s the client itself was disturbed (loop stall)"
+    assert ended["notes"] == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
 
 
 async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_limits(tmp_path: Path) -> None:
@@ -258,21 +214,21 @@ class TestIsGood:
         ],
     )
     def test_of_an_answer_at_20_30_and_40_ms(self, text: str, good: bool) -> None:
-        assert is_good(making.answered(), Limits.of(text), self.ON) is good
+        assert joint(text).good(making.answered(), self.ON) is good
 
     def test_times_are_from_due_or_as_the_workload_says_from_sent(self) -> None:
-        late, limits = making.answered(ready=15), Limits.of("ttft_p99<10ms")
-        assert not is_good(late, limits, self.ON)
-        assert is_good(late, limits, RunSettings(latency_from="sent"))
+        late, limits = making.answered(ready=15), joint("ttft_p99<10ms")
+        assert not limits.good(late, self.ON)
+        assert limits.good(late, RunSettings(latency_from="sent"))
 
     def test_one_that_fails_is_not_good(self) -> None:
-        assert not is_good(making.failed(outcome=Outcome.TRUNCATED), Limits.of("error_rate<1%"), self.ON)
+        assert not joint("error_rate<1%").good(making.failed(outcome=Outcome.TRUNCATED), self.ON)
 
     def test_one_token_has_no_pace_to_be_held_to(self) -> None:
-        assert is_good(making.answered(tokens=[20]), Limits.of("tpot_p99<1us"), self.ON)
+        assert joint("tpot_p99<1us").good(making.answered(tokens=[20]), self.ON)
 
     def test_who_only_thinks_never_answers(self) -> None:
-        assert not is_good(making.answered(tokens=[], reasoning=[20, 30]), Limits.of("ttfo_p99<1s"), self.ON)
+        assert not joint("ttfo_p99<1s").good(making.answered(tokens=[], reasoning=[20, 30]), self.ON)
 
 
 class TestWatch:
@@ -291,7 +247,7 @@ class TestWatch:
         return path.read_bytes().splitlines(keepends=True)
 
     def watch(self, path: Path) -> Watch:
-        return Watch(path, LIMITS, self.SETTINGS)
+        return Watch(path, [LIMITS], self.SETTINGS)
 
     def test_it_may_go_on_as_long_as_the_others_could_make_up_for_it(self, tmp_path: Path) -> None:
         """Of 1,000 requests 10 may be late. If 15 are, Wilson's bound is 0.9901; if 16 are, it is 0.9893."""

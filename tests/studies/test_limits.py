@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.limits import Effort, Limits
+from loadgen.studies.limits import Effort, joint
 from tests.studies.writing import as_yaml, read
 
 
@@ -22,7 +22,7 @@ from tests.studies.writing import as_yaml, read
 def test_limits_at_a_percentile_are_what_that_share_of_requests_must_meet(
     text: str, limited: list[str], attainment: float
 ) -> None:
-    found = Limits.of(text)
+    found = joint(text)
     assert [limit.metric for limit in found.each] == limited
     assert found.attainment == pytest.approx(attainment)
 
@@ -46,7 +46,7 @@ def test_limits_at_a_percentile_are_what_that_share_of_requests_must_meet(
 )
 def test_what_no_share_of_requests_says_is_refused(text: str, why: str) -> None:
     with pytest.raises(BadInput) as refused:
-        Limits.of(text)
+        joint(text)
     assert why in str(refused.value)
 
 
@@ -60,7 +60,7 @@ def test_a_study_that_says_so_is_refused_where_it_stands(tmp_path) -> None:
 @pytest.mark.parametrize(("text", "enough"), [("ttft_p99<1s", 536), ("ttft_p95<1s", 103), ("ttft_median<1s", 100)])
 def test_a_run_has_twice_the_requests_that_can_show_the_share(text: str, enough: int) -> None:
     """If all n of them are good, Wilson's bound is n / (n + 1.645**2)."""
-    limits = Limits.of(text)
+    limits = joint(text)
     assert limits.enough == enough
     half = enough / 2
     assert half / (half + 1.645**2) >= limits.attainment - 1e-4

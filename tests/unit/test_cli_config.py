@@ -155,3 +155,40 @@ def test_values_out_of_range_are_refused_by_the_same_check_as_flags(write):
     with pytest.raises(BadInput) as caught:
         config.settings({"config": write("request-rate: 0")}).checked()
     assert caught.value.field == "--request-rate"
+
+
+# -- several runs
+
+
+def test_several_rates_are_a_run_each_with_draws_of_its_own():
+    name, runs = config.swept({"request_rate": (1.0, 2.0, 4.0), "seed": 7, "seed_order": 1})
+    assert name == "request_rate"
+    assert [run.request_rate for run in runs] == [1.0, 2.0, 4.0]
+    assert runs[0] == RunSettings(request_rate=1.0, seed=7, seed_order=1)
+    assert [(run.seed_arrivals, run.seed_prompts, run.seed_order) for run in runs[1:]] == [(8, 8, 2), (9, 9, 3)]
+
+
+def test_one_is_one_run():
+    assert config.swept({"request_rate": 1.0}) == (None, [RunSettings(request_rate=1.0)])
+
+
+def test_a_file_may_have_several_and_a_flag_beats_them(write):
+    path = write("max-concurrency: [1, 2]\n")
+    name, runs = config.swept({"config": path})
+    assert (name, [run.max_concurrency for run in runs]) == ("max_concurrency", [1, 2])
+    assert config.swept({"config": path, "max_concurrency": 8})[0] is None
+
+
+def test_several_of_both_are_refused():
+    with pytest.raises(BadInput, match="--max-concurrency: several, beside several of --request-rate; give one of"):
+        config.swept({"request_rate": (1.0, 2.0), "max_concurrency": (1, 2)})
+
+
+def test_where_there_is_one_run_several_are_refused():
+    with pytest.raises(BadInput, match="--request-rate: is several; give one; `loadgen run` takes several"):
+        config.settings({"request_rate": (1.0, 2.0)})
+
+
+def test_what_a_workload_says_is_not_chosen(write):
+    path = write("seed: 2\n")
+    assert config.chosen({"config": path, "workload": "house", "compat": None}) == {"seed": 2, "workload": "house"}

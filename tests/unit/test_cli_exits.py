@@ -67,6 +67,14 @@ def test_a_result_of_a_run_has_a_code():
     assert code(result([])) == 5
 
 
+@pytest.mark.parametrize(
+    ("codes", "gravest"),
+    [([0, 0], 0), ([0, 4, 6], 6), ([6, 5], 5), ([5, 3], 3), ([3, 1], 1), ([1, 130, 0], 130)],
+)
+def test_of_several_runs_the_gravest_decides(codes, gravest):
+    assert exits.gravest(codes) == gravest
+
+
 def test_every_code_is_explained():
     codes = [value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)]
     assert sorted(int(part.split()[0]) for part in exits.EXPLAINED.split(", ")) == sorted(set(codes))

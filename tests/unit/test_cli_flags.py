@@ -139,3 +139,18 @@ def test_a_missing_argument_is_refused_in_one_line_too():
     parser.add_argument("file", metavar="FILE")
     with pytest.raises(BadInput, match="required: FILE; see `loadgen report --help`"):
         parser.parse_args([])
+
+
+# -- several
+
+
+def test_rates_and_concurrencies_may_be_several():
+    assert parse(["--request-rate", "1,2.5,inf"]) == {"request_rate": (1.0, 2.5, math.inf)}
+    assert parse(["--max-concurrency", "1,2"]) == {"max_concurrency": (1, 2)}
+
+
+@pytest.mark.parametrize("text", ["1,", ",1", "1,,2", "1,x", "1;2"])
+def test_what_is_not_several_numbers_is_refused(text):
+    with pytest.raises(BadInput) as refused:
+        parse(["--rate", text])
+    assert "is no number" in refused.value.problem

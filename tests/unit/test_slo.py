@@ -68,6 +68,22 @@ def test_what_is_no_limit_is_refused_in_one_line(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("speed_p99<5ms", "limits no metric that is known; known are ttft, ttfo, tpot, itl, icl, e2el, error_rate"),
+        ("ttft_best<5ms", "limits no statistic that is known; known are p50, p90, p99, p99.9, ..., mean, median, max"),
+        ("ttft_p99<5min", "has an unknown unit; known are us, ms, s, or none for ms"),
+        ("ttft_p99<5%", "has an unknown unit; known are us, ms, s, or none for ms"),
+        ("error_rate<5ms", "has an unknown unit; known are %, or none for a share"),
+    ],
+)
+def test_what_is_unknown_is_told_with_what_is_known(text, said):
+    with pytest.raises(BadInput) as caught:
+        parse(text)
+    assert str(caught.value).startswith(f"--slo: {text!r} {said}")
+
+
+@pytest.mark.parametrize(
     ("text", "value", "met"),
     [
         ("ttft_p99<500ms", 499.9, True),

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
-    "`synchronous` are `--max-concurrency N`, `throughput` is none of these; `sweep` is `loadgen tune` "
-    "with a goodput stage"
+    "`synchronous` are `--max-concurrency N`, `throughput` is none of these; `sweep` is "
+    "`--request-rate R,R,R`, or `loadgen search`"
 )
 GUIDELLM: Mapping[str, str] = {
     "--target": "`--base-url`",
@@ -18,7 +18,7 @@ GUIDELLM: Mapping[str, str] = {
     "--tokenizer": "`--tokenizer NAME` for model=NAME",
     "--profile": f"no flag: {PROFILES}",
     "--rate-type": f"no flag: {PROFILES}",
-    "--rate": "`--request-rate`, or with concurrent `--max-concurrency`; one a run",
+    "--rate": "`--request-rate`, or with concurrent `--max-concurrency`; several, as 1,2,4: a run each",
     "--constraint": "`--num-prompts N` for kind=max_requests,count=N, `--duration S` for kind=max_duration,seconds=S, "
     "`--max-error-rate` for errors, a share, judged at the end",
     "--max-requests": "`--num-prompts`",
@@ -46,7 +46,7 @@ GUIDELLM: Mapping[str, str] = {
     "--sample-requests": "`--records` keeps all",
     "--metrics": "`--goodput` for its slo",
     "--label": "`--metadata KEY=VALUE`",
-    "--override": "`loadgen tune`, or one run after the other",
+    "--override": "`--request-rate 1,2,4` or `--max-concurrency 1,2,4`; `loadgen tune`, or one run after the other",
     "--scenario": "`--workload`, or `--config FILE.yaml`",
     "--detect-saturation": "nothing: every report says OVERLOADED where requests pile up",
     "--disable-console": "`--quiet`",
@@ -67,9 +67,9 @@ AIPERF: Mapping[str, str] = {
     "--extra-inputs": "`--extra-body`, a JSON object; ignore_eos:true is `--ignore-eos`",
     "--use-server-token-count": "nothing: usage is counted where a server tells it",
     "--per-chunk-usage": "`--continuous-usage`",
-    "--concurrency": "`--max-concurrency`",
+    "--concurrency": "`--max-concurrency`; several, as 1,2,4: a run each",
     "--concurrency-ramp-duration": "nothing like it; `--ramp-up-strategy` lets a rate grow",
-    "--request-rate": "`--request-rate`",
+    "--request-rate": "`--request-rate`; several, as 1,2,4: a run each",
     "--request-rate-mode": "`--burstiness`: 1 poisson, inf constant",
     "--arrival-pattern": "`--burstiness`: 1 poisson, inf constant, gamma its shape",
     "--arrival-smoothness": "`--burstiness`",
@@ -111,7 +111,7 @@ AIPERF: Mapping[str, str] = {
     "--profile-export-level": "`--records FILE`",
     "--ui": "`--quiet`, `--disable-tqdm`",
     "--num-profile-runs": "`loadgen tune`, which repeats and compares",
-    "--search-space": "`loadgen tune`",
+    "--search-space": "`loadgen search` over rate or concurrency, `loadgen tune` over the server's settings",
     "--workers-max": "`--workers`, which is how many there are",
     "--log-level": "`--log-level`",
     "--verbose": "`--log-level info`",

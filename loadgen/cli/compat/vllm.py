@@ -206,5 +206,6 @@ NOTES = {
     "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; a server that does not "
     "listen yet is waited for as long",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
-    "--request-rate": "also `--rate`",
+    "--request-rate": "also `--rate`; several, as 1,2,4: a run each",
+    "--max-concurrency": "several, as 1,2,4: a run each",
 }

@@ -15,6 +15,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 GREY, BLUE, ORANGE, GREEN, RED, INK = "#8a8f98", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#22262e"
 INCHES, DPI = 7.0, 200
@@ -64,9 +65,9 @@ def cases(workloads: Mapping[str, tuple[float, float | None, str]], label: str) 
     """
     columns = min(len(workloads), 5)
     rows = math.ceil(len(workloads) / columns)
-    with _figure(1.9 * rows + 0.5) as figure:
-        figure.suptitle(label, x=0.005, ha="left", fontsize=10, fontweight="bold")
-        panels = figure.subplots(rows, columns, squeeze=False).flat
+    with figure(1.9 * rows + 0.5) as drawn:
+        drawn.suptitle(label, x=0.005, ha="left", fontsize=10, fontweight="bold")
+        panels = drawn.subplots(rows, columns, squeeze=False).flat
         for panel in panels[len(workloads) :]:
             panel.set_axis_off()
         for panel, (name, (before, after, change)) in zip(panels, workloads.items(), strict=False):
@@ -80,7 +81,7 @@ def cases(workloads: Mapping[str, tuple[float, float | None, str]], label: str) 
             panel.tick_params(axis="x", length=0, labelsize=8)
             panel.grid(visible=False)
             panel.margins(x=0.15, y=0.28)
-        return _png(figure)
+        return image(drawn)
 
 
 def waterfall(
@@ -112,15 +113,15 @@ def waterfall(
         heights.append(end)
         colours.append(BLUE)
         texts.append(_short(end))
-    with _figure(3.2) as figure:
-        axes = figure.subplots()
+    with figure(3.2) as drawn:
+        axes = drawn.subplots()
         bars = axes.bar(range(len(names)), heights, bottom=bottoms, color=colours, width=0.65)
         axes.bar_label(bars, texts, padding=2, fontsize=8)
         axes.set_xticks(range(len(names)), names, fontsize=8)
         axes.set_title(f"From the baseline to the winner: {label}")
         axes.grid(visible=False, axis="x")
         axes.margins(y=0.12)
-        return _png(figure)
+        return image(drawn)
 
 
 def latencies(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]]) -> bytes:
@@ -130,8 +131,8 @@ def latencies(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[
         curves: By latency and by arm: values in ms, ascending, and the shares at or below them. The slowest requests
             are not shown: they would take most of the width.
     """
-    with _figure(2.9) as figure:
-        panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
+    with figure(2.9) as drawn:
+        panels = drawn.subplots(1, len(curves), sharey=True, squeeze=False)[0]
         for panel, (name, arms) in zip(panels, curves.items(), strict=True):
             for (arm, (values, shares)), colour in zip(arms.items(), (GREY, BLUE), strict=False):
                 panel.step(values, [100 * share for share in shares], where="post", label=arm, color=colour, lw=1.8)
@@ -140,14 +141,14 @@ def latencies(curves: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[
             panel.set_xlim(0.0, 1.05 * max(_at(SHOWN_SHARE, *curve) for curve in arms.values()))
             panel.tick_params(labelsize=8)
         panels[0].set_ylabel("% of the values")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
-        return _png(figure)
+        drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+        return image(drawn)
 
 
 def pareto(points: Sequence[Point]) -> bytes:
     """What a user sees against what a device does, with the line of those that no other one beats in both."""
-    with _figure(3.6) as figure:
-        axes = figure.subplots()
+    with figure(3.6) as drawn:
+        axes = drawn.subplots()
         for colour in dict.fromkeys(point.colour for point in points):
             own = [point for point in points if point.colour == colour]
             size, place = (18, 3) if colour == GREY else (60, 4)
@@ -165,7 +166,7 @@ def pareto(points: Sequence[Point]) -> bytes:
         axes.set_xlabel("output tokens/s that a user sees (1000 / median TPOT)")
         axes.set_ylabel("output tokens/s of a device")
         axes.set_title("Speed for a user against speed of a device")
-        return _png(figure)
+        return image(drawn)
 
 
 def _frontier(points: Sequence[Point]) -> list[Point]:
@@ -185,8 +186,8 @@ def noise(rows: Mapping[str, Sequence[float]], least: float) -> bytes:
         rows: By step: the deviations of all its starts, as shares.
         least: The effect below which a gain is none, a share.
     """
-    with _figure(min(0.32, 5 / len(rows)) * len(rows) + 1.3) as figure:
-        axes = figure.subplots()
+    with figure(min(0.32, 5 / len(rows)) * len(rows) + 1.3) as drawn:
+        axes = drawn.subplots()
         places = [place for place, deviations in enumerate(rows.values()) for _ in deviations]
         percents = [100 * each for deviations in rows.values() for each in deviations]
         axes.scatter(percents, places, s=16, color=BLUE, alpha=0.45)
@@ -197,19 +198,33 @@ def noise(rows: Mapping[str, Sequence[float]], least: float) -> bytes:
         axes.set_xlabel(f"% from the arm's mean; dashed: the least effect that counts, {least:.1%}")
         axes.set_title("Starts of the same arm")
         axes.margins(y=0.15)
-        return _png(figure)
+        return image(drawn)
 
 
 @contextmanager
-def _figure(height: float) -> Iterator[Figure]:
+def figure(height: float) -> Iterator[Figure]:
+    """A figure of so many inches, in the style of all."""
     with mpl.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a name in a script that the font does not have
         yield Figure(figsize=(INCHES, height), dpi=DPI, layout="constrained")
 
 
-def _png(figure: Figure) -> bytes:
+def plain(axes: Axes) -> None:
+    """Have the numbers of both axes as people write them; the vertical one is logarithmic where they differ much."""
+    least, most = axes.get_ylim()
+    if least > 0 and most > 5 * least:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
+
+
+def image(drawn: Figure, form: str = "png") -> bytes:
+    """A figure as a file of a form that matplotlib knows, in which nothing says when or by what it was made."""
     file = io.BytesIO()
-    figure.savefig(file, format="png", metadata={"Software": None})
+    drawn.savefig(file, format=form, metadata={"Date": None} if form == "svg" else {"Software": None})
     return file.getvalue()
 
 

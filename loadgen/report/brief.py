@@ -1,4 +1,4 @@
-"""Summary: what is kept of a run's result beside it, and what was wrong with the run."""
+"""Brief: a result in its single numbers, and what was wrong with the run."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +7,8 @@ from typing import Any
 OF_RESULT = ("verdict", "overloaded", "simulated", "error_rate", "slo", "closed_loop", "finish_reasons", "outcomes")
 
 
-def summary(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a result that is kept beside it: all single values, and what was judged of them."""
+def brief(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers of a result that stand for it elsewhere: all single values, and what was judged of them."""
     own = data["loadgen"]
     plain = {name: value for name, value in data.items() if not isinstance(value, dict | list)}
     judged = {name: own[name] for name in OF_RESULT} | {"reasons": reasons(data)}

@@ -1,0 +1,72 @@
+"""Bounds: between which values a share, or a mean, lies that the requests of a run show.
+
+Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
+gaps, the sum of a latency by how many there are. Requests that shared the server share their fate, so a run tells less
+than as many independent ones would. How much less is told by a bootstrap of blocks of requests (Kuensch, Ann. Stat. 17,
+1989). Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927), means by the normal distribution.
+"""
+
+import math
+from statistics import NormalDist
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+
+RESAMPLES = 400
+
+
+def of_share(good: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
+    """Between which shares that of what is good lies; each bound holds with `confidence`.
+
+    Args:
+        good: Of each request, how much of it is good.
+        of: Of how much; 0 for a request that does not count. One counts at least.
+        in_flight: How many are served at once.
+        confidence: Of each bound.
+    """
+    share, count = _ratio(good, of), int(np.count_nonzero(of))
+    independent = share * (1 - share) / count  # the variance, if what counts were a request each, and all independent
+    told = count / max(1.0, _variance(good, of, in_flight) / independent) if independent else count
+    z = NormalDist().inv_cdf(confidence)
+    middle = (share + z * z / (2 * told)) / (1 + z * z / told)
+    half = z / (1 + z * z / told) * math.sqrt(share * (1 - share) / told + z * z / (4 * told * told))
+    return middle - half, middle + half
+
+
+def of_mean(total: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
+    """Between which values a mean lies; each bound holds with `confidence`.
+
+    Args:
+        total: Of each request, the sum of its values.
+        of: How many these are; 0 for a request that does not count. One counts at least.
+        in_flight: How many are served at once.
+        confidence: Of each bound.
+    """
+    mean = _ratio(total, of)
+    independent = float(np.square(total - mean * of).sum()) / float(of.sum()) ** 2
+    half = NormalDist().inv_cdf(confidence) * math.sqrt(max(independent, _variance(total, of, in_flight)))
+    return mean - half, mean + half
+
+
+def _ratio(part: Floats, of: Floats) -> float:
+    return float(part.sum()) / float(of.sum())
+
+
+def _variance(part: Floats, of: Floats, in_flight: float) -> float:
+    """The variance of the ratio, by resampling blocks of the run, which is taken as a circle.
+
+    Blocks are twice as long as there are requests in flight, and no shorter than the cube root of the run.
+    """
+    count = len(part)
+    length = min(count, math.ceil(max(2 * in_flight, count ** (1 / 3))))
+    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, math.ceil(count / length)))
+    sums = [_sums(values, length)[drawn].sum(axis=1) for values in (part, of)]
+    counted = sums[1] > 0
+    return float((sums[0][counted] / sums[1][counted]).var())
+
+
+def _sums(values: Floats, length: int) -> Floats:
+    """The sum of the block that begins with each request."""
+    return np.convolve(np.concatenate((values, values[: length - 1])), np.ones(length), "valid").astype(float)

@@ -1,0 +1,64 @@
+"""Interrupts: what Ctrl-C, SIGTERM and a terminal that has gone mean to a command that measures."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loadgen.cli.progress import Silent, View
+
+if TYPE_CHECKING:
+    from loadgen.measurer import Measurer
+
+T = TypeVar("T")
+
+
+class Interrupts:
+    """Ctrl-C once: send nothing more and wait; twice, SIGTERM, or a terminal that has gone: end now.
+
+    While nothing is measured, each of them means to give up.
+
+    Attributes:
+        heard: How many there were.
+    """
+
+    def __init__(self) -> None:
+        self.heard = 0
+        self._worker: Measurer | None = None
+        self._view: View = Silent()
+
+    def concern(self, worker: "Measurer", view: View) -> None:
+        """From now on they are for a run: who measures it, and what shows how far it is."""
+        self._worker, self._view = worker, view
+
+    def rest(self) -> None:
+        """From now on nothing is measured, until they concern the next run."""
+        self._worker = None
+
+    async def obeyed(self, work: Coroutine[Any, Any, T]) -> T:
+        """Carry out some work, which they may end.
+
+        Raises:
+            KeyboardInterrupt: It was given up.
+        """
+        task = asyncio.ensure_future(work)
+
+        def interrupt(patient: bool) -> None:
+            self.heard += 1
+            if self._worker is None or not self._view.measuring:
+                task.cancel()
+            elif patient and self.heard == 1:
+                self._view.note("interrupted: waiting for requests in flight; once more to end them now")
+                self._worker.stop("interrupted")
+            else:
+                self._worker.abort("interrupted")
+
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, interrupt, True)
+        loop.add_signal_handler(signal.SIGTERM, interrupt, False)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup has the run outlive the terminal
+            loop.add_signal_handler(signal.SIGHUP, interrupt, False)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None

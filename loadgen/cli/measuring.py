@@ -1,0 +1,126 @@
+"""Measuring: one run of a command, shown and saved."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from loadgen.cli import exits
+from loadgen.cli.importing import single_threaded
+from loadgen.cli.interrupts import Interrupts
+from loadgen.cli.journal import journal
+from loadgen.cli.progress import progress_view
+from loadgen.settings import RunSettings
+
+if TYPE_CHECKING:
+    from loadgen.measurement import Progress
+    from loadgen.measurer import Measurer
+    from loadgen.results import Result
+    from loadgen.server import Server
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended.
+
+    Attributes:
+        result: What it found.
+        saved: The files of it.
+        code: The exit code that it deserves.
+    """
+
+    result: "Result"
+    saved: list[str]
+    code: int
+
+
+async def carry_out(
+    settings: RunSettings,
+    interrupts: Interrupts,
+    *,
+    server: "Server | None" = None,
+    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    also: "Callable[[Result], list[str]]" = lambda result: [],
+    show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
+) -> Ended:
+    """Carry out one run, show its report and save what was asked for.
+
+    Args:
+        settings: Of the run, checked.
+        interrupts: What a Ctrl-C is told to.
+        server: Who is measured, where it serves already, with the settings of this run as they are for it.
+        watch, also: See `run`.
+        show: Prints the report, given the settings, the result and its files.
+    """
+    from loadgen import measurers
+    from loadgen.preparer import Preparer
+
+    # They import what they need while this process does the same.
+    async with measurers.of(settings) as measurer, Preparer() as preparer:
+        with single_threaded():
+            from loadgen import report, runner
+
+        report.check_writable(settings)
+        with journal(wanted=not settings.records) as kept:
+            with progress_view(settings) as view:
+                interrupts.concern(measurer, view)
+
+                def tell(progress: "Progress") -> None:
+                    view.show(progress)
+                    watch(progress, measurer)
+
+                result = await runner.run(
+                    settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path
+                )
+            try:
+                saved = report.save(settings, result.data, result.snapshot) + also(
+                    result
+                )  # first: whoever reads us may be gone
+            except OSError as error:
+                show(settings, result.data, [])
+                print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
+                return Ended(result, [], exits.INTERNAL)
+            show(settings, result.data, saved)
+            kept.error = result.data["loadgen"]["client"]["records_error"]
+            lost = _lost(settings, result.data["loadgen"]["client"])
+            for line in lost:
+                print(f"loadgen run: {line}", file=sys.stderr)
+            kept.needed = result.snapshot.partial is not None
+    if lost:
+        return Ended(result, saved, exits.INTERNAL)
+    code = exits.code(
+        result.data,
+        strict=settings.strict,
+        max_error_rate=settings.max_error_rate,
+        interrupted=interrupts.heard > 0,
+    )
+    return Ended(result, saved, code)
+
+
+def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
+    """What of the files that were asked for could not be written while the run went on."""
+    errors = {"records": settings.records and client["records_error"]}
+    errors["capture"] = client["capture"] and client["capture"]["error"]
+    return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
+
+
+def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+    """Print the report of a run, where it was saved, and the JSON, where that is asked for."""
+    from loadgen import report
+
+    print_text(settings, data, saved)
+    if settings.json:
+        print(report.to_json(data), flush=True)
+
+
+def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+    """Print the report of a run, and where it was saved."""
+    from loadgen import report
+
+    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
+    print(text, end="", file=human(settings), flush=True)
+
+
+def human(settings: RunSettings) -> TextIO:
+    """Where what a person reads goes: stdout, unless that is for JSON."""
+    return sys.stderr if settings.json else sys.stdout

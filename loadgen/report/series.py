@@ -1,0 +1,182 @@
+"""Series: several runs at one server, at one level of load after another: one JSON object, and one table of it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from loadgen import slo
+from loadgen.report.brief import brief
+from loadgen.report.result import judged, statistic
+from loadgen.snapshot import Snapshot
+from loadgen.terminal import printable
+from loadgen.words import percent
+
+SCHEMA = 1
+WIDTH = 50
+UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
+LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
+SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "p99", "tpot_p50": "TPOT p50", "tpot_p99": "p99"}
+SAID = {True: "met", False: "MISSED"}
+
+
+REPEATED = (
+    "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
+    "later ones were helped by it"
+)
+
+
+def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[str, Any]:
+    """A series without points, as JSON.
+
+    Args:
+        kind: sweep or search.
+        over: rate or concurrency: of what the levels are.
+        limits: The SLO that runs are held against, if there is one.
+        latency_from: due or sent.
+    """
+    return {
+        "loadgen_series": SCHEMA,
+        "kind": kind,
+        "over": over,
+        "slo": limits,
+        "latency_from": latency_from,
+        "partial": None,
+        "found": None,
+        "knee": None,
+        "points": [],
+        "notes": [],
+    }
+
+
+def conclude(data: dict[str, Any]) -> None:
+    """Add to a series what follows from all of its points."""
+    best = knee(data["points"]) if data["kind"] == "sweep" else None
+    data["knee"] = best and best["level"]
+    hashes = (each["result"]["loadgen"]["prompts_sha256"] for each in data["points"])
+    prompts = [each for each in hashes if each is not None]
+    repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
+    data["notes"] = list(dict.fromkeys(data["notes"] + repeated))
+
+
+def point(
+    level: float, data: dict[str, Any], snapshot: Snapshot, *, limits: str | None, saved: Sequence[str]
+) -> dict[str, Any]:
+    """A run of the series, as JSON.
+
+    Args:
+        level: Of the load.
+        data: The result.
+        snapshot: The numbers it was made from.
+        limits: The SLO that it is held against; `slo` has what the run itself showed of each limit, and `met` whether
+            all of them hold: null where there is no SLO, or the run is INVALID or ended early.
+        saved: Files of it.
+    """
+    own = data["loadgen"]
+    clock = own["latency_from"]
+    rows = judged(limits, snapshot, clock)
+    tells = bool(rows) and own["verdict"] != "INVALID" and own["partial"] is None
+    return {
+        "level": level if math.isfinite(level) else "inf",
+        "met": all(row["met"] for row in rows) if tells else None,
+        "why": own["partial"],
+        "slo": rows,
+        "verdict": own["verdict"],
+        "latency_ms": {f"{metric}_{name}": statistic(snapshot, metric, name, clock) for metric, name in LATENCIES},
+        "saved": list(saved),
+        "result": brief(data),
+    }
+
+
+def knee(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The run with the most throughput for its latency: output tokens/s by mean E2EL (Kleinrock's power, ICC 1979).
+
+    None of fewer than three levels, or where one has neither.
+    """
+    found = [each for each in points if each["level"] != "inf" and each["verdict"] != "INVALID"]
+    if len({each["level"] for each in found}) < 3 or not all(map(_power, found)):
+        return None
+    return max(found, key=_power)
+
+
+def _power(each: dict[str, Any]) -> float:
+    e2el, throughput = each["latency_ms"]["e2el_mean"], each["result"]["output_throughput"]
+    return throughput / e2el if e2el and throughput else 0.0
+
+
+def render(data: dict[str, Any]) -> str:
+    """The console's view of a series; nothing in it moves a terminal."""
+    return "\n".join(map(printable, _lines(data))) + "\n"
+
+
+def _lines(data: dict[str, Any]) -> Iterator[str]:
+    title = f" {data['kind'].capitalize()} over the {'request rate' if data['over'] == 'rate' else 'concurrency'} "
+    yield f"{title:=^{WIDTH}}"
+    if data["points"] and data["points"][0]["result"]["loadgen"]["simulated"]:
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
+    if data["partial"]:
+        yield f"PARTIAL: {data['partial']}."
+    yield from _table(data)
+    told = (each for each in sorted(data["points"], key=_level) if each["why"])
+    yield from dict.fromkeys(f"  at {_named(each['level'])}: {each['why']}" for each in told)
+    if data["knee"] is not None:
+        yield f"Knee, most tokens/s for the mean E2EL: {_named(data['knee'])} {UNITS[data['over']]}"
+    if data["found"] is not None:
+        yield _found(data)
+    yield from (f"Note: {note}" for note in data["notes"])
+
+
+def _table(data: dict[str, Any]) -> Iterator[str]:
+    limits = slo.parse(data["slo"]) if data["slo"] else []
+    others = [limit for limit in limits if limit.name not in (*SHOWN, "ttft_median", "tpot_median", "error_rate")]
+    heads = [data["over"], "req/s", "tok/s", "peak", *SHOWN.values(), *(limit.name for limit in others), "failed"]
+    heads += ["verdict", *(["SLO"] if limits else [])]
+    rows = [
+        _cells(each, [limit.text for limit in others], judged=bool(limits))
+        for each in sorted(data["points"], key=_level)
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    yield "latencies in ms from " + data["latency_from"]
+    for row in (heads, *rows):
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+
+
+def _cells(each: dict[str, Any], others: Sequence[str], *, judged: bool) -> list[str]:
+    result = each["result"]
+    values = {row["limit"]: row["value"] for row in each["slo"]}
+    numbers = [each["latency_ms"][name] for name in SHOWN] + [values[text] for text in others]
+    cells = [_named(each["level"]), _number(result["request_throughput"]), _number(result["output_throughput"])]
+    cells += [_number(result["max_concurrent_requests"], 0), *map(_number, numbers)]
+    ended = result["completed"] + result["failed"]  # those that were cancelled tell nothing of the server
+    cells += [percent(result["failed"] / ended if ended else None, 1), each["verdict"]]
+    return cells + ([SAID.get(each["met"], "-")] if judged else [])
+
+
+def _found(data: dict[str, Any]) -> str:
+    """What a search came to, in one line."""
+    found, unit = data["found"], UNITS[data["over"]]
+    level, fails, last = (found[name] and _named(found[name]) for name in ("level", "fails", "last"))
+    edge = f"{fails} do not" if fails else f"nothing failed up to {level}"
+    match found["end"]:
+        case "edge":
+            return f"Highest {data['over']} that meets {data['slo']}: {level} {unit}; {edge}"
+        case "floor":
+            return f"At least {level} {unit} meet {data['slo']}; {edge}, and the search ended there"
+        case "none":
+            return f"NO {data['over'].upper()} MEETS {data['slo']}: the lowest that was tried is {fails} {unit}"
+        case "client":
+            beyond = f"at least {level} {unit} meet {data['slo']}" if level else "nothing is known of the server"
+            return f"At {last} {unit} THE CLIENT, NOT THE SERVER, WAS THE LIMIT: {beyond}"
+    beyond = f"; at least {level} {unit} meet {data['slo']}" if level else ""
+    return f"The search ended early{beyond}"
+
+
+def _level(each: dict[str, Any]) -> float:
+    return float(each["level"])
+
+
+def _named(level: float | str) -> str:
+    return level if isinstance(level, str) else f"{level:g}"
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "n/a" if value is None else f"{value:.{digits}f}"

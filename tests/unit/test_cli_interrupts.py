@@ -1,0 +1,71 @@
+"""What Ctrl-C means: while a run is measured to end it with a report, and otherwise to give up."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from loadgen.cli.interrupts import Interrupts
+from loadgen.cli.progress import Silent
+
+
+class Worker:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def measure(self, *arguments: object) -> None: ...
+
+    def stop(self, reason: str) -> None:
+        self.told.append("stop")
+
+    def abort(self, reason: str) -> None:
+        self.told.append("abort")
+
+
+async def send(*numbers: signal.Signals) -> None:
+    for number in numbers:
+        os.kill(os.getpid(), number)
+        await asyncio.sleep(0)  # a handler is a callback of the loop
+        await asyncio.sleep(0.01)
+
+
+def measuring(interrupts: Interrupts) -> Worker:
+    worker, view = Worker(), Silent()
+    view.measuring = True
+    interrupts.concern(worker, view)
+    return worker
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ([signal.SIGINT], ["stop"]),
+        ([signal.SIGINT, signal.SIGINT], ["stop", "abort"]),
+        ([signal.SIGTERM], ["abort"]),
+        ([signal.SIGHUP], ["abort"]),
+    ],
+)
+async def test_a_run_that_is_measured_is_stopped_or_ended(numbers: list[signal.Signals], told: list[str]) -> None:
+    interrupts = Interrupts()
+    worker = measuring(interrupts)
+    await interrupts.obeyed(send(*numbers))
+    assert worker.told == told
+    assert interrupts.heard == len(numbers)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        await Interrupts().obeyed(send(number))
+
+
+async def test_between_runs_it_is_given_up_too() -> None:
+    interrupts = Interrupts()
+    worker = measuring(interrupts)
+    interrupts.rest()
+    with pytest.raises(KeyboardInterrupt):
+        await interrupts.obeyed(send(signal.SIGINT))
+    assert worker.told == []

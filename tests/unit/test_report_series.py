@@ -1,0 +1,126 @@
+"""Several runs together: their table, what a search came to in a line, and the knee."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.report import series
+from tests.unit import making
+
+
+def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
+    """A point of a run at a rate, whose requests had these TTFTs."""
+    ran = making.measured([making.steady(index, due=10 * index, ttft=each) for index, each in enumerate(ttft_ms)])
+    data = making.result(ran)
+    data["loadgen"]["provenance"]["prompts"] = {"sha256": str(rate)}
+    return series.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
+
+
+def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dict[str, Any]:
+    data = series.begun(kind, "rate", "ttft_p99<100ms,e2el_p95<1s", "due")
+    data["points"] = list(points)
+    if found:
+        data["found"] = {"level": None, "fails": None, "last": None} | found
+    series.conclude(data)
+    return data
+
+
+def test_a_point_is_held_against_the_slo() -> None:
+    assert result(1.0, 20, 30)["met"] is True
+    missed = result(1.0, 20, 300)
+    assert missed["met"] is False
+    assert [row["met"] for row in missed["slo"]] == [False, True]
+    assert missed["latency_ms"]["ttft_p50"] == pytest.approx(160, rel=0.01)
+
+
+def test_a_run_that_is_not_to_be_believed_neither_meets_nor_misses_anything() -> None:
+    ran = making.measured([making.steady()])
+    data = making.result(ran)
+    data["loadgen"]["verdict"] = "INVALID"
+    assert series.point(1.0, data, ran, limits="ttft_p99<1s", saved=[])["met"] is None
+
+
+def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
+    lines = series.render(
+        together(result(8.0, 300), result(2.0, 20), result(4.0, 30, met=None, why="too few"))
+    ).splitlines()
+    head = next(number for number, line in enumerate(lines) if "TTFT p50" in line)
+    rows = [line.split() for line in lines[head + 1 : head + 4]]
+    assert [(row[0], row[-1]) for row in rows] == [("2", "met"), ("4", "-"), ("8", "MISSED")]
+    assert "e2el_p95" in lines[head]  # what has no column of its own
+    assert "ttft_p99" not in lines[head]
+    assert "  at 4: too few" in lines
+    assert len({len(line) for line in lines[head : head + 4]}) == 1
+
+
+def test_all_at_once_is_the_highest_rate() -> None:
+    lines = series.render(together(result(float("inf"), 20), result(2.0, 20))).splitlines()
+    assert [line.split()[0] for line in lines if line.strip().startswith(("2 ", "inf "))] == ["2", "inf"]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            {"end": "edge", "level": 4.0, "fails": 4.125},
+            "Highest rate that meets ttft_p99<100ms,e2el_p95<1s: 4 requests/s; 4.125 do not",
+        ),
+        (
+            {"end": "floor", "level": 4.0},
+            "At least 4 requests/s meet ttft_p99<100ms,e2el_p95<1s; nothing failed up to 4, and the search ended there",
+        ),
+        (
+            {"end": "none", "fails": 0.5},
+            "NO RATE MEETS ttft_p99<100ms,e2el_p95<1s: the lowest that was tried is 0.5 requests/s",
+        ),
+        (
+            {"end": "client", "level": 4.0, "last": 8.0},
+            "At 8 requests/s THE CLIENT, NOT THE SERVER, WAS THE LIMIT: at least 4 requests/s meet "
+            "ttft_p99<100ms,e2el_p95<1s",
+        ),
+        (
+            {"end": "client", "last": 8.0},
+            "At 8 requests/s THE CLIENT, NOT THE SERVER, WAS THE LIMIT: nothing is known of the server",
+        ),
+        (
+            {"end": "early", "level": 4.0},
+            "The search ended early; at least 4 requests/s meet ttft_p99<100ms,e2el_p95<1s",
+        ),
+        ({"end": "early"}, "The search ended early"),
+    ],
+)
+def test_what_a_search_came_to_is_one_line(found: dict[str, Any], said: str) -> None:
+    assert said in series.render(together(result(4.0, 20), **found)).splitlines()
+
+
+class TestKnee:
+    def test_it_is_where_throughput_by_latency_is_highest(self) -> None:
+        """Twice the tokens/s for half as much latency again are worth it; a quarter more for twice the latency not."""
+        points = [
+            {
+                "level": level,
+                "verdict": "VALID",
+                "latency_ms": {"e2el_mean": e2el},
+                "result": {"output_throughput": tps},
+            }
+            for level, tps, e2el in ((1, 100.0, 100.0), (2, 200.0, 150.0), (4, 250.0, 300.0))
+        ]
+        found = series.knee(points)
+        assert found is not None
+        assert found["level"] == 2
+        assert series.knee(points[:2]) is None
+        assert series.knee([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
+
+    def test_a_sweep_says_it_and_a_search_has_another_answer(self) -> None:
+        points = [result(rate, 20) for rate in (1.0, 2.0, 4.0)]
+        assert "Knee, most tokens/s for the mean E2EL: " in series.render(together(*points, kind="sweep"))
+        assert "Knee" not in series.render(together(*points, end="floor", level=4.0))
+
+
+def test_runs_of_the_same_prompts_are_noted() -> None:
+    one, other = result(1.0, 20), result(2.0, 20)
+    for point, sha in ((one, "a"), (other, "b")):
+        point["result"]["loadgen"]["prompts_sha256"] = sha
+    assert together(one, other)["notes"] == []
+    other["result"]["loadgen"]["prompts_sha256"] = "a"
+    assert together(one, other)["notes"] == [series.REPEATED]
