@@ -23,11 +23,33 @@ class Client(Protocol):
 
     Attributes:
         name: What tables call it.
-        rounds: In how many rounds it takes part at most; None: in all.
     """
 
     name: str
-    rounds: int | None
+
+    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
+        """Carry the load out; returns what the command tells, as `Sample.of` takes it.
+
+        Raises:
+            RuntimeError: The command failed.
+        """
+
+
+class Loadgen:
+    """`loadgen run` as users run it: every token stamped, counted and checked; the result with all its histograms.
+
+    Args:
+        folder: For what it writes.
+        records: Also write every request, with the times of all its tokens, to a file.
+        workers: How many processes share the requests.
+    """
+
+    def __init__(self, folder: Path, *, records: bool = False, workers: int = 1) -> None:
+        self._more = ["--records", str(folder / "records.jsonl")] if records else []
+        self.name = "loadgen --records" if records else "loadgen"
+        if workers > 1:
+            self._more += ["--workers", str(workers)]
+            self.name += f" --workers {workers}"
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """Carry the load out; returns what the command tells, as `Sample.of` takes it.
@@ -59,7 +81,6 @@ class Plain:
     """`plain_client.py`: aiohttp, uvloop and orjson."""
 
     name = "plain aiohttp"
-    rounds = None
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
@@ -85,7 +106,6 @@ class Limit:
     """
 
     name = "C limit"
-    rounds = None
 
     def __init__(self, folder: Path) -> None:
         compiler = shutil.which("cc")
@@ -117,9 +137,8 @@ def flags(server: Served, load: Load) -> list[str]:
         "--num-prompts": load.count,
         "--random-input-len": PROMPT_TOKENS,
         "--random-output-len": load.tokens,
+        "--warm-connections": load.connections,
     }
-    if load.warm is not None:
-        given["--warm-connections"] = load.warm
     return [text for name, value in given.items() for text in (name, str(value))] + ["--json", "--quiet"]
 
 
@@ -131,6 +150,7 @@ def told_by(result: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "tokens": result["total_output_tokens"],
         "cpu_s": client["cpu_s"],
+        "loop_busy": client["busy_share"],
         "wall_s": client["wall_s"],
         # "1000.00 req/s, 100.00% of the schedule's", or "n/a"
         "achieved_rps": float(checked.split()[0]) if checked[0].isdigit() else None,

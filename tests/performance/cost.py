@@ -42,9 +42,10 @@ def measure(plan: Plan) -> Findings:
 
 def make_clients(folder: Path, plan: Plan, notes: list[str]) -> list[Client]:
     """The clients that can run here; `notes` get the reason where one cannot."""
-    clients: list[Client] = [Loadgen(folder), Plain()]
-    if plan.records:
-        clients.insert(1, Loadgen(folder, records=True))
+    clients: list[Client] = [Loadgen(folder)]
+    if plan.ways:
+        clients += [Loadgen(folder, records=True), Loadgen(folder, workers=2)]
+    clients.append(Plain())
     try:
         clients.append(Limit(folder))
     except RuntimeError as reason:
@@ -56,8 +57,7 @@ def take_turns(server: Server, clients: Sequence[Client], load: Load, number: in
     """One run of each client; in every round another one begins."""
     first = number % len(clients)
     for client in [*clients[first:], *clients[:first]]:
-        if client.rounds is None or number < client.rounds:
-            samples.append(one_run(server, client, load, number))
+        samples.append(one_run(server, client, load, number))
 
 
 def one_run(server: Server, client: Client, load: Load, number: int) -> Sample:

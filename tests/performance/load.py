@@ -33,7 +33,7 @@ class Served(Protocol):
 class Load:
     """`count` requests at a constant `rate` per second, each for an answer of `tokens` tokens.
 
-    `warm` is how many connections are open before the first; None: as many as loadgen opens by itself.
+    `warm` is how many connections are open before the first; None: those of two seconds.
     """
 
     name: str

@@ -21,6 +21,7 @@ def report(found: Findings) -> str:
         _costs(found),
         "## Under the heavy load\n",
         _heavy(found),
+        *workers_shared(found),
         "## Memory and start-up\n",
         _startup(found),
         "## Every run\n",
@@ -96,6 +97,29 @@ def _heavy(found: Findings) -> str:
         )
     head = ["client", "req/s", "late p99 ms", "late max ms", "TTFT p50 ms", "TTFT p99 ms", "core busy %", "peak MB"]
     return f"{heavy}, {heavy.count:,} requests.\n\n" + table([*head, "says of itself"], rows)
+
+
+def workers_shared(found: Findings) -> list[str]:
+    """What a second worker adds; nothing where none took part."""
+    one, two = found.clients[0], f"{found.clients[0]} --workers 2"
+    if two not in found.clients:
+        return []
+    heavy, costs = found.plan.loads[-1], Costs(found.samples)
+    rows = []
+    for workers, client in (("1", one), ("2", two)):
+        samples = [sample for sample in found.samples if sample.client == client and sample.load is heavy]
+        rows.append(
+            [
+                workers,
+                median([sample.achieved_rps for sample in samples]),
+                median([100 * sample.loop_busy for sample in samples if sample.loop_busy is not None]),
+                median([sample.late_p99_ms for sample in samples]),
+                spread(costs.over_rounds(costs.by_token(heavy.name), client)),
+                spread(costs.ratio(costs.by_token(heavy.name), client, one)),
+            ]
+        )
+    head = ["workers", "req/s", "busiest loop %", "late p99 ms", "us per token, all of them", "of one worker's"]
+    return ["## Workers\n", f"{heavy}, shared.\n\n" + table(head, rows)]
 
 
 def _startup(found: Findings) -> str:

@@ -39,6 +39,7 @@ class Sample:
         tokens: Tokens it received.
         cpu_s: Processor time between the first send and the last end.
         busy_share: That time as a share of one core.
+        loop_busy: The share of the time for which its busiest loop ran; None: it does not say.
         achieved_rps: Requests per second from the first send to the last; None: too few to tell.
         late_p99_ms, late_max_ms: How far sends were behind the schedule.
         ttft_p50_ms, ttft_p99_ms: From sent to the first token.
@@ -53,6 +54,7 @@ class Sample:
     tokens: int
     cpu_s: float
     busy_share: float
+    loop_busy: float | None
     achieved_rps: float | None
     late_p99_ms: float | None
     late_max_ms: float
@@ -78,6 +80,7 @@ class Sample:
             told["tokens"],
             told["cpu_s"],
             told["cpu_s"] / told["wall_s"],
+            told.get("loop_busy"),
             told["achieved_rps"],
             told["late_p99_ms"],
             told["late_max_ms"],

@@ -1,5 +1,6 @@
 """The bench works: it brings a figure for every client, and ratios; what they are is nobody's promise."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,14 @@ from tests.performance.findings import Findings
 from tests.performance.load import Load, serve
 from tests.performance.plan import QUICK
 from tests.performance.ratios import Costs
-from tests.performance.report import report
+from tests.performance.report import report, workers_shared
+from tests.performance.sample import Sample, Surroundings
+
+
+def sampled(client: str, load: Load, cpu_s: float) -> Sample:
+    around = Surroundings(tree_cpu_s=2.0, others_cores=0.0, server_cores=0.5, overrun_ms=0.0)
+    tokens, cores = load.count * load.tokens, cpu_s / 10
+    return Sample(client, load, 0, tokens, cpu_s, cores, cores, 1000.0, 0.1, 1.0, 20.0, 21.0, 70.0, "VALID", around)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +39,15 @@ def test_every_client_runs_under_every_load(found: Findings) -> None:
         assert sample.ttft_p99_ms >= sample.ttft_p50_ms > 0
         assert sample.peak_mb > 0
         assert sample.around.tree_cpu_s > 0
+
+
+def test_what_a_second_worker_adds_is_told_beside_one() -> None:
+    heavy = QUICK.loads[-1]
+    plan = dataclasses.replace(QUICK, loads=(heavy,))
+    samples = [sampled(name, heavy, cpu_s) for name, cpu_s in (("loadgen", 1.0), ("loadgen --workers 2", 1.5))]
+    text = "\n".join(workers_shared(Findings(plan, [sample.client for sample in samples], samples)))
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith(("| 1 |", "| 2 |"))]
+    assert [row[-1].rstrip(" |") for row in rows] == ["1.00", "1.50"]
 
 
 def test_ratios_are_positive(found: Findings) -> None:
