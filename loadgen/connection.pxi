@@ -95,10 +95,11 @@ cdef class Connection(Response):
         pass
 
     cdef int _watch(self) except -1:
-        """The poll reads it."""
+        """The poll reads it, unless the kernel watches no more sockets."""
         cdef int fd = self.transport.get_extra_info("socket").fileno()
+        if not self.poll._watch(fd, self):
+            return self._lean()
         self.transport.pause_reading()
-        self.poll._watch(fd, self)
         self.fd = fd
         self.poll.leaning -= self.leans
         self.leans = False

@@ -77,11 +77,15 @@ cdef class Poll(Bell):
             self.fd, self.watched = -1, []
 
     def add_reader(self, int fd, callback):
-        """As the method of an event loop."""
+        """As the method of an event loop.
+
+        Raises:
+            OSError: The kernel watches no more files.
+        """
         if self.fd < 0:
             self.loop.add_reader(fd, callback)
-        else:
-            self._watch(fd, callback)
+        elif not self._watch(fd, callback):
+            raise OSError(errno, os.strerror(errno))
 
     def remove_reader(self, int fd):
         """As the method of an event loop."""
@@ -90,15 +94,16 @@ cdef class Poll(Bell):
         else:
             self._forget(fd)
 
-    cdef int _watch(self, int fd, object what) except -1:
+    cdef bint _watch(self, int fd, object what) except -1:
+        """Serve `what` whenever `fd` can be read; False where the kernel watches no more files."""
         cdef epoll_event event
         event.events, event.data.fd = EPOLLIN | EPOLLRDHUP, fd
         if epoll_ctl(self.fd, EPOLL_CTL_ADD, fd, &event) != 0:
-            raise OSError(errno, os.strerror(errno))
+            return False
         if fd >= len(self.watched):
             self.watched.extend([None] * (fd + 1 - len(self.watched)))
         self.watched[fd] = what
-        return 0
+        return True
 
     cdef int _forget(self, int fd) except -1:
         cdef epoll_event event

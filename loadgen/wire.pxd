@@ -87,7 +87,7 @@ cdef class Poll(Bell):
     cdef object loop
     cdef list watched  # by file descriptor
     cdef char *buffer
-    cdef int _watch(self, int fd, object what) except -1
+    cdef bint _watch(self, int fd, object what) except -1
     cdef int _forget(self, int fd) except -1
     cdef int _serve(self, int fd, uint32_t says) except -1
 
