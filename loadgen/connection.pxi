@@ -18,47 +18,44 @@ cdef class Connection(Response):
 
     The owner has `ended(connection)`, called once per response, `reader(connection)`, called when a response wants
     aiohttp's reader, and `dropped(connection, error)`, called when the peer or the network has ended the connection.
-    A `bell` that is a poll reads the socket itself where it is one without TLS; the transport is then paused, and gets
-    it back when there is more to do than reading.
+    A `poll` that is open reads the socket where it is one without TLS; the transport is then paused, and gets it back
+    as long as there is more to do than reading.
     tap: None, or who is told of what is sent and of all that comes, before it is read.
     """
 
-    def __init__(self, owner, handle, transport, Bell bell not None):
-        self.owner, self.handle, self.transport, self.bell = owner, handle, transport, bell
+    def __init__(self, owner, handle, transport, Poll poll not None):
+        self.owner, self.handle, self.transport, self.poll = owner, handle, transport, poll
         self.keep_alive = True
         self.fd = -1
 
     def begin_reading(self):
         """The transport is this connection's from now on, and idle."""
-        if isinstance(self.bell, Poll):
-            self.poll = <Poll>self.bell
-            self.plain = self.poll.fd >= 0 and self.transport.get_extra_info("sslcontext") is None
-            if self.plain:
-                self._watch()
-            else:
-                self._lean()
+        self.plain = self.poll.fd >= 0 and self.transport.get_extra_info("sslcontext") is None
+        if self.plain:
+            self._watch()
+        else:
+            self._lean()
 
     def release(self):
         """Nothing is read any more; the transport may be closed."""
-        if self.poll is not None:
-            if self.fd >= 0:
-                self.poll._forget(self.fd)
-                self.fd = -1
-            self.poll.leaning -= self.leans
-            self.poll = None
+        if self.fd >= 0:
+            self.poll._forget(self.fd)
+            self.fd = -1
+        self.poll.leaning -= self.leans
+        self.leans = self.plain = False
 
     def send(self, bytes request not None, Record record not None):
         """Write a whole request and expect its response."""
         cdef Py_ssize_t size = PyBytes_GET_SIZE(request), sent
         self.begin(record)
-        if self.leans and self.plain:
-            self._watch()
         record.sent = now_ns()
         if self.fd >= 0:
-            sent = max(0, send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL))
+            sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
+            if sent < 0 and errno != EAGAIN and errno != EINTR:
+                self.error = OSError(errno, os.strerror(errno))
             if sent < size:  # the rest when there is room; or what is wrong
                 self._lean()
-                self.transport.write(request[sent:])
+                self.transport.write(request[max(0, sent):])
         else:
             self.transport.write(request)
         if self.tap is not None:
@@ -66,6 +63,8 @@ cdef class Connection(Response):
 
     def data_received(self, bytes data not None):
         self._received(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), now_ns())
+        if self.leans and self.plain and self.transport.get_write_buffer_size() == 0:
+            self._watch()
 
     def connection_made(self, transport):
         self.transport = transport
@@ -76,7 +75,7 @@ cdef class Connection(Response):
     def connection_lost(self, exc):
         cdef int64_t at_ns = now_ns()
         cdef bint was_open = self.phase != IDLE and not self.complete
-        exc = exc or self.error
+        exc = self.error or exc
         self.lost = True
         self.keep_alive = False
         self.release()
@@ -107,26 +106,28 @@ cdef class Connection(Response):
 
     cdef int _lean(self) except -1:
         """The loop reads it."""
-        if self.poll is not None:
-            if self.fd >= 0:
-                self.poll._forget(self.fd)
-                self.fd = -1
-                self.transport.resume_reading()
-            self.poll.leaning += not self.leans
-            self.leans = True
+        if self.fd >= 0:
+            self.poll._forget(self.fd)
+            self.fd = -1
+            self.transport.resume_reading()
+        self.poll.leaning += not self.leans
+        self.leans = True
         return 0
 
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
         cdef bint was_complete = self.complete
-        self.bell.reads += 1
+        self.poll.reads += 1
         if self.tap is not None:
             self.tap.read(self.record, at_ns, p[:n])
         self.feed_raw(p, n, at_ns)
         if self.wants_reader and self.phase == READER:
             self._lean()
+            self.plain = False
             self.owner.reader(self)
         elif self.complete and not was_complete:
+            if self.leans and self.transport.get_write_buffer_size():  # answered before all of the request was read
+                self.keep_alive = False
             self.owner.ended(self)
-        if at_ns >= self.bell.at_ns:  # last: what rings may send on this very connection
-            self.bell.ring()
+        if at_ns >= self.poll.at_ns:  # last: what rings may send on this very connection
+            self.poll.ring()
         return 0

@@ -27,7 +27,9 @@ class Sender(Protocol):
     """
 
     on_end: Callable[[Record], None]
-    bell: Bell
+
+    @property
+    def bell(self) -> Bell: ...  # noqa: D102
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""

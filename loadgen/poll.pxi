@@ -9,7 +9,7 @@ cdef extern from *:
     #include <sys/epoll.h>
     #else  /* there is none: `epoll_create1` says so, and the event loop reads */
     #include <stdint.h>
-    enum { EPOLLIN = 1, EPOLLRDHUP = 2, EPOLL_CLOEXEC = 0, EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2 };
+    enum { EPOLLIN = 1, EPOLL_CLOEXEC = 0, EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2 };
     struct epoll_event { uint32_t events; union { int fd; } data; };
     static int epoll_create1(int flags) { return -1; }
     static int epoll_ctl(int poll, int what, int fd, struct epoll_event *event) { return -1; }
@@ -24,7 +24,7 @@ cdef extern from *:
     ctypedef struct epoll_event "struct epoll_event":
         uint32_t events
         epoll_data_t data
-    enum: EAGAIN, EINTR, EPOLLIN, EPOLLRDHUP, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, MSG_DONTWAIT, MSG_NOSIGNAL
+    enum: EAGAIN, EINTR, EPOLLIN, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, MSG_DONTWAIT, MSG_NOSIGNAL
     int errno
     int epoll_create1(int) nogil
     int epoll_ctl(int, int, int, epoll_event *) nogil
@@ -33,16 +33,12 @@ cdef extern from *:
     ssize_t send(int, const void *, size_t, int) nogil
     int close_fd "close"(int) nogil
 
-cdef enum:
-    AT_ONCE = 1024
-    READ_BYTES = 1 << 18
-
 
 cdef class Poll(Bell):
     """Sockets that are read here, in one line with the alarms of whoever sends.
 
-    The event loop watches the poll as one file. Whatever the kernel says of a socket but that it can be read is left to
-    the loop, which gets the socket back. Without epoll, the loop reads everything.
+    The event loop watches the poll as one file. A socket that has come to its end, or is wrong, is given back to the
+    loop, which sees the same. Without epoll, and while it is not open, the loop reads everything.
 
     linger_ns: for how long a poll that has read something waits for more, instead of handing over to the loop, whose
     turn costs as much as reading a token. It does so only while a heartbeat rings, which bounds each wait, and while
@@ -53,9 +49,6 @@ cdef class Poll(Bell):
         Bell.__init__(self)
         self.fd, self.linger_ns, self.watched = -1, linger_ns, []
 
-    def __dealloc__(self):
-        free(self.buffer)
-
     def open(self, loop):
         """Have `loop` watch it, until it has been closed as often as opened."""
         self.users += 1
@@ -63,9 +56,6 @@ cdef class Poll(Bell):
             self.loop = loop
             self.fd = epoll_create1(EPOLL_CLOEXEC)
             if self.fd >= 0:
-                self.buffer = <char *>realloc(self.buffer, READ_BYTES)
-                if self.buffer == NULL:
-                    raise MemoryError()
                 loop.add_reader(self.fd, self.turn)
 
     def close(self):
@@ -97,7 +87,7 @@ cdef class Poll(Bell):
     cdef bint _watch(self, int fd, object what) except -1:
         """Serve `what` whenever `fd` can be read; False where the kernel watches no more files."""
         cdef epoll_event event
-        event.events, event.data.fd = EPOLLIN | EPOLLRDHUP, fd
+        event.events, event.data.fd = EPOLLIN, fd
         if epoll_ctl(self.fd, EPOLL_CTL_ADD, fd, &event) != 0:
             return False
         if fd >= len(self.watched):
@@ -119,29 +109,32 @@ cdef class Poll(Bell):
         cdef int i, n = epoll_wait(self.fd, events, AT_ONCE, 0)
         while n > 0:
             for i in range(n):
-                self._serve(events[i].data.fd, events[i].events)
+                self._serve(events[i].data.fd)
             if not self.beats or self.leaning or self.fd < 0 or now_ns() >= until_ns:
                 return
             with nogil:
                 n = epoll_wait(self.fd, events, AT_ONCE, -1)
 
-    cdef int _serve(self, int fd, uint32_t says) except -1:
-        cdef Connection connection
-        cdef ssize_t n
+    cdef int _serve(self, int fd) except -1:
         what = self.watched[fd] if fd < len(self.watched) else None
-        if what is None:  # forgotten since the kernel was asked
-            return 0
-        if not isinstance(what, Connection):
+        if isinstance(what, Connection):
+            self._read(<Connection>what)
+        elif what is not None:  # else forgotten since the kernel was asked
             what()
-            return 0
-        connection = <Connection>what
-        if says != EPOLLIN:
-            return connection._lean()
-        n = recv(fd, self.buffer, READ_BYTES, MSG_DONTWAIT)
-        if n > 0:
-            return connection._received(self.buffer, n, now_ns())
+        return 0
+
+    cdef int _read(self, Connection connection) except -1:
+        cdef ssize_t n = recv(connection.fd, self.buffer, READ_BYTES, MSG_DONTWAIT)
         if n < 0 and (errno == EAGAIN or errno == EINTR):
             return 0
         if n < 0:  # told once: the loop would only see an end
             connection.error = OSError(errno, os.strerror(errno))
-        return connection._lean()
+        if n <= 0:
+            return connection._lean()
+        try:
+            return connection._received(self.buffer, n, now_ns())
+        except BaseException as fault:  # as in a loop, which logs it: the response could not be read on
+            connection.error = fault
+            connection._lean()
+            connection.transport.abort()
+            raise

@@ -39,9 +39,7 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
         raise BadInput(flag, f"{max(at_once, ahead)} {what}, and {problem}", f"{remedy}, or ask for fewer")
 
 
-def warn_of_limits(
-    settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Stripe = WHOLE
-) -> None:
+def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Stripe = WHOLE) -> None:
     """Say so where a run is likely to need more connections than its processes can have, though it is not sure to.
 
     Args:

@@ -76,14 +76,16 @@ cdef class Record:
 
     cdef int tell(self, int64_t what, int64_t at_ns) except -1:
         """An event of the stream, whatever it says: a set of the flags of `deltas`."""
+        cdef Py_ssize_t room
         if self.tellings > most_tellings:
             return 0
         if self.tellings and what & TOKENS and self.told[2 * self.tellings - 2] == what:
             self.told[2 * self.tellings - 1] += 1
             return 0
         if self.tellings == self.told_room:
-            self.told_room = max(8, 2 * self.told_room)
-            self.told = <int64_t *>resized(self.told, 2 * self.told_room)
+            room = max(8, 2 * self.told_room)
+            self.told = <int64_t *>resized(self.told, 2 * room)
+            self.told_room = room
         self.told[2 * self.tellings] = what
         self.told[2 * self.tellings + 1] = 1 if what & TOKENS else at_ns
         self.tellings += 1
@@ -213,6 +215,10 @@ cdef class Record:
         if self.events < 2:
             return 0
         return self.output_confirmed() - (1 if self.tokens == NULL else self.tokens[0])
+
+    cdef int64_t spans(self) noexcept:
+        """From the first stamp of an event to the last, ns."""
+        return self.stamps_ns[self.events - 1] - self.stamps_ns[0] if self.events else 0
 
     cdef bint is_ordered(self) noexcept:
         cdef int64_t latest = self.due

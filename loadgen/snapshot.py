@@ -60,7 +60,7 @@ REQUESTS = (
     "never_due",  # turns whose session had failed before
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
-    "unequal",  # ok requests of which TTFT + TPOT * tokens after the first event is not the E2EL
+    "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
     "sojourn_ns",  # sent to closed, of all requests that were sent
     "by_reader",  # whose responses aiohttp's reader has read
 )

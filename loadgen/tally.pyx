@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Tally: sums and histograms over the requests of a run, taken from each record once."""
 from libc.stdint cimport int64_t
-from loadgen.histogram cimport Histogram
+from loadgen.histogram cimport Histogram, uint128
 from loadgen.wire cimport Record
 
 from array import array
@@ -34,7 +34,8 @@ cdef class Tally:
     cdef Histogram lag, pool_wait, connect, ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent
     cdef Histogram tpot, tpot_n1, icl, itl
     # `snapshot.COUNTERS` says what they are.
-    cdef readonly int64_t sojourn_ns, early, late_connections, by_reader, disordered, lost_token_events
+    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # of all streams, side by side for days
+    cdef readonly int64_t early, late_connections, by_reader, disordered, lost_token_events
     cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted, input_tokens
     cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted, unexpected_input_tokens
     cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
@@ -42,7 +43,7 @@ cdef class Tally:
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
     cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
-    cdef readonly int64_t stream_ns, decode_ns, decode_tokens, unequal
+    cdef readonly int64_t decode_tokens, unequal
 
     def __init__(self, int64_t start_ns, int64_t bin_ns, dict histograms not None):
         self.start_ns, self.bin_ns = start_ns, bin_ns
@@ -137,7 +138,7 @@ cdef class Tally:
 
     cdef int _add_latencies(self, Record record) except -1:
         cdef int64_t due = record.due, sent = record.sent, first = record.first_token, last = record.last_token
-        cdef int64_t tokens = record.output_confirmed(), after_first = record.after_first(), tpot
+        cdef int64_t tokens = record.output_confirmed(), after_first = record.after_first()
         self.ttft_due.add(first - due, 1)
         self.ttft_sent.add(first - sent, 1)
         self.e2el_due.add(last - due, 1)
@@ -146,15 +147,14 @@ cdef class Tally:
             self.ttfo_due.add(record.first_answer - due, 1)
             self.ttfo_sent.add(record.first_answer - sent, 1)
         self.stream_ns += last - first
+        self.unequal += record.spans() != last - first
         if after_first <= 0:
             return 0
-        tpot = (last - first) // after_first
-        self.tpot.add(tpot, 1)
+        self.tpot.add((last - first) // after_first, 1)
         self.decode_ns += last - first
         self.decode_tokens += after_first
         if tokens > 1:
             self.tpot_n1.add((last - first) // (tokens - 1), 1)
-        self.unequal += not 0 <= (last - sent) - (first - sent) - tpot * after_first < after_first
         return 0
 
     cdef int _reach(self, Py_ssize_t size) except -1:

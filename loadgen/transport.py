@@ -155,6 +155,7 @@ class Transport:
             self._active.add(connection)
             connection.send(request, record)
         else:
+            self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
@@ -229,11 +230,7 @@ class Transport:
         return None
 
     async def _connect(self) -> Connection:
-        self._poll.leaning += 1
-        try:
-            handle = await self._connector.connect(self._template, [], self._connect_timeout)
-        finally:
-            self._poll.leaning -= 1
+        handle = await self._connector.connect(self._template, [], self._connect_timeout)
         connection = Connection(self, handle, handle.transport, self._poll)
         connection.transport.set_protocol(connection)
         connection.begin_reading()
@@ -253,6 +250,7 @@ class Transport:
             connection.send(request, record)
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
+        self._poll.leaning -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
             self._fail(record, *self._abandoned)

@@ -1,5 +1,5 @@
 # cython: language_level=3
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from loadgen.histogram cimport Histogram
 
 cdef struct Bytes:
@@ -33,6 +33,7 @@ cdef class Record:
     cdef int64_t input_expected(self) noexcept
     cdef int64_t output_confirmed(self) noexcept
     cdef int64_t after_first(self) noexcept
+    cdef int64_t spans(self) noexcept
     cdef bint is_ordered(self) noexcept
 
 
@@ -80,22 +81,30 @@ cdef class Bell:
     cdef readonly int64_t reads
 
 
+cdef class Connection
+
+
+cdef enum:
+    AT_ONCE = 1024  # sockets of which the kernel tells
+    READ_BYTES = 1 << 18
+
+
 cdef class Poll(Bell):
     cdef int fd, users
     cdef readonly int64_t linger_ns
     cdef public int leaning
     cdef object loop
     cdef list watched  # by file descriptor
-    cdef char *buffer
+    cdef char[READ_BYTES] buffer
     cdef bint _watch(self, int fd, object what) except -1
     cdef int _forget(self, int fd) except -1
-    cdef int _serve(self, int fd, uint32_t says) except -1
+    cdef int _serve(self, int fd) except -1
+    cdef int _read(self, Connection connection) except -1
 
 
 cdef class Connection(Response):
     cdef public object transport, owner, handle, tap
-    cdef Bell bell
-    cdef Poll poll  # None: the loop reads it
+    cdef Poll poll
     cdef int fd  # while the poll reads it, else -1
     cdef bint plain, leans
     cdef object error

@@ -11,7 +11,9 @@ import pytest
 
 from loadgen.clock import in_line, now_ns
 from loadgen.outcomes import Outcome
+from loadgen.transport import Timeouts, Transport
 from loadgen.wire import Connection, Poll, Record
+from tests.faults.sending import target
 from tests.wire.bytes_of import answer, streamed
 
 S = 1_000_000_000
@@ -75,7 +77,7 @@ async def connected(poll: Poll) -> AsyncIterator[Pair]:
         connection.begin_reading()
         yield Pair(connection, owner, server)
         connection.release()
-        transport.close()
+        transport.abort()
     poll.close()
 
 
@@ -93,13 +95,41 @@ async def test_it_reads_without_the_loop_and_stamps_what_it_reads() -> None:
 async def test_a_request_that_the_socket_does_not_take_at_once_is_sent_whole_by_the_loop() -> None:
     poll, request = Poll(), b"r" * (8 << 20)
     async with connected(poll) as pair:
-        pair.connection.send(request, Record())
+        pair.connection.send(request, record := Record())
         assert (pair.read_by_loop, poll.leaning) == (True, 1)
         await pair.takes(len(request))
+        whole = streamed(answer("a"))
+        pair.server.send(whole[:-20])
+        while not record.events:
+            await asyncio.sleep(0)
+        assert (pair.read_by_loop, poll.leaning) == (False, 0), "the poll reads the rest"
+        pair.server.send(whole[-20:])
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert pair.connection.keep_alive
+
+
+async def test_a_connection_whose_server_answers_before_it_has_read_the_request_bears_no_other() -> None:
+    async with connected(Poll()) as pair:
+        pair.connection.send(b"r" * (8 << 20), Record())
         pair.server.send(streamed(answer("a")))
         assert await pair.owner.hears(1) == [Outcome.OK]
-        pair.connection.send(b"request", Record())
-        assert (pair.read_by_loop, poll.leaning) == (False, 0)
+        assert not pair.connection.keep_alive
+
+
+async def test_a_fault_while_it_reads_ends_the_response(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def sent(self, record: Record) -> None: ...
+        def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            raise RuntimeError("no room")
+
+    async with connected(Poll()) as pair:
+        pair.connection.tap = Broken()
+        pair.connection.send(b"request", record := Record())
+        pair.server.send(streamed(answer("a")))
+        assert await pair.owner.hears(2) == [RuntimeError, Outcome.REFUSED]
+        assert record.detail == "no room"
+    assert "no room" in caplog.text
 
 
 async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told() -> None:
@@ -111,6 +141,7 @@ async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told
         pair.server.shutdown(socket.SHUT_WR)
         assert await pair.owner.hears(2) == [type(None), Outcome.TRUNCATED]
         assert record.events == 1
+        assert record.last_token < record.closed
 
 
 async def test_a_reset_is_told_as_one() -> None:
@@ -198,6 +229,21 @@ async def test_it_does_not_where_others_would_have_to_wait(
     poll = Poll(linger_ns=linger_s * S)
     poll.beats, poll.leaning = beats, leaning
     assert turns(poll) == ["first"]
+
+
+async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for_the_poll() -> None:
+    poll, ended = Poll(linger_ns=60 * S), asyncio.Event()
+    transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), poll)
+    transport.on_end = lambda record: ended.set()
+    await transport.open()
+    record = Record()
+    alarm = in_line(poll).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
+    poll.beats = True  # as if a heartbeat rang, which would bound the wait: there is none
+    alarm.set(now_ns())
+    await asyncio.wait_for(ended.wait(), 10)
+    assert record.outcome is Outcome.REFUSED
+    alarm.close()
+    await transport.close()
 
 
 async def test_what_is_forgotten_while_others_are_read_is_not_read() -> None:

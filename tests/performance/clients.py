@@ -52,27 +52,6 @@ class Loadgen:
             self.name += f" --workers {workers}"
 
     def run(self, server: Served, load: Load) -> Mapping[str, Any]:
-        """Carry the load out; returns what the command tells, as `Sample.of` takes it.
-
-        Raises:
-            RuntimeError: The command failed.
-        """
-
-
-class Loadgen:
-    """`loadgen run` as users run it: every token stamped, counted and checked; the result with all its histograms.
-
-    Args:
-        folder: For what it writes.
-        records: Also write every request, with the times of all its tokens, to a file.
-    """
-
-    def __init__(self, folder: Path, *, records: bool = False) -> None:
-        self.name = "loadgen --records" if records else "loadgen"
-        self.rounds = 1 if records else None
-        self._more = ["--records", str(folder / "records.jsonl")] if records else []
-
-    def run(self, server: Served, load: Load) -> Mapping[str, Any]:
         """See `Client`."""
         return told_by(orjson.loads(call([*LOADGEN, "run", *flags(server, load), *self._more])))
 

@@ -7,7 +7,7 @@ from loadgen.heartbeat import EVERY_NS, Heartbeat
 from loadgen.histogram import Histogram
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
-from loadgen.wire import Bell, Connection
+from loadgen.wire import Bell, Connection, Poll
 
 
 class Owner:
@@ -45,7 +45,7 @@ async def test_every_appointment_within_an_absence_counts_with_what_was_left_of_
 
 @timed
 async def test_what_was_read_between_two_appointments_waited_like_the_later_of_them():
-    stalls, bell, late_ns = Histogram(), Bell(), EVERY_NS // 4
+    stalls, bell, late_ns = Histogram(), Poll(), EVERY_NS // 4
     with Heartbeat(virtual.clock(), bell, stalls):
         read(bell, 7)
         await appointments(1)  # kept
@@ -80,6 +80,6 @@ async def test_on_the_kernels_clock_an_absence_is_seen_as_soon_as_it_ends():
 
 
 def test_a_bell_counts_the_reads_of_its_connections():
-    bell = Bell()
+    bell = Poll()
     read(bell, 3)
     assert bell.reads == 3

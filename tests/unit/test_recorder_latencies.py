@@ -118,3 +118,9 @@ def test_itl_is_per_token_and_icl_per_event():
     assert values(snapshot, "icl") == about(10, 20)
     assert values(snapshot, "itl") == about(5, 5, 5, 5, 10)
     assert snapshot.counters["imputed_gaps"] == 4
+
+
+def test_latencies_that_the_stamps_do_not_bear_out_are_counted():
+    record, other = answered(0, tokens=[20, 30]), answered(1, tokens=[20, 30])
+    record.last_token += MS
+    assert measured([record, other]).counters["unequal"] == 1

@@ -8,7 +8,7 @@ import pytest
 
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
-from loadgen.wire import NEVER, Bell, Connection, Poll, Record
+from loadgen.wire import NEVER, Connection, Poll, Record
 from tests.wire.bytes_of import answer, streamed
 
 
@@ -38,9 +38,9 @@ class Wire:
         self.written.append(data)
 
 
-def connected(bell: Bell | None = None) -> tuple[Connection, Owner, Wire]:
+def connected(poll: Poll | None = None) -> tuple[Connection, Owner, Wire]:
     owner, wire = Owner(), Wire()
-    return Connection(owner, None, wire, bell or Bell()), owner, wire
+    return Connection(owner, None, wire, poll or Poll()), owner, wire
 
 
 def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
@@ -110,7 +110,7 @@ def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
 
 
 def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
-    bell, rung = Bell(), []
+    bell, rung = Poll(), []
     bell.ring = lambda: rung.append(now_ns())
     connection, _, _ = connected(bell)
     connection.send(b"request", Record())
