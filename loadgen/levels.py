@@ -24,7 +24,7 @@ from loadgen.records import RecordFile, from_dict
 from loadgen.report.brief import failed
 from loadgen.results import Result
 from loadgen.search import CONFIDENCE, Run
-from loadgen.settings import RunSettings, seed_of
+from loadgen.settings import MAX_RATE, RunSettings, seed_of
 from loadgen.wire import Record
 from loadgen.words import percent
 
@@ -32,7 +32,7 @@ Stop = Callable[[Progress], str | None]
 Measure = Callable[[RunSettings, str, Stop], Awaitable[Result]]
 
 RUN_S = 60.0  # a run at a rate is no shorter
-FASTEST = 10_000.0  # requests/s: more than one process sends
+RUNS = 16  # there are no more, unless somebody wants to
 MOST_REQUESTS = 50_000  # of a run: at higher rates it is shorter
 LONGEST_S = 1800.0  # of a run; rates that need longer to show anything are not tried
 SOJOURNS = 10  # a run is as long as so many requests one after the other, or its beginning, with few in flight, decides
@@ -52,6 +52,9 @@ class Axis:
         unit: Of it, as words that follow the number.
         nearest: The nearest level that can be asked for, and read again by a person.
         most: The highest.
+        least: The lowest that is worth a try where a run has so many requests at least.
+        requests: How many a run at a level has that lasts so many seconds.
+        length_s: How long a run at a level lasts of so many requests.
     """
 
     name: str
@@ -59,14 +62,35 @@ class Axis:
     unit: str
     nearest: Callable[[float], float]
     most: float
+    least: Callable[[int], float]
+    requests: Callable[[float, float], float]
+    length_s: Callable[[float, int], float]
 
 
 def _four_digits(level: float) -> float:
     return float(f"{level:.4g}")
 
 
-RATE = Axis("rate", "request_rate", "requests/s", _four_digits, FASTEST)
-CONCURRENCY = Axis("concurrency", "max_concurrency", "in flight", round, MOST_REQUESTS // SOJOURNS)
+RATE = Axis(
+    "rate",
+    "request_rate",
+    "requests/s",
+    _four_digits,
+    MAX_RATE,  # far below it the client is the limit, and a run says so
+    least=lambda enough: enough / LONGEST_S,
+    requests=lambda rate, length_s: rate * length_s,
+    length_s=lambda rate, requests: requests / rate,
+)
+CONCURRENCY = Axis(
+    "concurrency",
+    "max_concurrency",
+    "in flight",
+    round,
+    MOST_REQUESTS // SOJOURNS,
+    least=lambda enough: 1,
+    requests=lambda in_flight, length_s: SOJOURNS * in_flight,
+    length_s=lambda in_flight, requests: math.inf,  # as long as its requests need
+)
 AXES = {axis.name: axis for axis in (RATE, CONCURRENCY)}
 
 
@@ -81,13 +105,13 @@ class Point:
     Attributes:
         level: Of the load.
         result: What it found.
-        run: What that says of the demands; None where it says nothing.
+        run: What that says of the demands, if anything.
         why: It says nothing, or was stopped early.
     """
 
     level: float
     result: Result
-    run: Run | None
+    run: Run
     why: str | None
 
 
@@ -105,6 +129,7 @@ class Levels:
         axis: Along which the levels lie.
         length_s: How long a run at a rate is at least.
         enough: Requests that a run has at least; None: as many as show the demands.
+        runs: That there may be at most.
 
     Attributes:
         points: The runs that have ended, in their order.
@@ -122,9 +147,10 @@ class Levels:
         axis: Axis = RATE,
         length_s: float = RUN_S,
         enough: int | None = None,
+        runs: int = RUNS,
     ) -> None:
         self._measure, self._settings, self._demands, self._records = measure, settings, demands, records
-        self._name, self._axis, self._length_s = name, axis, length_s
+        self._name, self._axis, self._length_s, self._runs = name, axis, length_s, runs
         self.enough = enough or max(demand.enough for demand in demands)
         self.points: list[Point] = []
         self._noted: dict[str, list[float]] = {}
@@ -132,7 +158,12 @@ class Levels:
     @property
     def least(self) -> float:
         """The lowest level that is worth a try: a lower rate takes too long to show anything."""
-        return self.enough / LONGEST_S if self._axis is RATE else 1
+        return self._axis.least(self.enough)
+
+    @property
+    def left(self) -> int:
+        """How many more runs there may be."""
+        return self._runs - len(self.points)
 
     @property
     def notes(self) -> list[str]:
@@ -143,22 +174,22 @@ class Levels:
             said.append(f"at {named} {self._axis.unit} {what}")
         return said
 
-    async def at(self, level: float) -> Run:
-        """A run that is long enough for what it meets.
+    async def at(self, level: float) -> Run | None:
+        """A run that is long enough for what it meets; None where there may be no more.
 
         Raises:
             LoadgenError: It ended early, is not to be believed, or no request succeeded.
         """
-        while True:
+        while self.left:
             run, length_s, sojourn_s = await self._once(level)
             wanted_s = min(SOJOURNS * sojourn_s, LONGEST_S)
-            decided = run.untold is not None or run.met() is False  # and would be so later too
-            if decided or length_s >= wanted_s or self._axis is not RATE:
+            if length_s >= wanted_s or run.met() is False:  # which it would be later too
                 return run
-            if length_s < self._length_s:
+            if length_s < self._length_s or not self.left:
                 self._note(level, f"a run is too short for requests of {sojourn_s:.2g} s")
                 return run
             self._length_s = min(1.5 * wanted_s, LONGEST_S)
+        return None
 
     async def at_once(self) -> float:
         """Send as many requests as show the demands all at once: what the server does then is a rate to begin with.
@@ -173,17 +204,20 @@ class Levels:
         with self._records(name) as records:
             result = await self._measure(self._at(math.inf, records), name, lambda progress: None)
             self._trust(math.inf, result, _untold(result, stopped=False))
-        self.points.append(Point(math.inf, result, None, "all at once, to see where to begin"))
+        self._says_nothing(math.inf, result, "all at once, to see where to begin")
         return float(result.data["request_throughput"])
 
     def _trust(self, level: float, result: Result, why: str | None) -> None:
         """Keep a run that says nothing, if there is a reason why, and end."""
         if why is not None:
-            self.points.append(Point(level, result, None, why))
+            self._says_nothing(level, result, why)
             raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
 
+    def _says_nothing(self, level: float, result: Result, why: str) -> None:
+        self.points.append(Point(level, result, Run((), 0.0, untold=why), why))
+
     async def _once(self, level: float) -> tuple[Run, float, float]:
-        """A run at a level; where that is a rate, its length; and the mean time of its requests, both in s."""
+        """A run at a level, its length as the axis has it, and the mean time of its requests, both in s."""
         name = f"{self._name}-{len(self.points) + 1:02}"
         with self._records(name) as records:
             settings = self._at(level, records)
@@ -193,7 +227,7 @@ class Levels:
             self._trust(level, result, _untold(result, stopped=watch.reason is not None))
             run, sojourn_s = self._judged(result, settings, level, watch.reason)
         self.points.append(Point(level, result, run, run.untold or watch.reason))
-        return run, settings.num_prompts / level, sojourn_s
+        return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
 
     def _judged(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:
         assert settings.records is not None
@@ -224,8 +258,8 @@ class Levels:
         number = len(self.points) + 1
         count = self.enough
         if math.isfinite(level):
-            lasting = level * (self._length_s if self._axis is RATE else SOJOURNS)
-            count = min(max(count, math.ceil(lasting)), MOST_REQUESTS)
+            lasting = math.ceil(self._axis.requests(level, self._length_s))
+            count = min(max(count, lasting), MOST_REQUESTS)
         return self._settings.replace(
             **{"request_rate": math.inf, self._axis.setting: level},
             num_prompts=count,

@@ -61,7 +61,7 @@ class Run:
         in_flight: How many requests the server had at once, on average.
         failed: Whether nothing that it shows could make it meet the demands: requests piled up, or it was stopped early
             because so many had missed their limits.
-        untold: Why it says nothing of the server, if so: the client was the limit.
+        untold: Why it says nothing of the server, if so: the client was the limit, or it is not to be believed.
     """
 
     shown: Sequence[Shown]
@@ -70,34 +70,34 @@ class Run:
     untold: str | None = None
 
     def met(self) -> bool | None:
-        """Whether all demands are met; None where the requests are too few to tell."""
+        """Whether all demands are met; None where it says nothing, or the requests are too few to tell."""
+        if self.untold is not None:
+            return None
         verdicts = {each.met(self.in_flight) for each in self.shown}
         if self.failed or False in verdicts:
             return False
         return None if None in verdicts else True
 
     def __add__(self, other: "Run") -> "Run":
-        """Both taken together, neither of which failed."""
+        """Both taken together, of which each says something and neither failed."""
         shown = [one + more for one, more in zip(self.shown, other.shown, strict=True)]
         return Run(shown, max(self.in_flight, other.in_flight))
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """How long a level is looked for.
+    """Between which levels one is looked for, and how finely.
 
     Attributes:
         resolution: The search ends when the lowest level that fails is this share above the highest that does not.
         least: The level below which it is given up.
         most: The level above which nothing is tried.
-        runs: The most there may be.
         nearest: The nearest level that can be tried, to one that was computed.
     """
 
     resolution: float = 0.05
     least: float = 0.01
     most: float = 1e6
-    runs: int = 16
     nearest: Callable[[float], float] = float
 
 
@@ -128,21 +128,24 @@ class Found:
     tried: tuple[tuple[float, bool | None], ...]
 
 
-async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal: Goal) -> Found:
+Measure = Callable[[float], Awaitable[Run | None]]
+
+
+async def highest(measure: Measure, start: float, goal: Goal) -> Found:
     """Look for it.
 
     Args:
-        measure: Carries out a run at a level.
+        measure: Has a level measured; None where there may be no more runs.
         start: The level to begin with.
-        goal: How long it is looked for.
+        goal: Where it is looked for, and how finely.
     """
     meets, fails, level = 0.0, math.inf, min(max(goal.nearest(start), goal.least), goal.most)
     tried: list[tuple[float, bool | None]] = []
-    left, end = goal.runs, None
-    while left and goal.least <= level <= goal.most:
-        verdict, used = await _judged(measure, level, left)
-        left -= used
-        tried.append((level, verdict))
+    end = None
+    while goal.least <= level <= goal.most:
+        verdict, used = await _judged(measure, level)
+        if used:
+            tried.append((level, verdict))
         if verdict is None:
             end = End.CLIENT if used == AGAIN else None
             break
@@ -159,19 +162,21 @@ async def highest(measure: Callable[[float], Awaitable[Run]], start: float, goal
     return Found(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
-async def _judged(measure: Callable[[float], Awaitable[Run]], level: float, most: int) -> tuple[bool | None, int]:
-    """Whether a level is shown to meet the demands, and the runs that took: one, or a few that are taken together.
+async def _judged(measure: Measure, level: float) -> tuple[bool | None, int]:
+    """Whether a level is shown to meet the demands, and how often it was measured: once, or a few times together.
 
-    What they do not show is not met. None if the client was the limit in all of them, or there may be no more.
+    What they do not show is not met. None if the client was the limit each time, or there may be no more runs.
     """
     whole: Run | None = None
-    for used in range(1, min(AGAIN, most) + 1):
+    for used in range(AGAIN):
         run = await measure(level)
+        if run is None:
+            return None, used
         if run.untold is not None:
             continue
         if run.failed:
-            return False, used
+            return False, used + 1
         whole = run if whole is None else whole + run
         if (verdict := whole.met()) is not None:
-            return verdict, used
-    return False if whole is not None and used == AGAIN else None, used
+            return verdict, used + 1
+    return None if whole is None else False, AGAIN

@@ -30,7 +30,6 @@ TEXT = (
     "Look for the highest request rate, or concurrency, at which a server meets the SLO that --slo says, with one run "
     "after another. With no server named, loadgen's own simulator is measured."
 )
-RESOLUTION = 0.05  # the lowest level that fails is at most so much above the highest that does not
 FIRST_CONCURRENCY = 16
 SAID = {True: "met", False: "missed", None: "neither met nor missed"}
 
@@ -111,6 +110,8 @@ class Search:
         if (count := chosen.get("num_prompts")) is not None and count < least:
             problem = f"{AGAIN} runs of {count} requests cannot show {asked.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
+        if asked.records and numbered(asked, 1).records == asked.records:  # a device
+            raise BadInput("--records", f"{asked.records} keeps nothing, and a search reads its records", "name a file")
         self._asked, self._axis, self._chosen = asked.replace(slo=None, duration=None), AXES[over], chosen
         self._series = Series("search", over, asked, ",".join(demand.text for demand in self._demands), plot)
         self._told = 0
@@ -143,7 +144,7 @@ class Search:
             enough=requests,
         )
 
-        async def at(level: float) -> "Run":
+        async def at(level: float) -> "Run | None":
             try:
                 return await levels.at(level)
             finally:
@@ -151,8 +152,8 @@ class Search:
 
         found = None
         try:
-            goal = Goal(RESOLUTION, levels.least, self._axis.most, nearest=self._axis.nearest)
-            self._say(f"up to {goal.runs} runs, each of {levels.enough} requests or more")
+            goal = Goal(least=levels.least, most=self._axis.most, nearest=self._axis.nearest)
+            self._say(f"up to {levels.left} runs, each of {levels.enough} requests or more")
             found = await highest(at, await self._start(levels), goal)
         finally:
             self._conclude(levels, found)
@@ -186,13 +187,12 @@ class Search:
     def _tell(self, points: "list[Point]") -> None:
         """Say what has been found since the last time, and keep it with the series."""
         for row, point in list(zip(self._series.points, points, strict=False))[self._told :]:
-            run = point.run if point.run is not None and point.run.untold is None else None
-            row["met"] = run.met() if run else None
-            shown = run.shown if run else ()
-            each = [one.met(run.in_flight) for one in shown] if run else []
+            run = point.run
+            row["met"] = run.met()
+            each = [one.met(run.in_flight) for one in run.shown]
             for number, limit in enumerate(row["slo"]):
                 limit["met"] = each[number] if each else None
-            unclear = "too few requests to tell" if run and row["met"] is None else None
+            unclear = "too few requests to tell" if row["met"] is None else None
             row["why"] = point.why or unclear
             self._told += 1
             self._say(f"{self._named(point.level)}: {SAID[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
@@ -200,7 +200,9 @@ class Search:
 
     def _conclude(self, levels: "Levels", found: "Found | None") -> None:
         """Say in the series what the search came to; None: it ended early."""
-        met = [point.level for point in levels.points if point.run and point.run.met()]
+        from loadgen.search import End
+
+        met = [point.level for point in levels.points if point.run.met()]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)
         self._series.data["found"] = {
             "level": level or None,
@@ -209,8 +211,8 @@ class Search:
             "last": found.tried[-1][0] if found else None,
         }
         self._series.data["notes"] += levels.notes
-        own = [exits.SLO_MISSED] if found and found.end == "none" else []
-        if found is None or found.end == "client":
+        own = [exits.SLO_MISSED] if found and found.end is End.NONE else []
+        if found is None or found.end is End.CLIENT:
             own.append(exits.ERRORS if exits.ERRORS in self._series.codes else exits.INVALID)
         rows = [row for row in self._series.points if level and row["level"] == level]
         if self._asked.strict and any(row["verdict"] == "SUSPECT" for row in rows):

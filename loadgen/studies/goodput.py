@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.demands import Share
 from loadgen.errors import LoadgenError
-from loadgen.levels import FASTEST, Levels, Measure
+from loadgen.levels import RATE, Levels, Measure
 from loadgen.search import End, Goal
 from loadgen.search import highest as highest_level
 from loadgen.settings import RunSettings
@@ -41,8 +41,8 @@ async def highest(
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput")
-    goal = Goal(effort.resolution, levels.least, FASTEST, effort.most_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", runs=effort.most_runs)
+    goal = Goal(effort.resolution, levels.least, RATE.most)
     found = await highest_level(levels.at, start, goal)
     notes = levels.notes
     if found.end is End.CLIENT:

@@ -49,6 +49,7 @@ SLO = ["--slo", "ttft_p90<1s"]
         ([*SLO, "--ramp-up-strategy", "linear"], "--ramp-up-strategy: given for a search"),
         ([*SLO, "--max-error-rate", "0.1"], "--max-error-rate: given for a search, which its --slo judges"),
         ([*SLO, "--dataset-name", "trace", "--dataset-path", "t"], "--dataset-name: a trace says when each request is"),
+        ([*SLO, "--records", "/dev/stdout"], "--records: /dev/stdout keeps nothing, and a search reads its records"),
         ([*SLO, "--plot", "search.gif"], "--plot: 'search.gif' is no name of a picture; write FILE.png or FILE.svg"),
         ([*SLO, "--plot", "/nowhere/search.png"], "--plot: /nowhere/search.png cannot be written"),
     ],

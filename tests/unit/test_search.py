@@ -12,11 +12,13 @@ def shares(good: list[bool], wanted: float = 0.99) -> Shown:
     return Shown(np.array(good, dtype=float), np.ones(len(good)), wanted)
 
 
-def server(capacity: float, requests: int = 2000):
+def server(capacity: float, requests: int = 2000, runs: float = math.inf):
     """A server of which all requests are good up to its capacity, and none beyond; with the levels it was asked for."""
     asked: list[float] = []
 
-    async def measure(level: float) -> Run:
+    async def measure(level: float) -> Run | None:
+        if len(asked) == runs:
+            return None
         asked.append(level)
         return Run([shares([level <= capacity] * requests)], in_flight=4.0, failed=level > 2 * capacity)
 
@@ -26,7 +28,7 @@ def server(capacity: float, requests: int = 2000):
 @pytest.mark.parametrize("start", [1.0, 37.0, 1000.0, 50_000.0])
 async def test_the_edge_is_found_from_below_and_from_above(start: float) -> None:
     measure, _ = server(137.0)
-    found = await highest(measure, start, Goal(runs=40))
+    found = await highest(measure, start, Goal())
     assert found.end is End.EDGE
     assert found.level <= 137.0 < found.fails <= 1.05 * found.level
 
@@ -46,9 +48,10 @@ async def test_what_never_fails_is_a_floor() -> None:
 
 
 async def test_a_search_that_runs_out_of_runs_is_a_floor() -> None:
-    measure, _ = server(137.0)
-    found = await highest(measure, 50.0, Goal(runs=3))
+    measure, _ = server(137.0, runs=3)
+    found = await highest(measure, 50.0, Goal())
     assert (found.level, found.fails, found.end) == (100.0, 200.0, End.FLOOR)
+    assert found.tried == ((50.0, True), (100.0, True), (200.0, False))
 
 
 async def test_where_no_level_is_good_enough_there_is_none() -> None:
@@ -60,7 +63,7 @@ async def test_where_no_level_is_good_enough_there_is_none() -> None:
 
 async def test_a_level_that_piles_up_is_not_measured_again() -> None:
     measure, asked = server(10.0)
-    await highest(measure, 25.0, Goal(runs=1))
+    await highest(measure, 25.0, Goal(least=25.0))
     assert asked == [25.0]
 
 
@@ -88,7 +91,7 @@ async def test_what_cannot_be_shown_is_not_met() -> None:
 @pytest.mark.parametrize("capacity", [1, 2, 3, 7, 100])
 async def test_whole_levels_end_where_no_other_lies_between(capacity: int, start: int) -> None:
     measure, asked = server(capacity)
-    found = await highest(measure, start, Goal(runs=40, least=1, nearest=round))
+    found = await highest(measure, start, Goal(least=1, nearest=round))
     assert found.end is End.EDGE
     assert found.level <= capacity < found.fails
     assert found.fails - found.level == 1 or found.fails <= 1.05 * found.level
@@ -111,10 +114,16 @@ async def test_all_demands_must_be_met_by_the_same_run() -> None:
 
 
 async def test_a_level_for_which_no_runs_are_left_has_not_failed() -> None:
-    async def measure(level: float) -> Run:
+    left = 3
+
+    async def measure(level: float) -> Run | None:
+        nonlocal left
+        if not left:
+            return None
+        left -= 1
         return Run([shares([True] * (2000 if level < 15 else 100))], in_flight=1.0)  # 100 show nothing, nor do 200
 
-    found = await highest(measure, 10.0, Goal(runs=3))
+    found = await highest(measure, 10.0, Goal())
     assert (found.level, found.fails, found.end) == (10.0, math.inf, End.FLOOR)
     assert found.tried == ((10.0, True), (20.0, None))
 
@@ -143,6 +152,11 @@ async def test_a_client_that_was_the_limit_once_is_no_end() -> None:
 
     found = await highest(measure, 10.0, Goal(most=10.0))
     assert found.tried == ((10.0, True),)
+
+
+def test_a_run_that_says_nothing_neither_meets_nor_misses_anything() -> None:
+    assert Run((), 0.0, untold="the client was the limit").met() is None
+    assert Run([shares([False] * 2000)], 1.0, untold="the client was the limit").met() is None
 
 
 class TestShown:

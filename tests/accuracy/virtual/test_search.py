@@ -17,7 +17,7 @@ from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold
 from loadgen.results import Result
 from loadgen.schedule import Schedule
 from loadgen.search import End, Found, Goal, highest
-from loadgen.settings import RunSettings
+from loadgen.settings import MAX_RATE, RunSettings
 from loadgen.testing.memory import Server
 from loadgen.testing.memory_servers import answered, planned, queued
 from tests.accuracy.virtual.bench import Bench
@@ -75,7 +75,7 @@ async def test_where_to_begin_shows_itself(tmp_path: Path) -> None:
     at = levels(bench, tmp_path, "ttft_p90<500ms")
     assert await at.at_once() == pytest.approx(10.0, rel=0.02)
     assert bench.asked[0].request_rate == math.inf
-    assert [point.run for point in at.points] == [None]
+    assert [point.run.met() for point in at.points] == [None]
 
 
 async def test_the_highest_concurrency_is_the_one_after_which_requests_wait(tmp_path: Path) -> None:
@@ -115,6 +115,7 @@ async def test_a_client_that_cannot_keep_up_is_no_limit_of_the_server(tmp_path: 
     found = await searched(at, 10.0)
     assert (found.level, found.fails, found.end) == (20.0, math.inf, End.CLIENT)
     assert at.points[-1].why == "the client could not keep up: loop busy 91% of the time"
+    assert at.points[-1].run.met() is None
 
 
 async def test_a_client_that_sends_at_another_rate_measures_another_level(tmp_path: Path) -> None:
@@ -143,9 +144,9 @@ async def test_a_run_that_says_nothing_ends_the_search_and_is_kept(
     at = levels(Bench(lambda: planned(lambda index: [20 * MS]), distort=distort), tmp_path, "ttft_p90<500ms")
     with pytest.raises(Untold, match=f"the run at 20 requests/s says nothing: {why}"):
         await searched(at, 10.0)
-    assert [(point.level, point.run is None, point.why) for point in at.points] == [
-        (10.0, False, None),
-        (20.0, True, why),
+    assert [(point.level, point.run.met(), point.why) for point in at.points] == [
+        (10.0, True, None),
+        (20.0, None, why),
     ]
 
 
@@ -167,6 +168,27 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
     counts = [asked.num_prompts for asked in bench.asked]
     assert counts[0] == 100
     assert counts[-1] >= 50 * 10 * 10
+
+
+async def test_no_more_runs_than_are_allowed_whatever_they_are_for(tmp_path: Path) -> None:
+    """One shows where to begin, one turns out too short, and one is as long as it must be."""
+    bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
+    at = levels(bench, tmp_path, "ttft_p90<500ms", enough=100, length_s=0, runs=3)
+    await at.at_once()
+    found = await searched(at, 50.0)
+    assert (found.level, found.end, found.tried) == (50.0, End.FLOOR, ((50.0, True),))
+    assert [asked.request_rate for asked in bench.asked] == [math.inf, 50.0, 50.0]
+
+
+async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path) -> None:
+    at = levels(Bench(lambda: planned(lambda index: [100 * MS, 10 * S])), tmp_path, "ttft_p90<500ms", enough=100,
+                length_s=0, runs=1)  # fmt: skip
+    assert (await searched(at, 50.0)).tried == ((50.0, True),)
+    assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
+
+
+def test_a_search_may_ask_for_any_rate_that_a_run_may() -> None:
+    assert RATE.most == MAX_RATE
 
 
 async def test_a_run_of_which_records_are_missing_says_nothing_and_is_kept(tmp_path: Path) -> None:
