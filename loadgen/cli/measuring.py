@@ -73,18 +73,17 @@ async def carry_out(
                     settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path
                 )
             try:
-                saved = report.save(settings, result.data, result.snapshot) + also(
-                    result
-                )  # first: whoever reads us may be gone
+                # First: whoever reads us may be gone.
+                saved = report.save(settings, result.data, result.snapshot) + also(result)
             except OSError as error:
                 show(settings, result.data, [])
-                print(f"loadgen run: the result could not be saved: {error}", file=sys.stderr)
+                print(f"loadgen: the result could not be saved: {error}", file=sys.stderr)
                 return Ended(result, [], exits.INTERNAL)
             show(settings, result.data, saved)
             kept.error = result.data["loadgen"]["client"]["records_error"]
             lost = _lost(settings, result.data["loadgen"]["client"])
             for line in lost:
-                print(f"loadgen run: {line}", file=sys.stderr)
+                print(f"loadgen: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None
     if lost:
         return Ended(result, saved, exits.INTERNAL)
