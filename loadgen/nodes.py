@@ -7,6 +7,7 @@ the workers of one machine.
 import asyncio
 import contextlib
 import importlib.metadata
+import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -230,13 +231,22 @@ def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
     Raises:
         BadInput: There are too few.
     """
-    alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=lambda node: str(node["NodeManagerAddress"]))
+    alive = sorted((node for node in _ray().nodes() if node["Alive"]), key=_place)
     wanted = settings.ray_nodes or len(alive)
     if wanted > len(alive):
         there = ", ".join(node["NodeManagerAddress"] for node in alive)
         problem = f"{wanted} are asked for, and the cluster has {len(alive)} ({there})"
         raise BadInput("--ray-nodes", problem, "add machines with `ray start --address`, or ask for fewer")
     return alive[:wanted]
+
+
+def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
+    """Where a machine stands among others: 10.0.0.9 before 10.0.0.10; one that is told by a name after all these."""
+    name = str(node["NodeManagerAddress"])
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(name)
+        return False, address.version, int(address), name
+    return True, 0, 0, name
 
 
 def _placed(what: Any, node: dict[str, Any]) -> Any:
@@ -249,7 +259,7 @@ async def _facts(node: dict[str, Any]) -> dict[str, Any]:
     """What a machine says of itself.
 
     Raises:
-        BadInput: Nothing.
+        BadInput: It does not answer.
     """
     _ray("ray.cloudpickle").register_pickle_by_value(node_facts)  # it may have no loadgen of which it could import this
     try:

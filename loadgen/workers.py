@@ -91,11 +91,11 @@ class Worker(Child):
 class Workers(Group):
     """So many processes that measure, running while the context lasts."""
 
-    def __init__(self, count: int) -> None:
-        if count > (cores := machine.usable_cores()):
-            logger.warning("--workers: %d processes share %d cores, and wait for each other", count, cores)
-        self._each = [Worker() for _ in range(count)]
-        super().__init__(self._each, count)
+    def __init__(self, workers: int) -> None:
+        if workers > (cores := machine.usable_cores()):
+            logger.warning("--workers: %d processes share %d cores, and wait for each other", workers, cores)
+        self._each = [Worker() for _ in range(workers)]
+        super().__init__(self._each, workers)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

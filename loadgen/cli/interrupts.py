@@ -24,16 +24,16 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.heard = 0
-        self._worker: Measurer | None = None
+        self._measurer: Measurer | None = None
         self._view: View = Silent()
 
-    def concern(self, worker: "Measurer", view: View) -> None:
+    def concern(self, measurer: "Measurer", view: View) -> None:
         """From now on they are for a run: who measures it, and what shows how far it is."""
-        self._worker, self._view = worker, view
+        self._measurer, self._view = measurer, view
 
     def rest(self) -> None:
         """From now on nothing is measured, until they concern the next run."""
-        self._worker = None
+        self._measurer = None
 
     async def obeyed(self, work: Coroutine[Any, Any, T]) -> T:
         """Carry out some work, which they may end.
@@ -45,13 +45,13 @@ class Interrupts:
 
         def interrupt(patient: bool) -> None:
             self.heard += 1
-            if self._worker is None or not self._view.measuring:
+            if self._measurer is None or not self._view.measuring:
                 task.cancel()
             elif patient and self.heard == 1:
                 self._view.note("interrupted: waiting for requests in flight; once more to end them now")
-                self._worker.stop("interrupted")
+                self._measurer.stop("interrupted")
             else:
-                self._worker.abort("interrupted")
+                self._measurer.abort("interrupted")
 
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, interrupt, True)

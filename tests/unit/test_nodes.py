@@ -1,6 +1,7 @@
 """Nodes: what is refused before anything is sent, where Ray is not even asked."""
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,14 @@ def test_what_is_no_address_is_refused(address):
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
         nodes._check_listens("127.0.0.1:1")
+
+
+def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
+    addresses = ("head", "10.0.0.10", "fd00::1", "10.0.0.9", "9.0.0.1")
+    found = [{"Alive": address != "9.0.0.1", "NodeManagerAddress": address} for address in addresses]
+    monkeypatch.setattr(nodes, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
+    chosen = nodes._chosen(RunSettings(ray="auto"))
+    assert [node["NodeManagerAddress"] for node in chosen] == ["10.0.0.9", "10.0.0.10", "fd00::1", "head"]
 
 
 @pytest.mark.parametrize(
