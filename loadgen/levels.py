@@ -38,6 +38,7 @@ LONGEST_S = 1800.0  # of a run; rates that need longer to show anything are not 
 SOJOURNS = 10  # a run is as long as so many requests one after the other, or its beginning, with few in flight, decides
 READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
 LEAST_OF_RATE = 0.95  # at which requests are sent: below it, what is measured is another level
+ON_THE_CLOCK = ("running", "draining")  # phases of a run
 CLIENT = ("B", "C")  # groups of checks that tell of the client
 
 
@@ -276,7 +277,8 @@ class Watch:
 
     That is when the bound by which the run would be judged is below the share, even if every request that has not ended
     turned out good. Answers that only a tokenizer counts are held to have a token for each event. A mean, and a share
-    of gaps, may always recover.
+    of gaps, may always recover. Until all who measure are on the clock, records of an earlier run may stand in the
+    files. Those of a cluster's machines are not here before the run has ended, so it is never stopped early.
 
     Args:
         path: Of the records.
@@ -290,8 +292,9 @@ class Watch:
     def __init__(self, path: Path, demands: Sequence[Demand], settings: RunSettings) -> None:
         assert settings.num_prompts is not None
         self._settings, self._count = settings, settings.num_prompts
-        self._read_up_to = {piece(path, number): 0 for number in range(workers.count(settings))}
-        self._bad: dict[Share, list[int]] = {demand: [] for demand in demands if isinstance(demand, Share)}
+        here = workers.count(settings) if settings.ray is None else 0
+        self._read_up_to = {piece(path, number): 0 for number in range(here)}
+        self._bad: dict[Share, set[int]] = {demand: set() for demand in demands if isinstance(demand, Share)}
         self._start_ns = 0
         self.reason: str | None = None
 
@@ -301,7 +304,7 @@ class Watch:
         Args:
             progress: Of the run.
         """
-        if self.reason is None and self._read():
+        if self.reason is None and progress.phase in ON_THE_CLOCK and self._read():
             self.reason = next(filter(None, (self._lost(share, progress.in_flight) for share in self._bad)), None)
         return self.reason
 
@@ -310,7 +313,7 @@ class Watch:
         if len(bad) <= (1 - share.attainment) * self._count:
             return None
         good = np.ones(self._count)
-        good[bad] = 0
+        good[list(bad)] = 0
         if of_share(good, np.ones(self._count), in_flight, CONFIDENCE)[1] >= share.attainment:
             return None
         missed = f"{len(bad)} of {self._count} requests have missed {share.text}"
@@ -339,4 +342,4 @@ class Watch:
                 record = from_dict(told, self._start_ns)
                 for share, bad in self._bad.items():
                     if not share.good(record, self._settings):
-                        bad.append(record.index)
+                        bad.add(record.index)  # once, also where pieces are joined meanwhile

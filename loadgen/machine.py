@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 SPARE_FILES = 64  # for everything that is no connection
-# Steal is time of all cores, of which the loop uses one: others may have borne it.
+# Of all cores' time. The loop uses one of them: others may have borne it.
 MOST_STOLEN = 0.02
 DISTURBING_CORES = 0.1  # that others use: less is the system's own
+DISTURBING_STOLEN_CORES = 0.02  # that the hypervisor takes: all of it may have been the loop's
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -102,7 +103,7 @@ def others_cores(before: Busy, after: Busy, friends_s: float = 0.0) -> float:
 
 
 def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
-    """What else was busy between two readings; empty where it was less than a tenth of a core.
+    """What else was busy between two readings: others from DISTURBING_CORES on, steal from DISTURBING_STOLEN_CORES on.
 
     Args:
         before, after: The readings, by the measuring process.
@@ -116,7 +117,7 @@ def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
     parts = []
     if others >= DISTURBING_CORES:
         parts.append(f"other processes used {others:.1f} of {os.cpu_count()} cores")
-    if stolen >= 0.02:
+    if stolen >= DISTURBING_STOLEN_CORES:
         parts.append(f"the hypervisor took {stolen:.2f} cores")
     return ", ".join(parts)
 

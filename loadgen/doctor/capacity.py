@@ -8,8 +8,9 @@ so each is one token. Tokens, and streams at once, are driven against the metron
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-from loadgen import machine, pool, runner
+from loadgen import machine, runner, sources
 from loadgen.checks import Verdict
 from loadgen.doctor.connections import STREAMS
 from loadgen.machine import Busy
@@ -81,14 +82,14 @@ class Capacity:
         requests: Of one token each, answered at once.
         events: Of tokens that came 20 ms apart in each stream.
         streams: STREAMS of them at once; None where they were not tried.
-        lacking: Why they were not; empty where they were.
+        connections: How many this process may have to one server; where they are fewer, STREAMS were not tried.
     """
 
     cores: int
     requests: Climb
     events: Climb
     streams: Drive | None
-    lacking: str
+    connections: int
 
     @property
     def runs(self) -> list[Drive]:
@@ -114,10 +115,11 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
     with started("loadgen.testing.metronome") as server, apart([server.pid]):
         on_phase("token events")
         events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
-        lacking = _lacking(server)
-        on_phase(f"{STREAMS:,} streams at once")
-        streams = None if lacking else many(server)
-    return Capacity(machine.usable_cores(), requests, events, streams, lacking)
+        streams, connections = None, _connections(server)
+        if connections >= STREAMS:
+            on_phase(f"{STREAMS:,} streams at once")
+            streams = many(server)
+    return Capacity(machine.usable_cores(), requests, events, streams, connections)
 
 
 def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
@@ -160,15 +162,15 @@ def drive(
     disturbance = machine.disturbance(before, Busy.now(), machine.process_cpu_s(server.pid) - before_s)
     own = data["loadgen"]
     return Drive(
-        rate,
-        data["request_throughput"] or 0.0,
-        data["max_output_tokens_per_s"],
-        data["max_concurrent_requests"],
-        own["client"]["busy_share"],
-        own["latency_ms"]["lag"]["p99"] or 0.0,
-        own["verdict"],
-        tuple(check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]),
-        disturbance,
+        rate=rate,
+        requests_per_s=data["request_throughput"] or 0.0,
+        events_per_s=data["max_output_tokens_per_s"],
+        streams=data["max_concurrent_requests"],
+        busy_share=own["client"]["busy_share"],
+        lag_p99_ms=own["latency_ms"]["lag"]["p99"] or 0.0,
+        verdict=own["verdict"],
+        failed=tuple(check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]),
+        disturbance=disturbance,
     )
 
 
@@ -178,11 +180,9 @@ def many(server: Process) -> Drive:
     return drive(server, MANY_RPS, STREAMS, FEWEST_TOKENS, lasts_ms / FEWEST_TOKENS, str(STREAMS))
 
 
-def _lacking(server: Process) -> str:
-    """Why this process cannot have STREAMS connections to a server; empty if it can."""
-    settings = RunSettings(base_url=server.url, num_prompts=STREAMS)
-    lacking = pool.lacking(settings, STREAMS)
-    return lacking[0] if lacking else ""
+def _connections(server: Process) -> int:
+    """How many connections this process may have to a server."""
+    return machine.most_connections(sources.count((), urlsplit(server.url).hostname or ""))
 
 
 @dataclass(frozen=True)

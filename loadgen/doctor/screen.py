@@ -54,10 +54,9 @@ def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> st
 
 
 def _streams(found: "Capacity") -> str:
-    if found.lacking:
-        return f"no, because {found.lacking}"
     drive = found.streams
-    assert drive is not None, "nothing is lacking, so they were tried"
+    if drive is None:
+        return f"no, because this process may have no more than {found.connections:,} connections"
     if drive.streams < STREAMS:
         return f"no, because no more than {drive.streams:,} were open at once"
     if not drive.valid:

@@ -7,7 +7,8 @@ from pathlib import Path
 from loadgen import machine
 from loadgen.doctor.limit import Limit, State, unknown
 
-COMPILED = ("loadgen.wire", "loadgen.histogram", "loadgen.emit", "loadgen.datasets.structure")
+COMPILED = ("loadgen.histogram", "loadgen.wire", "loadgen.tally", "loadgen.emit", "loadgen.datasets.structure")
+MODULES = "compiled modules"
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 # Where the proxies of service meshes listen for what they take from the processes beside them.
 MESHES = {15001: ("Istio", "sidecar.istio.io/inject"), 4140: ("Linkerd", "linkerd.io/inject")}
@@ -21,7 +22,7 @@ def limits(root: Path, environment: Mapping[str, str]) -> list[Limit]:
 
 def compiled(modules: tuple[str, ...] = COMPILED) -> Limit:
     """The compiled modules: that they are there, and built to be fast."""
-    name, remedy = "compiled modules", "pip install --force-reinstall --no-deps loadgen; in a clone, pip install -e ."
+    name, remedy = MODULES, "pip install --force-reinstall --no-deps loadgen; in a clone, pip install -e ."
     missing, counting = [], []
     for module in modules:
         try:

@@ -2,7 +2,8 @@
 
 from tests.mutants.mutant import Check, Edit, Mutant, Test
 
-CONNECTION, RECORDER, LOAD = "loadgen/connection.pxi", "loadgen/recorder.py", "loadgen/load.py"
+RECORD, TALLY, LOAD = "loadgen/record.pxi", "loadgen/tally.pyx", "loadgen/load.py"
+CLOCK, PACER = "loadgen/clock.py", "loadgen/pacer.py"
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
@@ -10,31 +11,30 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                CONNECTION,
-                "    def data_received(self, bytes data not None):\n        cdef int64_t at_ns = now_ns()\n",
-                "    def data_received(self, bytes data not None):\n"
-                "        import asyncio\n"
-                "        asyncio.get_event_loop_policy().get_event_loop().call_soon(self._received, data)\n\n"
-                "    def _received(self, bytes data not None):\n        cdef int64_t at_ns = now_ns()\n",
+                "loadgen/poll.pxi",
+                "return connection._received(self.buffer, n, now_ns())",
+                "self.loop.call_soon(connection.data_received, self.buffer[:n])\n            return 0",
             ),
         ),
-        Test("tests/wire/test_connection.py::test_what_arrives_is_stamped_before_anything_else_can_run"),
+        Test("tests/wire/test_connection.py::test_what_a_poll_reads_is_stamped_before_anything_else_can_run"),
     ),
     Mutant(
         "time from sent instead of due",
-        (Edit(RECORDER, '["ttft_due"].record(first - due)', '["ttft_due"].record(first - sent)'),),
+        (Edit(TALLY, "self.ttft_due.add(first - due, 1)", "self.ttft_due.add(first - sent, 1)"),),
         Test("tests/unit/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
     ),
     Mutant(
         "pace with asyncio.sleep",
         (
-            Edit("loadgen/clock.py", "KERNEL = Clock(now_ns, Alarm)", "KERNEL = Clock(now_ns, LoopAlarm)"),
+            # The pacer's alone: the heartbeat's alarm bounds how long a poll waits.
+            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
+            Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
+            Edit(PACER, "self._bell.at_ns = max(due_ns, self._now_ns())", "pass"),
             Edit(
-                "loadgen/clock.py",
+                CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
                 "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
             ),
-            Edit("loadgen/pacer.py", "self._bell.at_ns = max(due_ns, self._now_ns())", "pass"),
         ),
         Check("gaps as scheduled", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
     ),
@@ -68,7 +68,7 @@ LIES = (
         "drop late replies",
         (
             Edit(
-                RECORDER,
+                "loadgen/recorder.py",
                 "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
                 "        ok = record.outcome is Outcome.OK\n"
                 "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
@@ -79,7 +79,7 @@ LIES = (
     ),
     Mutant(
         "count failures as latency",
-        (Edit(RECORDER, "if ok:\n            self._add_ok(", "if record.events:\n            self._add_ok("),),
+        (Edit(TALLY, "if record.outcome is OK:", "if record.events:"),),
         Test("tests/unit/test_recorder.py::test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens"),
     ),
     Mutant(
@@ -103,7 +103,7 @@ LIES = (
     ),
     Mutant(
         "count an event as a token",
-        (Edit(RECORDER, "        return record.completion_tokens\n", "        return record.events\n"),),
+        (Edit(RECORD, "            return self.completion_tokens\n", "            return self.events\n"),),
         Test("tests/regressions/test_tokens.py::test_usage_counts_the_tokens_and_events_do_not"),
     ),
     Mutant(
@@ -115,7 +115,7 @@ LIES = (
         "clip the schedule on overload",
         (
             Edit(
-                "loadgen/pacer.py",
+                PACER,
                 "                    due = at_ns\n            if self._slots > 0:",
                 "                    due = at_ns\n            if at_ns - due > 1_000_000:\n                continue\n"
                 "            if self._slots > 0:",

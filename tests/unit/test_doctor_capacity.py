@@ -53,7 +53,7 @@ def test_where_no_run_is_valid_nothing_is_claimed() -> None:
 
 
 def text(**parts: object) -> str:
-    made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "lacking": ""} | parts
+    made = {"cores": 2, "requests": NO_CLIMB, "events": NO_CLIMB, "streams": run(1), "connections": 60_000} | parts
     lines = list(screen.measured(Capacity(**made)))  # type: ignore[arg-type]
     assert all(len(line) <= 80 for line in lines)
     return " ".join(lines)
@@ -84,8 +84,8 @@ def test_no_number_is_said_that_no_valid_run_has_shown() -> None:
         ),
         ({"streams": run(1, streams=9_000)}, "10,000 streams: no, because no more than 9,000 were open at once"),
         (
-            {"streams": None, "lacking": "this process may have 960"},
-            "10,000 streams: no, because this process may have",
+            {"streams": None, "connections": 960},
+            "10,000 streams: no, because this process may have no more than 960 connections.",
         ),
     ],
 )
@@ -105,8 +105,8 @@ def test_where_others_were_busy_one_is_asked_to_call_again(disturbance: str) -> 
 
 
 def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
-    found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), "").to_dict()
-    assert found.keys() == {"cores", "requests", "events", "streams", "lacking"}
+    found = Capacity(2, Climb(run(4_000), run(8_000, valid=False)), NO_CLIMB, run(400), 60_000).to_dict()
+    assert found.keys() == {"cores", "requests", "events", "streams", "connections"}
     assert found["requests"]["best"]["rate"] == 4_000
     assert found["requests"]["missed"]["failed"] == ("loop stall p99",)
     assert found["events"] == {"best": None, "missed": None}
@@ -134,7 +134,9 @@ def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch)
 
 def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
-    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs, processes: 960)
+    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs: 960)
     monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)
-    found = capacity.measure(lambda phase: None)
-    assert (found.streams, found.lacking) == (None, "this process may have 960")
+    phases: list[str] = []
+    found = capacity.measure(phases.append)
+    assert (found.streams, found.connections) == (None, 960)
+    assert phases == ["requests", "token events"]

@@ -9,6 +9,7 @@ from loadgen import doctor, machine
 from loadgen.doctor import State, connections, memory, processors, software
 from loadgen.doctor.limit import Limit
 from loadgen.machine import Busy
+from tests.source import ROOT
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
 V2, V1 = "0::/pod\n", "4:memory:/pod\n2:cpu,cpuacct:/pod\n"
@@ -252,6 +253,11 @@ def test_proxies_are_named_and_what_they_hold_is_not(environment: dict[str, str]
     found = software.proxies(environment)
     assert (found.state, found.value) == (OK, value)
     assert "secret" not in str(found)
+
+
+def test_every_compiled_module_is_looked_for() -> None:
+    sources = (path.relative_to(ROOT).with_suffix("") for path in (ROOT / "loadgen").rglob("*.pyx"))
+    assert sorted(software.COMPILED) == sorted(".".join(path.parts) for path in sources)
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:

@@ -1,5 +1,7 @@
 """A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what has ended."""
 
+import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -49,6 +51,29 @@ def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
     connection.data_received(streamed(answer("a", "b")))
     after_ns = now_ns()
     assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
+
+
+async def test_what_a_poll_reads_is_stamped_before_anything_else_can_run() -> None:
+    class Plain(Wire):
+        def get_extra_info(self, name: str) -> object:
+            return ours if name == "socket" else None
+
+        def pause_reading(self) -> None: ...
+
+    poll, record = Poll(), Record(due=now_ns())
+    poll.open(asyncio.get_running_loop())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(Owner(), None, Plain(), poll)
+        connection.begin_reading()
+        connection.send(b"request", record)
+        theirs.send(streamed(answer("a", "b")))
+        poll.turn()
+        after_ns = now_ns()  # the loop has had no turn
+        assert record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
+        assert record.first_byte > 0
+        connection.release()
+    poll.close()
 
 
 def test_a_request_is_stamped_before_it_is_written() -> None:

@@ -1,0 +1,80 @@
+"""Which records are looked at while a run goes on: those of all its workers, each once, and of no other run."""
+
+from pathlib import Path
+
+import pytest
+
+from loadgen.levels import Watch
+from loadgen.measurement import Progress
+from loadgen.pieces import join, piece
+from loadgen.records import RecordWriter
+from loadgen.schedule import Schedule
+from loadgen.settings import RunSettings
+from loadgen.studies.limits import joint
+from loadgen.wire import Record
+from tests.unit import making
+
+LIMITS = joint("ttft_p99<500ms")
+SETTINGS = RunSettings(num_prompts=1000)
+RUNNING = Progress("running", in_flight=1)
+
+
+def late(count: int, first: int = 0) -> list[Record]:
+    """Requests far from each other that have missed their limit."""
+    return [making.steady(25 * number, ttft=600) for number in range(first, first + count)]
+
+
+def lines(path: Path, records: list[Record]) -> list[bytes]:
+    """A file of records as they ended, cut into lines."""
+    with RecordWriter.optional(path) as writer:
+        assert writer is not None
+        writer.begin(making.heading(SETTINGS, Schedule.burst(1000)), making.START, 1000, [])
+        for record in records:
+            writer.write(record)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "records.jsonl"
+
+
+def watch(path: Path, settings: RunSettings = SETTINGS) -> Watch:
+    return Watch(path, [LIMITS], settings)
+
+
+def test_records_of_an_earlier_run_at_the_same_place_are_not_this_runs(path: Path) -> None:
+    """Each of them was late, and the last had a number that this run does not have."""
+    lines(path, [*late(40), making.steady(5000, ttft=600)])
+    watching = watch(path)
+    for phase in ("preparing", "connecting", "warming up", "ready"):
+        assert watching(Progress(phase)) is None
+    lines(path, late(15))
+    assert watching(RUNNING) is None
+    lines(path, late(16))
+    assert watching(RUNNING) is not None
+
+
+def test_the_pieces_of_all_workers_are_read(path: Path) -> None:
+    lines(path, late(8))
+    watching = watch(path, SETTINGS.replace(workers=2))
+    assert watching(RUNNING) is None
+    lines(piece(path, 1), late(8, first=8))
+    assert watching(RUNNING) is not None
+
+
+def test_what_is_read_again_where_pieces_are_joined_counts_once(path: Path) -> None:
+    pieces = [piece(path, number) for number in range(2)]
+    lines(pieces[0], late(8))
+    written = lines(pieces[1], late(8, first=8))
+    pieces[1].write_bytes(b"".join(written[:-1]))  # the last record is not on disk yet
+    watching = watch(path, SETTINGS.replace(workers=2))
+    assert watching(RUNNING) is None
+    pieces[1].write_bytes(b"".join(written))
+    join(pieces)
+    assert str(watching(RUNNING)).startswith("16 of 1000 requests")
+
+
+def test_what_lies_here_while_machines_of_a_cluster_measure_is_of_an_earlier_run(path: Path) -> None:
+    lines(path, late(40))
+    assert watch(path, SETTINGS.replace(ray="auto"))(RUNNING) is None
