@@ -79,7 +79,7 @@ class Child:
             LoadgenError: One that it sent.
         """
         assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
+        while (line := await self._process.stdout.readline()).endswith(b"\n"):  # else killed in the middle of one
             message = messages.decode(line)
             if isinstance(message, LoadgenError):
                 raise message

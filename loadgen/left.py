@@ -29,11 +29,11 @@ def by_all(file: RecordFile, schedule: Schedule) -> Measured:
     seen: set[int] = set()  # what was put together last may stand in a part still
     found = [_by_worker(file, schedule, seen=seen)]
     for number in range(len(found[0].shards), file.stripe.of):
-        path = pieces.piece(file.path, number)
+        path, stripe = pieces.piece(file.path, number), Stripe(number, file.stripe.of)
         if path.exists():
             found.append(_by_worker(RecordFile(path), schedule, seen=seen))
         else:
-            found.append(_nothing(file.heading.settings, schedule, file.start_ns, Stripe(number, file.stripe.of)))
+            found.append(_without_file(file, schedule, stripe, seen))
     whole = reduce(Measured.merge, found)
     if whole.snapshot.partial is None and file.ending is None:
         partial = f"{whole.snapshot.ended} of {file.scheduled} requests had ended when the records did"
@@ -58,7 +58,9 @@ def by_one(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measured:
     except BadInput:
         pass
     stripes = [job.stripe.split(number, workers) for number in range(workers)]
-    return reduce(Measured.merge, [_nothing(settings, schedule, start_ns, stripe, died) for stripe in stripes])
+    shards = [Shard(number=stripe.number, lost=died.how) for stripe in stripes]
+    missing = [_nothing(settings, schedule, start_ns, *one, str(died)) for one in zip(stripes, shards, strict=True)]
+    return reduce(Measured.merge, missing)
 
 
 def _by_worker(
@@ -72,8 +74,7 @@ def _by_worker(
             seen.add(record.index)
             recorder.add(record)
     if ending is None:
-        sha256 = file.heading.provenance["schedule"]["sha256"]
-        shard = Shard(number=stripe.number, schedule_sha256=sha256, lost=died.how if died else None)
+        shard = Shard(number=stripe.number, schedule_sha256=_schedule_sha256(file), lost=died.how if died else None)
         return Measured(recorder.snapshot(str(died) if died else None), (shard,))
     recorder.scheduled = ending.scheduled
     recorder.counters["warm_connections"] = ending.warm_connections
@@ -86,10 +87,23 @@ def _by_worker(
     )
 
 
+def _without_file(file: RecordFile, schedule: Schedule, stripe: Stripe, seen: set[int]) -> Measured:
+    """What is to be added for a stripe that has no file of its own: it was put together with the first, or is lost."""
+    together = not seen.isdisjoint(schedule.stripe(stripe.number, stripe.of)[0].tolist())
+    shard = Shard(number=stripe.number, lost=NOTHING)
+    if together:
+        shard = Shard(number=stripe.number, schedule_sha256=_schedule_sha256(file))
+    return _nothing(file.heading.settings, schedule, file.start_ns, stripe, shard)
+
+
+def _schedule_sha256(file: RecordFile) -> str | None:
+    sha256: str | None = file.heading.provenance["schedule"]["sha256"]
+    return sha256
+
+
 def _nothing(
-    settings: RunSettings, schedule: Schedule, start_ns: int, stripe: Stripe, died: WorkerDied | None = None
+    settings: RunSettings, schedule: Schedule, start_ns: int, stripe: Stripe, shard: Shard, partial: str | None = None
 ) -> Measured:
-    """All of a stripe is missing."""
+    """A stripe of which nothing is left, or nothing but what has been counted already."""
     recorder = recorders.of(settings, start_ns, len(schedule.stripe(stripe.number, stripe.of)[0]))
-    shard = Shard(number=stripe.number, lost=died.how if died else NOTHING)
-    return Measured(recorder.snapshot(str(died) if died else None), (shard,))
+    return Measured(recorder.snapshot(partial), (shard,))

@@ -106,7 +106,7 @@ class Point:
         level: Of the load.
         result: What it found.
         run: What that says of the demands, if anything.
-        why: It says nothing, or was stopped early.
+        why: It says nothing, was stopped early, or missed the demands whatever they are.
     """
 
     level: float
@@ -226,7 +226,8 @@ class Levels:
             result = await self._measure(settings, name, watch)
             self._trust(level, result, _untold(result, stopped=watch.reason is not None))
             run, sojourn_s = self._judged(result, settings, level, watch.reason)
-        self.points.append(Point(level, result, run, run.untold or watch.reason))
+        why = run.untold or watch.reason or ("requests piled up" if run.failed else None)
+        self.points.append(Point(level, result, run, why))
         return run, self._axis.length_s(level, settings.num_prompts), sojourn_s
 
     def _judged(self, result: Result, settings: RunSettings, level: float, stopped: str | None) -> tuple[Run, float]:

@@ -152,17 +152,23 @@ class Progress:
     note: str = ""  # what the engine said last, or why the server is waited for
     usual_s: float | None = None  # that this engine takes to start
 
+    @property
+    def measuring(self) -> bool:
+        """Whether it is carried out already, so that it can be ended with a result; before, only be given up."""
+        return self.phase in PHASES
+
     @classmethod
     def together(cls, each: Sequence[Self]) -> Self:
         """How far several workers are: in the phase of the last of them."""
         return cls(
             min((one.phase for one in each), key=PHASES.index),
             max(one.elapsed_s for one in each),
-            *(sum(getattr(one, name) for one in each) for name in COUNTS),
+            scheduled=sum(one.scheduled for one in each),
+            in_flight=sum(one.in_flight for one in each),
+            ended=sum(one.ended for one in each),
+            ok=sum(one.ok for one in each),
+            output_tokens=sum(one.output_tokens for one in each),
         )
-
-
-COUNTS = ("scheduled", "in_flight", "ended", "ok", "output_tokens")  # of Progress
 
 
 class Measurement:

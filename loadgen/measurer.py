@@ -77,7 +77,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callabl
     Args:
         part: The whole of it; connections may be opened already.
         prepared: Awaited until the requests lie in the job's folder.
-        on_progress: Told a few times a second.
+        on_progress: Told a few times a second from then on.
 
     Raises:
         LoadgenError: Before the clock started; or all who measured have died, and nothing of the run is left.
@@ -88,15 +88,16 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callabl
     from loadgen.telemetry import Telemetry
 
     job = part.job
-    async with Scraping(job.scraping) as scraping, beside(_watch(part, on_progress)):
-        await prepared
-        await part.check_ready()
-        await part.warm_up()
-        await scraping.first()
-        await part.connect()
-        start_ns = now_ns() + LEAD_NS
-        measured = await part.carry_out(start_ns)
-        await scraping.last()
+    async with Scraping(job.scraping) as scraping:
+        await prepared  # whoever prepares tells how far that is
+        async with beside(_watch(part, on_progress)):
+            await part.check_ready()
+            await part.warm_up()
+            await scraping.first()
+            await part.connect()
+            start_ns = now_ns() + LEAD_NS
+            measured = await part.carry_out(start_ns)
+            await scraping.last()
     if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
         raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
     measured = replace(measured, telemetry=Telemetry.left_in(job.folder, start_ns))
@@ -107,5 +108,5 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callabl
 
 async def _watch(part: "Part", on_progress: "Callable[[Progress], None]") -> None:
     while True:
-        await asyncio.sleep(PROGRESS_S)
         on_progress(part.progress())
+        await asyncio.sleep(PROGRESS_S)

@@ -22,7 +22,7 @@ from loadgen.measurement import PHASES, Job, Measured, Progress
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
 from loadgen.part import Group
-from loadgen.pieces import join, piece
+from loadgen.pieces import piece
 from loadgen.settings import RunSettings
 from loadgen.workers import auto
 
@@ -169,15 +169,11 @@ class Nodes(Group):
             WorkerDied: One was lost before the clock started.
         """
         self.job, count = job, len(self._each)
-        paths = [job.records and piece(job.records, number) for number in range(count)]
         for number, node in enumerate(self._each):
-            await node.begin(replace(job, stripe=job.stripe.split(number, count), records=paths[number], scraping=None))
-        try:
-            async with beside(*(_follow(node) for node in self._each)):
-                return await conduct(self, prepared, on_progress)
-        except BaseException:
-            join([path for path in paths if path])
-            raise
+            records = job.records and piece(job.records, number)
+            await node.begin(replace(job, stripe=job.stripe.split(number, count), records=records, scraping=None))
+        async with beside(*(_follow(node) for node in self._each)):
+            return await conduct(self, prepared, on_progress)
 
 
 def _ray(module: str = "ray") -> Any:

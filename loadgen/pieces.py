@@ -30,16 +30,19 @@ def left(path: Path) -> Iterator[Path]:
 def join(paths: Sequence[Path]) -> str | None:
     """Make one file of these, in the place of the first; the others are gone then.
 
-    Lines that were not written to their end are left out, and so is the end of a piece. Any of them may be missing;
-    what is no regular file is left as it is.
+    Lines that were not written to their end are left out, and so is the end of a piece. Any of them may be missing, or
+    not begun; what is no regular file is left as it is.
 
     Returns why it could not be done, or None.
     """
     there = [path for path in paths if path.exists()]
     if not there or not there[0].is_file():
         return None
-    first, *others = there
     try:
+        begun = [path for path in there if _begun(path)]
+        if not begun:
+            return None
+        first, *others = begun
         with open(first, "r+b") as whole:
             whole.truncate(_records(whole)[1])
             whole.seek(0, os.SEEK_END)
@@ -47,10 +50,10 @@ def join(paths: Sequence[Path]) -> str | None:
                 with open(path, "rb") as more:
                     _append(more, whole)
         first.replace(paths[0])
+        for path in set(there) - {first, paths[0]}:
+            path.unlink()
     except OSError as error:
         return error.strerror or str(error)
-    for path in others:
-        path.unlink()
     return None
 
 
@@ -67,6 +70,12 @@ def finish(path: Path, ending: Ending) -> str | None:
         except OSError as wrong:
             error = wrong.strerror or str(wrong)
     return error
+
+
+def _begun(path: Path) -> bool:
+    """Whether a piece says whose records it has; without that line no other can stand in it."""
+    with open(path, "rb") as file:
+        return file.readline().endswith(b"\n")
 
 
 def _append(piece: BinaryIO, whole: BinaryIO) -> None:

@@ -34,6 +34,7 @@ class Preparer(Child):
         known = order.settings.num_prompts is not None or not order.settings.timed_by_data
         scheduled = order.count if known else 0
         self.send(order)
+        on_progress(Progress("preparing", scheduled=scheduled))  # a tokenizer may take long before the first is made
         async for done in self.messages():
             if done is None:
                 return

@@ -79,7 +79,7 @@ def fields(content: object) -> dict[str, Any]:
     """
     if isinstance(content, dict):
         if content.get("auto_tune"):
-            raise BadInput("auto_tune", "is a search, and a profile here is one run", "search with `loadgen tune run`")
+            raise BadInput("auto_tune", "is a search, and a profile here is one run", "use `loadgen search`")
         content = {key: value for key, value in content.items() if key not in SAID}
         if content.get("request_rate") == UNLIMITED:
             content["request_rate"] = math.inf

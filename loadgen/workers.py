@@ -129,16 +129,8 @@ class Workers(Group):
         self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
     ) -> "Measured":
         """Have them carry out a job."""
-        from loadgen.pieces import join, piece
-
         self.begin(job)
-        try:
-            return await conduct(self, prepared, on_progress)
-        except BaseException:
-            await self._stack.aclose()  # they write no more
-            if job.records:
-                join([piece(job.records, number) for number in range(self.workers)])
-            raise
+        return await conduct(self, prepared, on_progress)
 
 
 def count(settings: RunSettings) -> int:

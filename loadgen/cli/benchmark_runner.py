@@ -73,7 +73,7 @@ async def _steps(job: Job, reporter: "Reporter | None") -> int:
 
 def done(progress: "Progress", duration_s: float | None) -> float:
     """How much of a run is done, from 0 to 1: of its requests or of its time, whichever is further."""
-    if progress.phase in ("starting", "waiting", "preparing"):
+    if not progress.measuring:
         return 0.0
     shares = [progress.ended / progress.scheduled] if progress.scheduled else [0.0]
     if duration_s:

@@ -55,13 +55,13 @@ async def carry_out(
     from loadgen import measurers
     from loadgen.preparer import Preparer
 
-    # They import what they need while this process does the same.
-    async with measurers.of(settings) as measurer, Preparer() as preparer:
-        with single_threaded():
-            from loadgen import report, runner
+    with journal(wanted=not settings.records) as kept:  # looked at when nobody writes any more
+        # They import what they need while this process does the same.
+        async with measurers.of(settings) as measurer, Preparer() as preparer:
+            with single_threaded():
+                from loadgen import report, runner
 
-        report.check_writable(settings)
-        with journal(wanted=not settings.records) as kept:
+            report.check_writable(settings)
             with progress_view(settings) as view:
                 interrupts.concern(measurer, view)
 

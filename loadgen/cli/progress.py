@@ -35,7 +35,7 @@ class Silent:
 
     def show(self, progress: "Progress") -> None:
         """Only remember whether the measurement is under way."""
-        self.measuring = progress.phase not in ("starting", "waiting", "preparing")
+        self.measuring = progress.measuring
 
     def note(self, text: str) -> None:
         """A line on stderr."""

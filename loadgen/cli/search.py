@@ -18,7 +18,7 @@ from loadgen.cli.series import Series, differences, numbered
 from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput
 from loadgen.options import flag
-from loadgen.settings import MAX_RATE, SWEPT, RunSettings
+from loadgen.settings import SWEPT, RunSettings
 
 if TYPE_CHECKING:
     from loadgen.levels import Levels, Point, Stop
@@ -44,12 +44,14 @@ def main(argv: list[str]) -> int:
     if asked.dataset_name == TRACE:
         problem = "a trace says when each request is due, and a search looks for that"
         raise BadInput("--dataset-name", problem, "name another data set")
-    asked.replace(request_rate=min(asked.request_rate, MAX_RATE)).checked()  # --duration is that of runs at a rate
+    rate = asked.request_rate if math.isfinite(asked.request_rate) else 1.0  # --duration is that of runs at some rate
+    asked.replace(request_rate=rate).checked()
     logs.to_stderr(asked.log_level)
     if credentials.on_the_command_line(given):
         logging.warning(credentials.VISIBLE)
     with single_threaded():
-        return Search(asked, over, chosen, plot).carried_out()
+        search = Search(asked, over, chosen, plot)
+    return search.carried_out()
 
 
 def parser(tool: str | None) -> argparse.ArgumentParser:

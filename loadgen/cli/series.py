@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import exits
+from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.measuring import carry_out, human, print_text
 from loadgen.cli.progress import progress_view
@@ -45,7 +46,8 @@ class Series:
     """
 
     def __init__(self, kind: str, over: str, asked: RunSettings, slo: str | None, plot: str | None) -> None:
-        from loadgen import report
+        with single_threaded():
+            from loadgen import report, runner  # noqa: F401 - what a run needs, imported once
 
         check_plot(plot)
         report.check_writable(asked)

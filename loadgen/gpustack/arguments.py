@@ -15,7 +15,7 @@ PROG = "loadgen benchmark-runner benchmark run"
 PROFILES = ("synchronous", "concurrent", "throughput", "constant", "async", "poisson", "sweep")
 AXES = ("rate", "concurrency")
 LEAVE_OUT = "leave it out"
-STUDY = "run single rates with --profile and --rate, or let `loadgen tune run STUDY.yaml` search"
+SEARCHED = "run single rates with --profile and --rate, or use `loadgen search`"
 
 # Nothing depends on them here: the loader of prompts, samples in the report (records hold every request), drawings.
 WITHOUT_EFFECT = {
@@ -63,10 +63,10 @@ def parse(argv: Sequence[str]) -> dict[str, Any]:
         if _dest(flag) in given:
             raise BadInput(flag, "is not to be had here", remedy)
     if given.get("auto_tune"):
-        raise BadInput("--auto-tune", "is a search, and this is one run", STUDY)
+        raise BadInput("--auto-tune", "is a search, and this is one run", SEARCHED)
     for flag in (*SEARCH, *SEARCH_SWITCHES, *LIMITS):
         if _dest(flag) in given:
-            raise BadInput(flag, "is of --auto-tune, which is not to be had here", STUDY)
+            raise BadInput(flag, "is of --auto-tune, which is not to be had here", SEARCHED)
     return {name: value for name, value in given.items() if name not in map(_dest, WITHOUT_EFFECT)}
 
 

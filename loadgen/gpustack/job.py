@@ -189,7 +189,7 @@ def _single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step
         )
     kind = given.get("profile", "constant" if "scenario" in given else "sweep")
     if kind == "sweep":
-        raise BadInput("--profile", "sweep is a search, and this is one run", arguments.STUDY)
+        raise BadInput("--profile", "sweep is a search, and this is one run", arguments.SEARCHED)
     rate = _number(given_rates[0], "--request-rate") if given_rates else None
     return _step(given, common, (kind, rate), output)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from loadgen import slo
+from loadgen.confidence import least_samples
 from loadgen.report.brief import brief
 from loadgen.report.result import judged, statistic
 from loadgen.snapshot import Snapshot
@@ -16,6 +17,7 @@ WIDTH = 50
 UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
 SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "p99", "tpot_p50": "TPOT p50", "tpot_p99": "p99"}
+MARK = "*"  # of a percentile of few values
 SAID = {True: "met", False: "MISSED"}
 
 
@@ -128,24 +130,28 @@ def _lines(data: dict[str, Any]) -> Iterator[str]:
 def _table(data: dict[str, Any]) -> Iterator[str]:
     limits = slo.parse(data["slo"]) if data["slo"] else []
     others = [limit for limit in limits if limit.name not in (*SHOWN, "ttft_median", "tpot_median", "error_rate")]
-    heads = [data["over"], "req/s", "tok/s", "peak", *SHOWN.values(), *(limit.name for limit in others), "failed"]
-    heads += ["verdict", *(["SLO"] if limits else [])]
-    rows = [
-        _cells(each, [limit.text for limit in others], judged=bool(limits))
-        for each in sorted(data["points"], key=_level)
-    ]
+    heads = [data["over"], "req/s", "tok/s", "peak", *(f"{name} " for name in SHOWN.values())]
+    heads += [*(f"{limit.name} " for limit in others), "failed", "verdict", *(["SLO"] if limits else [])]
+    rows = [_cells(each, others, judged=bool(limits)) for each in sorted(data["points"], key=_level)]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     yield "latencies in ms from " + data["latency_from"]
     for row in (heads, *rows):
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+    if any(MARK in cell for row in rows for cell in row):
+        yield f"{MARK} of few values: its interval stands in the result of the run"
 
 
-def _cells(each: dict[str, Any], others: Sequence[str], *, judged: bool) -> list[str]:
+def _cells(each: dict[str, Any], others: Sequence[slo.Limit], *, judged: bool) -> list[str]:
     result = each["result"]
     values = {row["limit"]: row["value"] for row in each["slo"]}
-    numbers = [each["latency_ms"][name] for name in SHOWN] + [values[text] for text in others]
     cells = [_named(each["level"]), _number(result["request_throughput"]), _number(result["output_throughput"])]
-    cells += [_number(result["max_concurrent_requests"], 0), *map(_number, numbers)]
+    cells += [_number(result["max_concurrent_requests"], 0)]
+    for value, p in [
+        *((each["latency_ms"][name], float(name.partition("_p")[2])) for name in SHOWN),
+        *((values[limit.text], limit.percentile) for limit in others),
+    ]:
+        few = value is not None and p is not None and result["completed"] < least_samples(p)
+        cells.append(_number(value) + (MARK if few else " "))
     ended = result["completed"] + result["failed"]  # those that were cancelled tell nothing of the server
     cells += [percent(result["failed"] / ended if ended else None, 1), each["verdict"]]
     return cells + ([SAID.get(each["met"], "-")] if judged else [])

@@ -183,7 +183,11 @@ class TestRefused:
             (("--default-over-saturation",), "--default-over-saturation: is not to be had here; leave it out"),
             (("--probe-saturation",), "--probe-saturation: is of --auto-tune"),
             (("--no-probe-saturation",), "--no-probe-saturation: is of --auto-tune"),
-            (("--auto-tune", "--axis", "rate", "--lower-bound", "4"), "--auto-tune: is a search, and this is one run"),
+            (
+                ("--auto-tune", "--axis", "rate", "--lower-bound", "4"),
+                "--auto-tune: is a search, and this is one run; run single rates with --profile and --rate, or use "
+                "`loadgen search`",
+            ),
             (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms: is of --auto-tune"),
             (("--profile", "sweep"), "--profile: sweep is a search"),
             (("--rate", "1,2"), "--rate: is more than one; run them one after the other with --stages"),

@@ -106,6 +106,7 @@ def test_the_records_of_an_interrupted_run_are_kept_and_make_the_same_report(
 def test_an_interrupt_before_anything_is_measured_says_so(state: Path) -> None:
     run = start("run", "--rate", "10", "--random-input-len", "100000", "--num-prompts", "3000")
     hear(run, lambda line: "preparing" in line)
+    assert "preparing" in hear(run, lambda line: True)  # two seconds later, while the workers have long connected
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=30)
     assert run.returncode == 130

@@ -44,6 +44,7 @@ SLO = ["--slo", "ttft_p90<1s"]
         ([*SLO, "--request-rate", "-1"], "--request-rate: -1.0 is out of range; give a number above 0"),
         ([*SLO, "--over", "concurrency", "--rate", "3"], "--request-rate: given beside --over concurrency"),
         ([*SLO, "--over", "concurrency", "--duration", "3"], "--duration: given beside --over concurrency"),
+        ([*SLO, "--duration", "86400", "--plot", "search.gif"], "--plot: 'search.gif' is no name of a picture"),
         ([*SLO, "--duration", "3", "--num-prompts", "300"], "--duration: given beside --num-prompts"),
         ([*SLO, "--num-prompts", "8"], "--num-prompts: 3 runs of 8 requests cannot show ttft_p90<1s; give 17 or more"),
         ([*SLO, "--ramp-up-strategy", "linear"], "--ramp-up-strategy: given for a search"),

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen.pieces import left, piece
+from loadgen.pieces import join, left, piece
 from loadgen.records import RecordFile
 from loadgen.testing.ask import Ask
 from tests.commands.calling import TOKENIZER
@@ -230,6 +230,49 @@ async def test_without_records_what_the_others_have_measured_is_kept() -> None:
     assert result.data["completed"] > 100
 
 
+# -- it comes to no end
+
+
+async def begun(url: str, path: Path, until: Callable[[loadgen.Progress], bool], **changes: Any) -> "asyncio.Task[Any]":
+    """A run of two workers that has come so far."""
+    far = asyncio.Event()
+
+    def watch(progress: loadgen.Progress) -> None:
+        if until(progress):
+            far.set()
+
+    settings = LONG.replace(base_url=url, workers=2, records=str(path), **changes)
+    task = asyncio.create_task(loadgen.run(settings, on_progress=watch))
+    await asyncio.wait({task, asyncio.create_task(far.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    return task
+
+
+async def test_a_run_that_is_cancelled_leaves_the_records_of_all(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    async with seeing() as (_, url):
+        task = await begun(url, path, lambda progress: progress.phase == "running" and progress.ended > 250)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    result = loadgen.from_records(path)
+    assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [None, None]
+    assert (np.bincount(result.snapshot.index % 2) > 30).all()
+
+
+async def test_a_run_that_is_given_up_before_its_clock_leaves_the_records_of_another_as_they_are(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.jsonl"
+    await ran(RANDOM, workers=2, records=str(path))
+    before = path.read_bytes()
+    async with seeing() as (_, url):
+        task = await begun(url, path, lambda progress: progress.phase == "preparing", num_prompts=100_000)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert path.read_bytes() == before
+
+
 # -- everything dies
 
 
@@ -262,6 +305,15 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     assert result.verdict is loadgen.Verdict.INVALID
     assert "worker 3 of 3 left no records" in str(result)
     assert result.data["completed"] == COUNT * 2 // 3
+
+
+def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> None:
+    path = in_parts(tmp_path, 2)
+    assert join([piece(path, number) for number in range(2)]) is None
+    result = loadgen.from_records(path)
+    assert result.data["completed"] == COUNT
+    assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records did"
+    assert not red(result, "A")
 
 
 def test_what_was_put_together_already_counts_once(tmp_path: Path) -> None:

@@ -11,12 +11,9 @@ import pytest
 from loadgen import levels
 from loadgen.demands import Share
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.levels import LONGEST_S, SOJOURNS, Stop, Watch
+from loadgen.levels import LONGEST_S, SOJOURNS, Stop
 from loadgen.measurement import Progress
-from loadgen.outcomes import Outcome
-from loadgen.records import RecordWriter
 from loadgen.results import Result
-from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.studies.findings import Verdict
 from loadgen.studies.goodput import highest
@@ -28,7 +25,6 @@ from tests.accuracy.virtual.bench import Bench
 from tests.accuracy.virtual.virtually import MS, S
 from tests.studies.walking import walked
 from tests.studies.writing import as_yaml, read, study
-from tests.unit import making
 
 LIMITS = joint("ttft_p99<500ms")
 COARSE = Effort(0.05)
@@ -193,94 +189,6 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
     ended = await highest(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
     assert ended["end"] == "edge"
     assert ended["rate"] <= 10.01
-
-
-class TestIsGood:
-    ON = RunSettings()
-
-    @pytest.mark.parametrize(
-        ("text", "good"),
-        [
-            ("ttft_p99<21ms", True),
-            ("ttft_p99<20ms", False),
-            ("ttft_p99<=20ms", True),
-            ("tpot_p99<=10ms", True),
-            ("tpot_p99<10ms", False),
-            ("e2el_p99<=40ms", True),
-            ("e2el_p99<40ms", False),
-            ("ttft_p99<30ms,e2el_p99<40ms", False),
-            ("ttfo_p99<=20ms", True),
-            ("error_rate<1%", True),
-        ],
-    )
-    def test_of_an_answer_at_20_30_and_40_ms(self, text: str, good: bool) -> None:
-        assert joint(text).good(making.answered(), self.ON) is good
-
-    def test_times_are_from_due_or_as_the_workload_says_from_sent(self) -> None:
-        late, limits = making.answered(ready=15), joint("ttft_p99<10ms")
-        assert not limits.good(late, self.ON)
-        assert limits.good(late, RunSettings(latency_from="sent"))
-
-    def test_one_that_fails_is_not_good(self) -> None:
-        assert not joint("error_rate<1%").good(making.failed(outcome=Outcome.TRUNCATED), self.ON)
-
-    def test_one_token_has_no_pace_to_be_held_to(self) -> None:
-        assert joint("tpot_p99<1us").good(making.answered(tokens=[20]), self.ON)
-
-    def test_who_only_thinks_never_answers(self) -> None:
-        assert not joint("ttfo_p99<1s").good(making.answered(tokens=[], reasoning=[20, 30]), self.ON)
-
-
-class TestWatch:
-    SETTINGS = RunSettings(num_prompts=1000)
-
-    def lines(self, path: Path, slow: int, quick: int = 0) -> list[bytes]:
-        """A file of records as they ended, the slow ones first and far from each other, cut into lines."""
-        late = [making.steady(25 * number, ttft=600) for number in range(slow)]
-        records = late + [making.steady(1 + index, ttft=20) for index in range(quick)]
-        schedule = Schedule.burst(1000)
-        with RecordWriter.optional(path) as writer:
-            assert writer is not None
-            writer.begin(making.heading(self.SETTINGS, schedule), making.START, 1000, [])
-            for record in records:
-                writer.write(record)
-        return path.read_bytes().splitlines(keepends=True)
-
-    def watch(self, path: Path) -> Watch:
-        return Watch(path, [LIMITS], self.SETTINGS)
-
-    def test_it_may_go_on_as_long_as_the_others_could_make_up_for_it(self, tmp_path: Path) -> None:
-        """Of 1,000 requests 10 may be late. If 15 are, Wilson's bound is 0.9901; if 16 are, it is 0.9893."""
-        path = tmp_path / "records.jsonl"
-        lines = self.lines(path, slow=40)
-        watch, needed = self.watch(path), 0
-        for count in range(1, len(lines) + 1):
-            path.write_bytes(b"".join(lines[:count]))
-            if watch(Progress("running", in_flight=1)) is not None:
-                needed = count - 1
-                break
-        assert needed == 16
-        assert watch.reason == "16 of 1000 requests have missed ttft_p99<500ms, which 99.0% of them must meet"
-
-    def test_requests_that_are_good_never_stop_it(self, tmp_path: Path) -> None:
-        path = tmp_path / "records.jsonl"
-        self.lines(path, slow=5, quick=900)
-        assert self.watch(path)(Progress("running")) is None
-
-    def test_a_line_counts_once_and_when_it_is_whole(self, tmp_path: Path) -> None:
-        path = tmp_path / "records.jsonl"
-        lines = self.lines(path, slow=30)
-        whole = b"".join(lines[:16])  # the first says what the run is
-        watch = self.watch(path)
-        for ending in (b"", lines[16][:50], lines[16][:-1]):
-            path.write_bytes(whole + ending)
-            for _ in range(3):
-                assert watch(Progress("running", in_flight=1)) is None
-        path.write_bytes(whole + lines[16])
-        assert watch(Progress("running", in_flight=1)) is not None
-
-    def test_before_there_are_records_there_is_nothing_to_say(self, tmp_path: Path) -> None:
-        assert self.watch(tmp_path / "none.jsonl")(Progress("preparing")) is None
 
 
 class TestInAStudy:

@@ -4,9 +4,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from loadgen import messages
 from loadgen.child import Child
 
 
@@ -21,12 +23,27 @@ def _told_by_the_loop() -> Iterator[None]:
     asyncio.set_child_watcher(None)
 
 
+def _script(path: Path, text: str) -> str:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
 @pytest.mark.usefixtures("_told_by_the_loop")
 async def test_one_that_has_ended_unnoticed_keeps_its_exit_code(caplog: pytest.LogCaptureFixture) -> None:
     async with Child("this") as child:
         os.waitid(os.P_PID, child._process.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the loop must not be told
     assert await child.end() == "ended with code 0"
     assert not caplog.records
+
+
+async def test_what_was_cut_off_as_it_was_killed_is_no_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, cut = messages.encode("whole"), messages.encode("x" * 1000)[:-700]
+    (tmp_path / "cut").write_bytes(whole + cut)
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", f"cat {tmp_path / 'cut'}; kill -9 $$"))
+    async with Child("this") as child:
+        assert [message async for message in child.messages()] == ["whole"]
+        assert await child.end() == "was killed by signal 9"
 
 
 async def test_one_that_goes_on_is_killed() -> None:

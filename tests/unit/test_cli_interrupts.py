@@ -1,6 +1,7 @@
 """What Ctrl-C means: while a run is measured to end it with a report, and otherwise to give up."""
 
 import asyncio
+import contextlib
 import os
 import signal
 
@@ -8,6 +9,7 @@ import pytest
 
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.progress import Silent
+from loadgen.measurement import PHASES, Progress
 
 
 class Worker:
@@ -60,6 +62,19 @@ async def test_a_run_that_is_measured_is_stopped_or_ended(numbers: list[signal.S
 async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
         await Interrupts().obeyed(send(number))
+
+
+@pytest.mark.parametrize(
+    ("phase", "told"), [("starting", []), ("waiting", []), ("preparing", []), *((phase, ["stop"]) for phase in PHASES)]
+)
+async def test_what_it_means_goes_by_the_phase_that_was_shown_last(phase: str, told: list[str]) -> None:
+    interrupts, worker, view = Interrupts(), Worker(), Silent()
+    interrupts.concern(worker, view)
+    view.show(Progress("connecting"))
+    view.show(Progress(phase))
+    with contextlib.nullcontext() if told else pytest.raises(KeyboardInterrupt):
+        await interrupts.obeyed(send(signal.SIGINT))
+    assert worker.told == told
 
 
 async def test_between_runs_it_is_given_up_too() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from loadgen import slo
 from loadgen.demands import Gaps, Mean, Share, gaps_ms, of_each
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
@@ -109,3 +110,44 @@ def test_what_is_shown_of_many_requests_is_one_number_for_each():
     found = shown("itl_p99<50ms", *[making.answered()] * 7)
     assert found.part.shape == found.of.shape == (7,)
     assert found.part.dtype == np.float64
+
+
+def is_good(record, text, settings=ON):
+    """Whether a request meets all limits together."""
+    return Share(text, tuple(limit for limit in slo.parse(text) if limit.percentile is not None), 0.99).good(
+        record, settings
+    )
+
+
+class TestIsGood:
+    @pytest.mark.parametrize(
+        ("text", "good"),
+        [
+            ("ttft_p99<21ms", True),
+            ("ttft_p99<20ms", False),
+            ("ttft_p99<=20ms", True),
+            ("tpot_p99<=10ms", True),
+            ("tpot_p99<10ms", False),
+            ("e2el_p99<=40ms", True),
+            ("e2el_p99<40ms", False),
+            ("ttft_p99<30ms,e2el_p99<40ms", False),
+            ("ttfo_p99<=20ms", True),
+            ("error_rate<1%", True),
+        ],
+    )
+    def test_of_an_answer_at_20_30_and_40_ms(self, text: str, good: bool) -> None:
+        assert is_good(making.answered(), text) is good
+
+    def test_times_are_from_due_or_as_the_workload_says_from_sent(self) -> None:
+        late = making.answered(ready=15)
+        assert not is_good(late, "ttft_p99<10ms")
+        assert is_good(late, "ttft_p99<10ms", RunSettings(latency_from="sent"))
+
+    def test_one_that_fails_is_not_good(self) -> None:
+        assert not is_good(making.failed(outcome=Outcome.TRUNCATED), "error_rate<1%")
+
+    def test_one_token_has_no_pace_to_be_held_to(self) -> None:
+        assert is_good(making.answered(tokens=[20]), "tpot_p99<1us")
+
+    def test_who_only_thinks_never_answers(self) -> None:
+        assert not is_good(making.answered(tokens=[], reasoning=[20, 30]), "ttfo_p99<1s")

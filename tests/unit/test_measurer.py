@@ -104,6 +104,23 @@ async def test_all_are_given_one_start(job: Job) -> None:
     assert made[0].start_ns == made[1].start_ns
 
 
+async def test_nothing_is_told_of_a_part_before_the_requests_are_prepared(job: Job) -> None:
+    told: list[Progress] = []
+    seen: list[list[Progress]] = []
+
+    async def prepared() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        seen.append(list(told))
+
+    group = Group(parts(job, []), 2)
+    group.job = job
+    await conduct(group, prepared(), told.append)
+    assert seen == [[]]
+    assert told
+    assert told[0].measuring
+
+
 async def test_what_they_bring_is_merged(job: Job) -> None:
     measured = await run(parts(job, []), job)
     assert measured.snapshot.outcomes == {"ok": 4}

@@ -1,4 +1,4 @@
-"""Parts: the files of several workers become one, with the end of the run at its end."""
+"""Pieces: the files of several workers become one, with the end of the run at its end."""
 
 import dataclasses
 import errno
@@ -83,6 +83,14 @@ def test_the_others_are_one_file_where_one_was_never_written(paths, number):
     assert not paths[1].exists()
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_others_are_one_file_where_one_was_never_begun(paths, number):
+    paths[number].write_bytes(b'{"loadgen_rec')
+    assert join(paths) is None
+    assert indices(paths[0]) == [1 - number, 3 - number, 5 - number]
+    assert not paths[1].exists()
+
+
 def test_the_end_of_the_run_takes_the_place_of_another(paths):
     for partial in ("alone", "together"):
         finish(paths[0], dataclasses.replace(ENDING, partial=partial))
@@ -97,6 +105,15 @@ def test_where_it_cannot_be_done_nothing_is_removed(paths, monkeypatch):
     monkeypatch.setattr(pieces, "_append", full)
     assert join(paths) == "No space left on device"
     assert paths[1].exists()
+
+
+def test_a_piece_that_cannot_be_removed_loses_nothing(paths, monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(pieces.Path, "unlink", refused)
+    assert join(paths) == "Permission denied"
+    assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
 
 
 def test_what_is_no_file_is_left_as_it_is(tmp_path):

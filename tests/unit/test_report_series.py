@@ -51,6 +51,15 @@ def test_a_row_for_each_run_in_the_order_of_the_levels() -> None:
     assert "ttft_p99" not in lines[head]
     assert "  at 4: too few" in lines
     assert len({len(line) for line in lines[head : head + 4]}) == 1
+    assert rows[0][4:6] == ["20.00*", "20.00*"]  # one value is few for any percentile
+    assert "* of few values: its interval stands in the result of the run" in lines
+
+
+def test_a_percentile_of_enough_values_has_no_mark() -> None:
+    lines = series.render(together(result(2.0, *[20.0] * 130))).splitlines()
+    (row,) = (line.split() for line in lines if line.startswith(" ") and line.split()[0] == "2")
+    assert row[4:6] == ["20.00", "20.00*"]
+    assert row[8] == "40.00"  # e2el_p95 needs 130
 
 
 def test_all_at_once_is_the_highest_rate() -> None:

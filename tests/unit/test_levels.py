@@ -1,20 +1,20 @@
-"""Which records are looked at while a run goes on: those of all its workers, each once, and of no other run."""
+"""While a run goes on: which records are looked at, and when it is clear that it cannot meet what is demanded."""
 
 from pathlib import Path
 
 import pytest
 
+from loadgen.demands import of_each
 from loadgen.levels import Watch
 from loadgen.measurement import Progress
 from loadgen.pieces import join, piece
 from loadgen.records import RecordWriter
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
-from loadgen.studies.limits import joint
 from loadgen.wire import Record
 from tests.unit import making
 
-LIMITS = joint("ttft_p99<500ms")
+DEMANDS = of_each("ttft_p99<500ms,e2el_mean<1s")
 SETTINGS = RunSettings(num_prompts=1000)
 RUNNING = Progress("running", in_flight=1)
 
@@ -40,7 +40,40 @@ def path(tmp_path: Path) -> Path:
 
 
 def watch(path: Path, settings: RunSettings = SETTINGS) -> Watch:
-    return Watch(path, [LIMITS], settings)
+    return Watch(path, DEMANDS, settings)
+
+
+def test_it_may_go_on_as_long_as_the_others_could_make_up_for_it(path: Path) -> None:
+    """Of 1,000 requests 10 may be late. If 15 are, Wilson's bound is 0.9901; if 16 are, it is 0.9893."""
+    written, watching, needed = lines(path, late(40)), watch(path), 0
+    for count in range(1, len(written) + 1):
+        path.write_bytes(b"".join(written[:count]))
+        if watching(RUNNING) is not None:
+            needed = count - 1
+            break
+    assert needed == 16
+    assert watching.reason == "16 of 1000 requests have missed ttft_p99<500ms, which 99.0% of them must meet"
+
+
+def test_requests_that_are_good_never_stop_it(path: Path) -> None:
+    lines(path, late(5) + [making.steady(1 + index, ttft=20) for index in range(900)])
+    assert watch(path)(RUNNING) is None
+
+
+def test_a_line_counts_once_and_when_it_is_whole(path: Path) -> None:
+    written = lines(path, late(30))
+    whole = b"".join(written[:16])  # the first says what the run is
+    watching = watch(path)
+    for ending in (b"", written[16][:50], written[16][:-1]):
+        path.write_bytes(whole + ending)
+        for _ in range(3):
+            assert watching(RUNNING) is None
+    path.write_bytes(whole + written[16])
+    assert watching(RUNNING) is not None
+
+
+def test_before_there_are_records_there_is_nothing_to_say(path: Path) -> None:
+    assert watch(path)(RUNNING) is None
 
 
 def test_records_of_an_earlier_run_at_the_same_place_are_not_this_runs(path: Path) -> None:
