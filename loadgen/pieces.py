@@ -22,7 +22,7 @@ def piece(path: Path, number: int) -> Path:
     return path.with_name(f"{path.name}.part{number + 1}") if number else path
 
 
-def left(path: Path) -> Iterator[Path]:
+def others(path: Path) -> Iterator[Path]:
     """The pieces that lie beside `path`: what is left of a run that was killed."""
     yield from path.parent.glob(f"{path.name}.part*")
 

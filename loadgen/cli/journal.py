@@ -94,5 +94,5 @@ def _new() -> Path | None:
 def _remove(path: Path) -> None:
     from loadgen import pieces
 
-    for one in (path, *pieces.left(path)):
+    for one in (path, *pieces.others(path)):
         one.unlink(missing_ok=True)

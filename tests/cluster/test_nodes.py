@@ -13,7 +13,7 @@ import pytest
 import loadgen
 from loadgen import nodes
 from loadgen.errors import BadInput
-from loadgen.pieces import left
+from loadgen.pieces import others
 from loadgen.records import RecordFile
 from tests.cluster.nodes import HEAD, OTHER, Cluster, running
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, served, start
@@ -74,7 +74,7 @@ def test_two_nodes_ask_what_one_worker_asks(
     assert {worker["schedule_sha256"] for worker in own["workers"]} == {own["provenance"]["schedule"]["sha256"]}
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
     assert str(loadgen.from_records(path)) == str(shared)
-    assert not list(left(path))
+    assert not list(others(path))
 
 
 def test_latencies_are_measured_on_each_nodes_own_clock(cluster: Cluster, settings: loadgen.RunSettings) -> None:

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from loadgen.machine import usable_cores
-from loadgen.pieces import left
+from loadgen.pieces import others
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, in_flight, loadgen, served, start
 
 
@@ -35,7 +35,7 @@ def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert "Client: 2 workers" in done.stdout
     assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == done.stdout.partition("Saved:")[0]
-    assert not list(left(tmp_path / "r.jsonl"))
+    assert not list(others(tmp_path / "r.jsonl"))
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen.pieces import join, left, piece
+from loadgen.pieces import join, others, piece
 from loadgen.records import RecordFile
 from loadgen.testing.ask import Ask
 from tests.commands.calling import TOKENIZER
@@ -114,7 +114,7 @@ async def test_times_prompts_and_numbers_are_the_same_for_any_number_of_workers(
         assert len(set(seen.worker.values())) == workers
         assert len(result.data["loadgen"]["workers"]) == workers
         assert str(loadgen.from_records(path)) == str(result)
-        assert not list(left(path))
+        assert not list(others(path))
 
 
 async def test_the_turns_of_a_session_are_asked_by_one_worker() -> None:
@@ -220,7 +220,7 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     assert parity[0] > 100
     assert parity[1] > 30  # what it had flushed: all but the last second
     assert str(loadgen.from_records(path)) == str(result)
-    assert not list(left(path))
+    assert not list(others(path))
 
 
 async def test_without_records_what_the_others_have_measured_is_kept() -> None:
