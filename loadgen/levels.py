@@ -7,7 +7,7 @@ the settings, so that nothing a server's prefix cache has kept of one run makes 
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +69,11 @@ class Axis:
 
 def _four_digits(level: float) -> float:
     return float(f"{level:.4g}")
+
+
+def named(level: float) -> str:
+    """A level as a person reads it."""
+    return f"{_four_digits(level):g}"
 
 
 RATE = Axis(
@@ -170,8 +175,8 @@ class Levels:
         """What else is to be known of the runs."""
         said = []
         for what, levels in self._noted.items():
-            named = ", ".join(f"{level:.4g}" for level in dict.fromkeys(levels))
-            said.append(f"at {named} {self._axis.unit} {what}")
+            each = ", ".join(map(named, dict.fromkeys(levels)))
+            said.append(f"at {each} {self._axis.unit} {what}")
         return said
 
     async def at(self, level: float) -> Run | None:
@@ -185,9 +190,11 @@ class Levels:
             wanted_s = min(SOJOURNS * sojourn_s, LONGEST_S)
             if length_s >= wanted_s or run.met() is False:  # which it would be later too
                 return run
+            short = f"too short for requests of {sojourn_s:.2g} s"
             if length_s < self._length_s or not self.left:
-                self._note(level, f"a run is too short for requests of {sojourn_s:.2g} s")
+                self._note(level, f"a run is {short}")
                 return run
+            self.points[-1] = replace(self.points[-1], run=replace(run, untold=short), why=short)
             self._length_s = min(1.5 * wanted_s, LONGEST_S)
         return None
 
@@ -211,7 +218,7 @@ class Levels:
         """Keep a run that says nothing, if there is a reason why, and end."""
         if why is not None:
             self._says_nothing(level, result, why)
-            raise Untold(f"the run at {level:.4g} {self._axis.unit} says nothing: {why}")
+            raise Untold(f"the run at {named(level)} {self._axis.unit} says nothing: {why}")
 
     def _says_nothing(self, level: float, result: Result, why: str) -> None:
         self.points.append(Point(level, result, Run((), 0.0, untold=why), why))

@@ -61,7 +61,8 @@ class Run:
         in_flight: How many requests the server had at once, on average.
         failed: Whether nothing that it shows could make it meet the demands: requests piled up, or it was stopped early
             because so many had missed their limits.
-        untold: Why it says nothing of the server, if so: the client was the limit, or it is not to be believed.
+        untold: Why it says nothing of the server, if so: the client was the limit, it was too short, or it is not to
+            be believed.
     """
 
     shown: Sequence[Shown]

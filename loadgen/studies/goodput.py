@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.demands import Share
 from loadgen.errors import LoadgenError
-from loadgen.levels import RATE, Levels, Measure
+from loadgen.levels import RATE, Levels, Measure, named
 from loadgen.search import End, Goal
 from loadgen.search import highest as highest_level
 from loadgen.settings import RunSettings
@@ -46,7 +46,7 @@ async def highest(
     found = await highest_level(levels.at, start, goal)
     notes = levels.notes
     if found.end is End.CLIENT:
-        why = f"at {found.tried[-1][0]:.4g} requests/s {levels.points[-1].why}"
+        why = f"at {named(found.tried[-1][0])} requests/s {levels.points[-1].why}"
         if not found.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")

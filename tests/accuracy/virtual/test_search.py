@@ -13,7 +13,7 @@ from loadgen.demands import of_each
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold
+from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold, named
 from loadgen.results import Result
 from loadgen.schedule import Schedule
 from loadgen.search import End, Found, Goal, highest
@@ -165,6 +165,10 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
     at = levels(bench, tmp_path, "ttft_p90<500ms", enough=100, length_s=0)
     await at.at(50.0)
+    assert [(point.run.met(), point.why) for point in at.points] == [
+        (None, "too short for requests of 10 s"),
+        (True, None),
+    ]
     counts = [asked.num_prompts for asked in bench.asked]
     assert counts[0] == 100
     assert counts[-1] >= 50 * 10 * 10
@@ -185,6 +189,11 @@ async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path
                 length_s=0, runs=1)  # fmt: skip
     assert (await searched(at, 50.0)).tried == ((50.0, True),)
     assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
+
+
+@pytest.mark.parametrize(("level", "said"), [(9.87654321, "9.877"), (8000, "8000"), (16_000, "16000"), (1e6, "1e+06")])
+def test_levels_are_named_as_they_would_be_asked_for(level: float, said: str) -> None:
+    assert named(level) == said
 
 
 def test_a_search_may_ask_for_any_rate_that_a_run_may() -> None:
