@@ -25,14 +25,14 @@ GONE = "the process that started the run has gone"
 async def work(job: Job, commands: asyncio.StreamReader) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[str] = asyncio.Queue()
-    async with Measurement(job, LINGER_NS) as measurement, beside(_tell_progress(measurement)):
+    measurement = Measurement(job, LINGER_NS)
+    async with measurement, beside(_tell_progress(measurement), _obey(measurement, commands, steps)):
         await measurement.open()
-        async with beside(_obey(measurement, commands, steps)):
-            while step := await steps.get():
-                found = await _done(measurement, step)
-                if found is not None and commands.at_eof() and job.records and found.records_error is None:
-                    pieces.finish(job.records, found.ending)  # nobody else will
-                tell(found)
+        while step := await steps.get():
+            found = await _done(measurement, step)
+            if found is not None and commands.at_eof() and job.records and found.records_error is None:
+                pieces.finish(job.records, found.ending)  # nobody else will
+            tell(found)
 
 
 async def _done(measurement: Measurement, step: str) -> Measured | None:

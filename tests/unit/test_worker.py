@@ -19,10 +19,15 @@ LARGEST = Progress("warming up", *[1e9 + 0.1] + [10**12] * 5)
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, int]]:
     """Both ends of what this process says: where it is read, and where it is written."""
     read, write = os.pipe()
-    with os.fdopen(write, "w") as said, monkeypatch.context() as patched:
-        patched.setattr(sys, "stdout", said)
-        yield read, write
-    os.close(read)
+    said = os.fdopen(write, "w")
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", said)
+            yield read, write
+    finally:
+        os.close(read)
+        with contextlib.suppress(BrokenPipeError):  # what could not be said
+            said.close()
 
 
 def fill(write: int) -> None:
