@@ -10,7 +10,7 @@ import pytest
 import loadgen
 from loadgen.cli import exits, main
 from loadgen.cli.main import dispatch
-from loadgen.errors import BadInput, GivenUp, EngineError, LoadgenError, Unreachable
+from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
 from loadgen.report import render, save
 from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady
