@@ -43,14 +43,18 @@ class Child:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        self.kill()
+        await self._process.wait()
+        transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
+        transport.close()
+
+    def kill(self) -> None:
+        """End it at once, if it has not ended."""
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 # Not the process's own kill(), which would first look whether it has ended, and take the exit code
                 # away from the loop that waits for it.
                 os.kill(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
-        transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
-        transport.close()
 
     @property
     def pid(self) -> int:

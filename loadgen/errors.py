@@ -26,6 +26,10 @@ class Unreachable(LoadgenError):
     """A server that does not answer where the settings say it should."""
 
 
+class GivenUp(LoadgenError):
+    """An interrupt came before anything was measured. No KeyboardInterrupt, which a loop would take for its own."""
+
+
 class EngineError(LoadgenError):
     """An inference engine that did not start, or did not stop.
 

@@ -189,6 +189,7 @@ class Measurement:
         self._stack = contextlib.AsyncExitStack()
         self._phase = "connecting"
         self._stopped: str | None = None
+        self._warming: asyncio.Timeout | None = None
         self._recorder: Recorder | None = None
         self._load: Load | None = None
 
@@ -212,7 +213,7 @@ class Measurement:
         await self._transport.open()
         if expected:
             # What they need however short the answers turn out to be.
-            await self._transport.warm(pool.warm_count(settings, expected, 1, job.stripe))
+            await self._warm(pool.warm_count(settings, expected, 1, job.stripe))
 
     async def check_ready(self) -> None:
         """Take up the requests, which have been prepared; the first worker sees that each target answers one.
@@ -257,7 +258,7 @@ class Measurement:
         self._heading = job.heading.with_requests(requests.about(job.folder), self._schedule.about())
         self._sources = self._requests.sources() if job.settings.records else []
         count = pool.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
-        self._warm = await self._transport.warm(count)
+        self._at_hand = await self._warm(count)
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage.frozen())
@@ -304,6 +305,8 @@ class Measurement:
         """Send nothing more, and let what is in flight end."""
         if self._stopped is None:
             self._stopped = reason
+            if self._warming is not None:
+                self._warming.reschedule(0)
             if self._load is not None:
                 self._load.stop(reason)
 
@@ -326,6 +329,18 @@ class Measurement:
             self._recorder.output_tokens,
         )
 
+    async def _warm(self, count: int) -> int:
+        """Open connections ahead until `count` are at hand or the run is stopped; how many there are then."""
+        if self._stopped is not None:
+            return 0
+        try:
+            async with asyncio.timeout(None) as self._warming:
+                return await self._transport.warm(count)
+        except TimeoutError:
+            return 0
+        finally:
+            self._warming = None
+
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
         """The tokens of texts by the run's tokenizer; None where it cannot be had."""
         from loadgen.datasets import tokenizer
@@ -338,7 +353,7 @@ class Measurement:
     def _begun(self, start_ns: int) -> Recorder:
         """A recorder of what begins at `start_ns`, of which the files are told too."""
         self._recorder = recorder = recorders.of(self.job.settings, start_ns, len(self._index))
-        recorder.counters["warm_connections"] = self._warm
+        recorder.counters["warm_connections"] = self._at_hand
         if self._writer:
             self._writer.begin(
                 self._heading, start_ns, self._schedule.count, self._sources, self._asked_due, self.job.stripe

@@ -23,6 +23,7 @@ from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
 from loadgen.part import Group
 from loadgen.pieces import piece
+from loadgen.scale_settings import check_share
 from loadgen.settings import RunSettings
 from loadgen.workers import auto
 
@@ -287,11 +288,9 @@ def _workers(settings: RunSettings, cores: list[int]) -> int:
         BadInput: All together they are more than may be in flight at once.
     """
     cap, nodes = settings.max_concurrency, len(cores)
-    most = cap // nodes if cap is not None else None
-    workers = auto(min(cores), most) if settings.workers == "auto" else int(settings.workers)
-    if cap is not None and workers * nodes > cap:
-        problem = f"{nodes} machines of {workers} processes cannot share {cap} requests in flight"
-        raise BadInput("--max-concurrency", problem, f"give {workers * nodes} or more, or use fewer --ray-nodes")
+    most = [limit // nodes for limit in (cap, settings.num_prompts) if limit is not None]
+    workers = auto(min(cores), *most) if settings.workers == "auto" else int(settings.workers)
+    check_share(cap, workers, nodes)
     return workers
 
 

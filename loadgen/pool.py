@@ -92,13 +92,15 @@ def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> 
 
 def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple[str, str] | None:
     """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
-    hosts, by_ports = _hosts(settings), _pairs(settings) * machine.most_by_ports()
-    if needed > by_ports:
+    hosts, by_ports, workers = _hosts(settings), _pairs(settings) * machine.most_by_ports(), int(settings.workers)
+    here = math.ceil(needed * workers / max(workers, stripe.of))  # where machines share a run, one makes its part
+    if here > by_ports:
+        part = f"for its part ({here}) " if here < needed else ""
         servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {sources.FLAG}, or {widen}"
-        return f"this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = stripe.share(needed), machine.most_connections(_pairs(settings), int(settings.workers))
+        return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
+    share, allowed = stripe.share(needed), machine.most_connections(_pairs(settings), workers)
     if share > allowed:
         process = "this process" if stripe.of == 1 else f"each of {stripe.of} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"

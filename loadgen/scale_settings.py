@@ -36,8 +36,12 @@ def check(settings: "RunSettings") -> None:
     """
     if settings.workers != "auto":
         require("workers", settings.workers, lambda v: 0 < v <= MOST_WORKERS, f"auto, or 1 to {MOST_WORKERS}")
-        _check_share(settings, int(settings.workers) * (settings.ray_nodes or 1))
     require("ray_nodes", settings.ray_nodes, lambda v: v > 0, "a number above 0")
+    if settings.workers != "auto":
+        check_share(settings.max_concurrency, int(settings.workers), settings.ray_nodes or 1)
+    if settings.capture is not None and (settings.ray is not None or settings.workers not in (1, "auto")):
+        problem = f"given beside {'--workers' if settings.ray is None else '--ray'}: one process keeps the responses"
+        raise BadInput("--capture", problem, "leave one of the two out")
     if settings.ray is None:
         if settings.ray_nodes is not None:
             raise BadInput("--ray-nodes", "given without a cluster", "name one with --ray")
@@ -50,11 +54,19 @@ def check(settings: "RunSettings") -> None:
         raise BadInput("--ray", problem, "start one where they can, and name it with --base-url")
 
 
-def _check_share(settings: "RunSettings", workers: int) -> None:
-    cap = settings.max_concurrency
-    if cap is not None and workers > cap:
-        problem = f"{workers} processes cannot share {cap} requests in flight"
-        raise BadInput("--workers", problem, f"give {cap:g} at most, or auto")
-    if settings.capture is not None and (workers > 1 or settings.ray is not None):
-        problem = f"given beside {'--workers' if settings.ray is None else '--ray'}: one process keeps the responses"
-        raise BadInput("--capture", problem, "leave one of the two out")
+def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
+    """Refuse a cap on requests in flight of which some process would have nothing.
+
+    Args:
+        cap: --max-concurrency, if any.
+        workers: Processes on each machine.
+        machines: That share the run.
+
+    Raises:
+        BadInput: There are more processes than requests.
+    """
+    count = workers * machines
+    if cap is not None and count > cap:
+        who = f"{workers} processes" if machines == 1 else f"{machines} machines of {workers} processes"
+        problem = f"{who} cannot share {cap} requests in flight"
+        raise BadInput("--workers", problem, f"give --max-concurrency {count} or more, or use fewer")

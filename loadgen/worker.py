@@ -3,11 +3,12 @@
 `python -m loadgen.worker` reads a line with a Job and opens connections, then lines that each name a step of its
 `Measurement` (`carry_out` with the start of the clock), each answered with a message: what came of it, or the error
 that stopped it. `stop REASON` and `abort REASON` may come at any time and have no answer. In between it tells Progress
-several times a second.
+several times a second, as long as somebody reads it.
 """
 
 import asyncio
 import contextlib
+import select
 import sys
 from typing import Any
 
@@ -24,14 +25,14 @@ GONE = "the process that started the run has gone"
 async def work(job: Job, commands: asyncio.StreamReader) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[str] = asyncio.Queue()
-    async with Measurement(job, LINGER_NS) as measurement, beside(_tell_progress(measurement)):
+    measurement = Measurement(job, LINGER_NS)
+    async with measurement, beside(_tell_progress(measurement), _obey(measurement, commands, steps)):
         await measurement.open()
-        async with beside(_obey(measurement, commands, steps)):
-            while step := await steps.get():
-                found = await _done(measurement, step)
-                if found is not None and commands.at_eof() and job.records and found.records_error is None:
-                    pieces.finish(job.records, found.ending)  # nobody else will
-                tell(found)
+        while step := await steps.get():
+            found = await _done(measurement, step)
+            if found is not None and commands.at_eof() and job.records and found.records_error is None:
+                pieces.finish(job.records, found.ending)  # nobody else will
+            tell(found)
 
 
 async def _done(measurement: Measurement, step: str) -> Measured | None:
@@ -63,7 +64,7 @@ async def _obey(measurement: Measurement, commands: asyncio.StreamReader, steps:
 async def _tell_progress(measurement: Measurement) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        tell(measurement.progress())
+        tell_if_heard(measurement.progress())
 
 
 def tell(message: Any) -> None:
@@ -71,6 +72,15 @@ def tell(message: Any) -> None:
     with contextlib.suppress(BrokenPipeError):
         sys.stdout.buffer.write(messages.encode(message))
         sys.stdout.buffer.flush()
+
+
+def tell_if_heard(message: Any) -> None:
+    """As `tell`, unless nobody reads, as of a command that is stopped: waiting for it would hold up the clock.
+
+    The message must fit in PIPE_BUF: a pipe that can be written takes so much at once.
+    """
+    if select.select([], [sys.stdout], [], 0)[1]:
+        tell(message)
 
 
 async def main() -> None:

@@ -3,6 +3,7 @@
 Light to import, as `measurer` is.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("loadgen")
 # Eight bear a million tokens a second, more than one server gives.
 MOST_OF_AUTO = 8
+PATIENCE_S = 15.0  # for what a worker has measured, once it has been told to end
 
 
 class Worker(Child):
@@ -67,8 +69,9 @@ class Worker(Child):
         self.say(f"stop {reason}\n".encode())
 
     def abort(self, reason: str) -> None:
-        """Tell it to end."""
+        """Tell it to end; one that does not answer any more is killed."""
         self.say(f"abort {reason}\n".encode())
+        asyncio.get_running_loop().call_later(PATIENCE_S, self.kill)
 
     async def _do(self, step: str) -> Any:
         """Have it do something; returns what it answers.

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loadgen.cli.progress import Silent, View
+from loadgen.errors import GivenUp
 
 if TYPE_CHECKING:
     from loadgen.measurer import Measurer
@@ -39,7 +40,7 @@ class Interrupts:
         """Carry out some work, which they may end.
 
         Raises:
-            KeyboardInterrupt: It was given up.
+            GivenUp: It was given up.
         """
         task = asyncio.ensure_future(work)
 
@@ -61,4 +62,4 @@ class Interrupts:
         try:
             return await task
         except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+            raise GivenUp from None

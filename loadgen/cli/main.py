@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loadgen import __version__
 from loadgen.cli import exits
-from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
 from loadgen.terminal import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ def dispatch(argv: list[str]) -> int:
         return _command(name)(rest)
     except (BadInput, Unreachable) as error:
         return _complain(name, error, exits.BAD_INPUT)
-    except LoadgenError as error:
-        return _complain(name, error, exits.INTERNAL)
-    except KeyboardInterrupt:
+    except (GivenUp, KeyboardInterrupt):
         before = " before anything was measured" if name in ("run", "search") else ""
         return _complain(name, f"interrupted{before}", exits.INTERRUPTED)
+    except LoadgenError as error:
+        return _complain(name, error, exits.INTERNAL)
 
 
 def _command(name: str) -> Command:

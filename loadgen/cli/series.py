@@ -73,7 +73,7 @@ class Series:
             The gravest exit code that the runs deserve.
 
         Raises:
-            KeyboardInterrupt, LoadgenError: It ended before anything was measured.
+            LoadgenError: It ended before anything was measured.
         """
         return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
 

@@ -161,7 +161,8 @@ def _found(data: dict[str, Any]) -> str:
     """What a search came to, in one line."""
     found, unit = data["found"], UNITS[data["over"]]
     level, fails, last = (found[name] and _named(found[name]) for name in ("level", "fails", "last"))
-    edge = f"{fails} do not" if fails else f"nothing failed up to {level}"
+    missed = any(each["met"] is False for each in data["points"] if each["level"] == found["fails"])
+    edge = f"{fails} {'do not' if missed else 'were not shown to'}" if fails else f"nothing failed up to {level}"
     match found["end"]:
         case "edge":
             return f"Highest {data['over']} that meets {data['slo']}: {level} {unit}; {edge}"

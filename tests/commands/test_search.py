@@ -151,7 +151,7 @@ def test_an_interrupt_keeps_every_point(tmp_path: Path, state: Path) -> None:
     assert "PARTIAL: interrupted." in out
     assert "The search ended early; at least 60 requests/s meet ttft_p90<60s" in out
     told = [(point["level"], point["met"], point["why"]) for point in kept["points"]]
-    assert (told[0], told[-1]) == ((60, True, None), (120, None, "interrupted"))
+    assert told[-2:] == [(60, True, None), (120, None, "interrupted")]  # whatever turned out too short before
     assert len(told) == len(list(tmp_path.glob("s-*.json")))
     (journal,) = state.glob("*.jsonl")  # the records of the run that was cut off
     assert f"loadgen report {journal}" in err

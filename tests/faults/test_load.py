@@ -1,6 +1,8 @@
 """A run on the clock: whatever goes wrong, it ends, and every request is accounted for."""
 
 import asyncio
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ from loadgen.measurement import Measurement
 from loadgen.recorder import Recorder
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from tests.faults.running import carried_out, job, run
+from loadgen.worker import work
+from tests.faults.running import PATIENCE_S, carried_out, job, run
 
 
 async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path: Path) -> None:
@@ -65,6 +68,37 @@ async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent
     ready.set_result(None)
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
+
+
+@pytest.fixture
+def full() -> Iterator[str]:
+    """A server that takes no connections: what is sent to open one is dropped, for its queue is full."""
+    with socket.socket() as listening, socket.socket() as queued:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        queued.connect(listening.getsockname())
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("act", [Measurement.stop, Measurement.abort])
+async def test_a_stop_ends_connecting_to_a_server_that_takes_no_connections(
+    full: str, tmp_path: Path, act: Callable[[Measurement, str], None]
+) -> None:
+    measurement = Measurement(job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0))
+    running = asyncio.create_task(carried_out(measurement))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    act(measurement, "enough")
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"cancelled": 5}
+    assert snapshot.counters["warm_connections"] == 0
+
+
+async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp_path: Path) -> None:
+    commands = asyncio.StreamReader()
+    commands.feed_eof()
+    async with asyncio.timeout(PATIENCE_S):
+        await work(job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0), commands)
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:

@@ -14,9 +14,11 @@ import psutil
 import pytest
 
 import loadgen
+from loadgen import runner
 from loadgen.pieces import join, others, piece
 from loadgen.records import RecordFile
 from loadgen.testing.ask import Ask
+from loadgen.workers import Workers
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import chatting, serving
 from tests.wire.bytes_of import answer, streamed, usage
@@ -221,6 +223,23 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     assert parity[1] > 30  # what it had flushed: all but the last second
     assert str(loadgen.from_records(path)) == str(result)
     assert not list(others(path))
+
+
+async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loadgen.workers.PATIENCE_S", 0.5)
+    async with Workers(2) as workers, seeing() as (_, url):
+        stopped = False
+
+        def watch(progress: loadgen.Progress) -> None:
+            nonlocal stopped
+            if progress.phase == "running" and progress.ended > 200 and not stopped:
+                stopped = True
+                os.kill(workers._each[1].pid, signal.SIGSTOP)
+                workers.abort("interrupted")
+
+        result = await runner.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)
+    assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [None, "was killed by signal 9"]
+    assert result.verdict is loadgen.Verdict.INVALID
 
 
 async def test_without_records_what_the_others_have_measured_is_kept() -> None:

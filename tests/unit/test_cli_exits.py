@@ -10,7 +10,7 @@ import pytest
 import loadgen
 from loadgen.cli import exits, main
 from loadgen.cli.main import dispatch
-from loadgen.errors import BadInput, EngineError, LoadgenError, Unreachable
+from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
 from loadgen.report import render, save
 from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady
@@ -113,9 +113,10 @@ def test_an_error_is_one_line_on_stderr_and_its_code(command, capsys, error, exp
     assert (out, err) == ("", f"loadgen run: {error}\n")
 
 
-def test_an_interrupt_before_the_clock_started_is_130(command, capsys):
+@pytest.mark.parametrize("error", [GivenUp, KeyboardInterrupt])
+def test_an_interrupt_before_the_clock_started_is_130(command, capsys, error):
     def fail(argv):
-        raise KeyboardInterrupt
+        raise error
 
     command(fail)
     assert dispatch(["run"]) == 130

@@ -9,6 +9,7 @@ import pytest
 
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.progress import Silent
+from loadgen.errors import GivenUp
 from loadgen.measurement import PHASES, Progress
 
 
@@ -60,7 +61,7 @@ async def test_a_run_that_is_measured_is_stopped_or_ended(numbers: list[signal.S
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(GivenUp):
         await Interrupts().obeyed(send(number))
 
 
@@ -72,7 +73,7 @@ async def test_what_it_means_goes_by_the_phase_that_was_shown_last(phase: str, t
     interrupts.concern(worker, view)
     view.show(Progress("connecting"))
     view.show(Progress(phase))
-    with contextlib.nullcontext() if told else pytest.raises(KeyboardInterrupt):
+    with contextlib.nullcontext() if told else pytest.raises(GivenUp):
         await interrupts.obeyed(send(signal.SIGINT))
     assert worker.told == told
 
@@ -81,6 +82,6 @@ async def test_between_runs_it_is_given_up_too() -> None:
     interrupts = Interrupts()
     worker = measuring(interrupts)
     interrupts.rest()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(GivenUp):
         await interrupts.obeyed(send(signal.SIGINT))
     assert worker.told == []

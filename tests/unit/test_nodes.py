@@ -23,8 +23,9 @@ URL = "http://10.0.0.1:8000"
         ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given beside --ray"),
         (
             {"ray": "auto", "base_url": URL, "ray_nodes": 3, "workers": 2, "max_concurrency": 5},
-            "--workers: 6 processes cannot share 5 requests in flight",
+            "--workers: 3 machines of 2 processes cannot share 5 requests in flight; give --max-concurrency 6 or more",
         ),
+        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"}, "--capture: given beside --ray"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, said):
@@ -88,6 +89,7 @@ def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
         ({"workers": "auto"}, [4, 64], 3),
         ({"workers": "auto"}, [1, 64], 1),
         ({"workers": "auto", "max_concurrency": 5}, [64, 64], 2),
+        ({"workers": "auto", "num_prompts": 7}, [64, 64], 3),
     ],
 )
 def test_each_node_has_as_many_workers(settings, cores, workers):
@@ -95,5 +97,5 @@ def test_each_node_has_as_many_workers(settings, cores, workers):
 
 
 def test_more_workers_than_may_be_in_flight_are_refused():
-    with pytest.raises(BadInput, match="2 machines of 1 processes cannot share 1 requests in flight; give 2 or more"):
+    with pytest.raises(BadInput, match=r"2 machines of 1 processes cannot share 1 requests in flight; give .* 2 or"):
         nodes._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])

@@ -10,6 +10,7 @@ from loadgen.errors import BadInput
 from loadgen.pool import MOST_WARM, check_limits, warm_count, warn_of_limits
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from loadgen.stripe import Stripe
 
 ELSEWHERE = "http://10.0.0.1:8000"
 
@@ -103,6 +104,31 @@ def test_every_address_of_ours_has_the_local_ports_for_itself_to_every_server(mo
     settings = RunSettings(request_rate=math.inf, **where)
     with pytest.raises(BadInput, match="local ports allow 500") if refused else contextlib.nullcontext():
         check_limits(settings, scheduled(settings, 1000))
+
+
+@pytest.mark.parametrize(
+    ("workers", "of", "said"),
+    [
+        (1, 1, "this machine's local ports allow 500 to one server"),
+        (2, 2, "this machine's local ports allow 500 to one server"),
+        (2, 4, None),  # two machines of two processes
+        (1, 2, None),
+    ],
+)
+def test_of_machines_that_share_a_run_each_has_local_ports_of_its_own(monkeypatch, workers, of, said):
+    allow(monkeypatch, 5000, ports=500)
+    settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
+    with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
+        check_limits(settings, scheduled(settings, 1000), Stripe(0, of))
+
+
+def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
+    allow(monkeypatch, 5000, ports=300)
+    settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE)
+    with pytest.raises(
+        BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
+    ):
+        check_limits(settings, scheduled(settings, 1000), Stripe(0, 2))
 
 
 def test_an_address_that_this_machine_has_not_is_refused():

@@ -99,7 +99,14 @@ def test_all_at_once_is_the_highest_rate() -> None:
     ],
 )
 def test_what_a_search_came_to_is_one_line(found: dict[str, Any], said: str) -> None:
-    assert said in series.render(together(result(4.0, 20), **found)).splitlines()
+    points = [result(4.0, 20), result(4.125, 200, met=False)]
+    assert said in series.render(together(*points, **found)).splitlines()
+
+
+def test_a_level_of_which_too_few_requests_told_is_not_said_to_miss() -> None:
+    points = [result(4.0, 20), result(4.125, 200, met=None, why="too few")]
+    said = series.render(together(*points, end="edge", level=4.0, fails=4.125))
+    assert "4 requests/s; 4.125 were not shown to" in said
 
 
 class TestKnee:

@@ -28,5 +28,10 @@ def test_the_parts_of_stripes_are_stripes_of_the_run(nodes, workers):
     parts = [WHOLE.split(node, nodes).split(worker, workers) for node, worker in pairs]
     assert sorted(part.number for part in parts) == list(range(nodes * workers))
     assert {part.of for part in parts} == {nodes * workers}
+    schedule = Schedule.burst(25)
+    for stripe in (WHOLE.split(node, nodes) for node in range(nodes)):
+        own = [stripe.split(worker, workers) for worker in range(workers)]
+        indices = [index for part in own for index in schedule.stripe(part.number, part.of)[0].tolist()]
+        assert sorted(indices) == schedule.stripe(stripe.number, stripe.of)[0].tolist()
     node = WHOLE.split(0, nodes)
     assert sum(node.split(worker, workers).share(25) for worker in range(workers)) == node.share(25)

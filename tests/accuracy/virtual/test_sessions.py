@@ -214,6 +214,18 @@ def test_a_stop_while_a_session_thinks_ends_the_run_at_once() -> None:
     assert made.snapshot.outcomes == {"cancelled": 1, "ok": 1}
 
 
+def test_what_a_stopped_stripe_never_sent_is_told_by_its_numbers_in_the_run() -> None:
+    def stop_soon(load: Load) -> None:
+        asyncio.get_running_loop().call_later((START_NS - virtual.now_ns() + 3500 * MS) / S, load.stop, "enough")
+
+    settings = RunSettings(request_rate=1.0, burstiness=float("inf"), num_prompts=12)
+    schedule = Schedule.from_settings(settings, 7)
+    made = carried_out(SERVER, schedule, settings, stripe=(1, 2), meanwhile=stop_soon)
+    assert [record.index for record in made.records] == [1, 3]
+    assert made.snapshot.outcomes == {"cancelled": 4, "ok": 2}
+    assert [example["index"] for example in made.snapshot.examples["cancelled"]] == [5]
+
+
 # -- many of them
 
 
