@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import reduce
 
 from loadgen import pieces, recorders, requests
+from loadgen.client import Client
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.outcomes import Outcome
@@ -69,12 +70,23 @@ def _by_worker(
     """What stands in one file, but for the numbers of requests that were `seen` before."""
     ending, stripe, seen = file.ending, file.stripe, set() if seen is None else seen
     recorder = recorders.of(file.heading.settings, file.start_ns, len(schedule.stripe(stripe.number, stripe.of)[0]))
-    for record in file:
-        if record.index not in seen:
-            seen.add(record.index)
-            recorder.add(record)
+    unread = None
+    try:
+        for record in file:
+            if record.index not in seen:
+                seen.add(record.index)
+                recorder.add(record)
+    except BadInput as error:
+        if died is None:
+            raise
+        unread = error.problem
     if ending is None:
-        shard = Shard(number=stripe.number, schedule_sha256=_schedule_sha256(file), lost=died.how if died else None)
+        shard = Shard(
+            number=stripe.number,
+            client=Client(records_error=unread),
+            schedule_sha256=_schedule_sha256(file),
+            lost=died.how if died else None,
+        )
         return Measured(recorder.snapshot(str(died) if died else None), (shard,))
     recorder.scheduled = ending.scheduled
     recorder.counters["warm_connections"] = ending.warm_connections

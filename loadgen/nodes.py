@@ -21,7 +21,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.measurement import PHASES, Job, Measured, Progress
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
-from loadgen.part import Group
+from loadgen.part import Group, together
 from loadgen.pieces import piece
 from loadgen.scale_settings import check_share
 from loadgen.settings import RunSettings
@@ -58,6 +58,10 @@ class Remote:
 
     async def check_ready(self) -> None:
         """See `Part`."""
+        if self.job.records is not None:
+            private.create(
+                "--records", self.job.records
+            ).close()  # else those of another run would be taken for its own
         await self.call("check_ready")
 
     async def warm_up(self) -> None:
@@ -106,12 +110,18 @@ class Remote:
         """
         try:
             found = await getattr(self._actor, name).remote(*arguments)
-        except _ray("ray.exceptions").RayActorError as error:
+        except _ray("ray.exceptions").RayError as error:
             stripe = self.job.stripe
-            raise WorkerDied(f"part {stripe.number + 1} of {stripe.of}", f"was lost with node {self.host}") from error
+            raise WorkerDied(f"part {stripe.number + 1} of {stripe.of}", self._how(error)) from error
         if isinstance(found, LoadgenError):
             raise found
         return found
+
+    def _how(self, error: Exception) -> str:
+        """How it was lost: by a fault of ours there, or with the machine, or what lay on it."""
+        if isinstance(error, _ray("ray.exceptions").RayTaskError):
+            return f"failed on node {self.host}: {str(error).rstrip().splitlines()[-1]}"
+        return f"was lost with node {self.host}"
 
     async def _fetch(self, path: "Path") -> None:
         """Write its records here."""
@@ -170,9 +180,13 @@ class Nodes(Group):
             WorkerDied: One was lost before the clock started.
         """
         self.job, count = job, len(self._each)
-        for number, node in enumerate(self._each):
-            records = job.records and piece(job.records, number)
-            await node.begin(replace(job, stripe=job.stripe.split(number, count), records=records, scraping=None))
+        stripes = [job.stripe.split(number, count) for number in range(count)]
+        records = [job.records and piece(job.records, number) for number in range(count)]
+        jobs = [
+            replace(job, stripe=stripe, records=path, scraping=None)
+            for stripe, path in zip(stripes, records, strict=True)
+        ]
+        await together(node.begin(one) for node, one in zip(self._each, jobs, strict=True))
         async with beside(*(_follow(node) for node in self._each)):
             return await conduct(self, prepared, on_progress)
 

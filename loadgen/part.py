@@ -69,22 +69,22 @@ class Group:
 
     async def check_ready(self) -> None:
         """See `Part`."""
-        await _all(part.check_ready() for part in self._parts)
+        await together(part.check_ready() for part in self._parts)
 
     async def warm_up(self) -> None:
         """See `Part`."""
-        await _all(part.warm_up() for part in self._parts)
+        await together(part.warm_up() for part in self._parts)
 
     async def connect(self) -> None:
         """See `Part`."""
-        await _all(part.connect() for part in self._parts)
+        await together(part.connect() for part in self._parts)
 
     async def carry_out(self, start_ns: int) -> "Measured":
         """See `Part`; the records of all are one file then."""
         from loadgen.measurement import Measured
         from loadgen.pieces import join
 
-        found = await _all(self._carried_out(part, start_ns) for part in self._parts)
+        found = await together(self._carried_out(part, start_ns) for part in self._parts)
         whole = reduce(Measured.merge, found)
         paths = [part.job.records for part in self._parts if part.job.records]
         return whole.with_records_error(await asyncio.to_thread(join, paths)) if paths else whole
@@ -119,7 +119,7 @@ class Group:
         return measured
 
 
-async def _all(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """What each of them returns; the first error of any of them ends the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
     try:

@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from loadgen import measurers, provenance, requests, scraping, scratch, workers
+from loadgen import measurers, provenance, requests, scraping, scratch
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
-from loadgen.measurer import Measurer, OwnLoop
+from loadgen.measurer import Measurer
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
 from loadgen.prompts import Dataset
@@ -120,7 +120,8 @@ async def measure(
         BadInput: A setting that cannot be used; nothing was sent.
     """
     async with AsyncExitStack() as stack:
-        measurer = measurer or await _measurer(asked, stack)
+        if measurer is None:
+            measurer = await stack.enter_async_context(measurers.of(asked, own_loop=True))
         resolved = server.settings.implied().replace(workers=measurer.workers).checked()
         asking = await scraping.order(resolved, folder, simulated=server.simulated)
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
@@ -155,13 +156,6 @@ async def measure(
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), requests.asked(folder))
         return conclude(heading.with_requests(requests.about(folder), schedule.about()), schedule, measured)
-
-
-async def _measurer(asked: RunSettings, stack: AsyncExitStack) -> Measurer:
-    """The running loop, unless the settings ask for more than one; put away with the stack."""
-    if asked.ray is None and workers.count(asked) == 1:
-        return OwnLoop()
-    return await stack.enter_async_context(measurers.of(asked))
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

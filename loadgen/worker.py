@@ -12,7 +12,7 @@ import select
 import sys
 from typing import Any
 
-from loadgen import machine, messages, pieces
+from loadgen import logs, machine, messages, pieces
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Measurement
@@ -94,8 +94,10 @@ async def main() -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
+        job: Job = messages.decode(line)
+        logs.to_stderr(job.settings.log_level)
         try:
-            await work(messages.decode(line), commands)
+            await work(job, commands)
         except LoadgenError as error:
             tell(error)
 

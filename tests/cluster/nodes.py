@@ -17,7 +17,7 @@ START_S = 60.0
 
 
 class Cluster:
-    """Two nodes that run.
+    """Two nodes, once it has been started.
 
     Attributes:
         address: Of the head.
@@ -26,8 +26,11 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.address = f"{HEAD}:{_free_port()}"
+
+    def start(self) -> None:
+        """Start both."""
         port = self.address.rpartition(":")[2]
-        self._start("--head", f"--node-ip-address={HEAD}", f"--port={port}", f"--temp-dir={folder}",
+        self._start("--head", f"--node-ip-address={HEAD}", f"--port={port}", f"--temp-dir={self._folder}",
                     "--include-dashboard=false", f"--dashboard-port={_free_port()}")  # fmt: skip
         self.add()
 
@@ -67,13 +70,12 @@ class Cluster:
 def running() -> Iterator[Cluster]:
     """A cluster, of which nothing is left at the end."""
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # its sockets' paths may have 107 characters
-    cluster = None
+    cluster = Cluster(folder)
     try:
-        cluster = Cluster(folder)
+        cluster.start()
         yield cluster
     finally:
-        if cluster is not None:
-            cluster.end()
+        cluster.end()
         shutil.rmtree(folder, ignore_errors=True)
 
 

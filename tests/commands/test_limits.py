@@ -52,8 +52,8 @@ def test_more_connections_than_files_are_refused_before_anything_is_sent(
 def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(metronome: Process) -> None:
     done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=FILES)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("loadgen: WARNING: some 300 requests are likely to be in flight at once")
-    assert "ulimit -n 1300" in done.stderr
+    assert done.stderr.startswith("loadgen: WARNING: some 174 requests are likely to be in flight at once")
+    assert "ulimit -n 1174" in done.stderr
     assert len(np.unique(Truth.fetch(metronome.url).id)) >= 300
 
 

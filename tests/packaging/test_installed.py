@@ -42,7 +42,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/pages/templates/base.html.j2",
     ):
         assert needed in names
-    assert sum(name.endswith(".so") for name in names) == 4
+    assert sum(name.endswith(".so") for name in names) == 5
 
 
 @pytest.mark.timeout(400)

@@ -1,11 +1,12 @@
 """Conducting: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from loadgen import requests
+from loadgen import left, requests
 from loadgen.client import Client
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
 from loadgen.measurement import PHASES, Job, Measured, Progress
@@ -13,6 +14,7 @@ from loadgen.measurer import conduct
 from loadgen.part import Group
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
+from loadgen.records import RecordWriter
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.shard import Shard
@@ -144,6 +146,21 @@ async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_
     assert (measured.snapshot.scheduled, measured.snapshot.outcomes) == (4, {"ok": 2})
     assert measured.snapshot.partial == "worker 2 of 2 was killed by signal 9"
     assert [shard.lost for shard in measured.shards] == [None, "was killed by signal 9"]
+
+
+async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.part2"
+    with RecordWriter.optional(path) as writer:
+        assert writer
+        writer.begin(job.heading, 5, 4, [], None, Stripe(1, 2))
+        writer.write(answered(1))
+    with path.open("ab") as file:
+        file.write(b"what is this?\n")
+    died = WorkerDied("worker 2 of 2", "was killed by signal 9")
+    found = left.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
+    assert found.snapshot.outcomes == {"ok": 1}
+    assert found.records_error == f"{path}: line 3 is none of a file of records"
+    assert [shard.lost for shard in found.shards] == ["was killed by signal 9"]
 
 
 async def test_where_nothing_is_left_it_says_so(job: Job) -> None:

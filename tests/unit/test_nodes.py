@@ -1,13 +1,19 @@
 """Nodes: what is refused before anything is sent, where Ray is not even asked."""
 
+import functools
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from loadgen import nodes
-from loadgen.errors import BadInput
+from loadgen.errors import BadInput, WorkerDied
+from loadgen.measurement import Job
+from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from loadgen.stripe import Stripe
+from tests.unit.making import heading
 
 URL = "http://10.0.0.1:8000"
 
@@ -32,6 +38,75 @@ def test_settings_that_cannot_be_used_are_refused(settings, said):
     with pytest.raises(BadInput) as refused:
         RunSettings(**settings).checked()
     assert str(refused.value).startswith(said)
+
+
+class ActorDiedError(Exception): ...
+
+
+class TaskError(Exception): ...
+
+
+class Actor:
+    """Ray's handle of a node that answers each call with what it is given, or raises it."""
+
+    def __init__(self, *answers):
+        self._answers = list(answers)
+        self.called = []
+
+    def __getattr__(self, name):
+        return SimpleNamespace(remote=functools.partial(self._called, name))
+
+    async def _called(self, name, *arguments):
+        self.called.append(name)
+        answer = self._answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def remote(tmp_path, monkeypatch):
+    """Makes the part of a node of two, whose actor gives these answers."""
+    errors = SimpleNamespace(RayError=(ActorDiedError, TaskError), RayTaskError=TaskError)
+    monkeypatch.setattr(nodes, "_ray", lambda module="ray": errors)
+
+    def made(*answers):
+        found = nodes.Remote(Actor(*answers), "10.0.0.3", 1)
+        settings = RunSettings(num_prompts=4)
+        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Stripe(1, 2))
+        found.job = replace(job, records=tmp_path / "r.jsonl.part2")
+        return found
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ActorDiedError("the actor died\nbecause"), "part 2 of 2 was lost with node 10.0.0.3"),
+        (TaskError("Traceback\n  ...\nOSError: full\n"), "part 2 of 2 failed on node 10.0.0.3: OSError: full"),
+    ],
+)
+async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, error, said):
+    with pytest.raises(WorkerDied) as died:
+        await remote(error).call("progress")
+    assert str(died.value) == said
+
+
+async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
+    part = remote(None, ActorDiedError("gone"))
+    part.job.records.write_text("of yesterday")
+    await part.check_ready()
+    assert part.job.records.read_bytes() == b""
+    with pytest.raises(WorkerDied):
+        await part.carry_out(0)
+
+
+async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked(remote, tmp_path):
+    part = remote()
+    part.job = replace(part.job, records=tmp_path)
+    with pytest.raises(BadInput, match="--records"):
+        await part.check_ready()
 
 
 async def connected(address):

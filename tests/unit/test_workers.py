@@ -1,9 +1,12 @@
 """Workers: how many of them, and what each has to do."""
 
+import os
+
 import pytest
 
-from loadgen import machine
+from loadgen import machine, measurers
 from loadgen.errors import BadInput
+from loadgen.measurer import OwnLoop
 from loadgen.settings import RunSettings
 from loadgen.workers import MOST_OF_AUTO, Workers, count
 
@@ -39,6 +42,26 @@ def test_more_than_cores_is_told_and_done(cores, caplog):
     cores(2)
     assert Workers(count(RunSettings(workers=3))).workers == 3
     assert caplog.messages == ["--workers: 3 processes share 2 cores, and wait for each other"]
+
+
+async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
+    async with measurers.of(RunSettings(), own_loop=True) as measurer:
+        assert isinstance(measurer, OwnLoop)
+    assert isinstance(measurers.of(RunSettings()), Workers)
+    assert isinstance(measurers.of(RunSettings(workers=2), own_loop=True), Workers)
+
+
+@pytest.mark.parametrize("shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}])
+def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
+    os.mkfifo(tmp_path / "pipe")
+    settings = RunSettings(records=str(tmp_path / "pipe"), **shared)
+    with pytest.raises(BadInput, match=r"--records: .*pipe is no regular file"):
+        measurers.of(settings)
+
+
+def test_one_can(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    measurers.of(RunSettings(records=str(tmp_path / "pipe")))
 
 
 @pytest.mark.parametrize(
