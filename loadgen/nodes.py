@@ -20,7 +20,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.measurement import PHASES, Job, Measured, Progress
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
-from loadgen.part import Group, together
+from loadgen.part import Group, Proxy, together
 from loadgen.pieces import piece
 from loadgen.scale_settings import check_share
 from loadgen.settings import RunSettings
@@ -35,7 +35,7 @@ CONNECT_S = 5.0
 FLAG = "--ray"
 
 
-class Remote:
+class Remote(Proxy):
     """A `Node` on another machine, as a part of the run here.
 
     Args:
@@ -61,15 +61,7 @@ class Remote:
             private.create(
                 "--records", self.job.records
             ).close()  # else those of another run would be taken for its own
-        await self.call("check_ready")
-
-    async def warm_up(self) -> None:
-        """See `Part`."""
-        await self.call("warm_up")
-
-    async def connect(self) -> None:
-        """See `Part`."""
-        await self.call("connect")
+        await super().check_ready()
 
     async def carry_out(self, start_ns: int) -> Measured:
         """See `Part`; it starts when it hears of it, after the time that is left here."""
@@ -83,6 +75,10 @@ class Remote:
         except (OSError, WorkerDied) as error:
             return found.with_records_error(str(error))
         return found
+
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """See `Proxy`."""
+        return await self.call("step", name, *arguments)
 
     def progress(self) -> Progress:
         """As it has told it last."""

@@ -52,6 +52,38 @@ class Part(Protocol):
         """Send nothing more, end what is in flight."""
 
 
+STEPS = ("check_ready", "warm_up", "connect", "carry_out")
+
+
+class Proxy:
+    """A part that is carried out elsewhere: each step is a call there."""
+
+    async def check_ready(self) -> None:
+        """See `Part`."""
+        await self.step("check_ready")
+
+    async def warm_up(self) -> None:
+        """See `Part`."""
+        await self.step("warm_up")
+
+    async def connect(self) -> None:
+        """See `Part`."""
+        await self.step("connect")
+
+    async def carry_out(self, start_ns: int) -> "Measured":
+        """See `Part`."""
+        measured: Measured = await self.step("carry_out", start_ns)
+        return measured
+
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """Have a step taken; returns what came of it.
+
+        Raises:
+            WorkerDied: Whoever is to take it has gone.
+        """
+        raise NotImplementedError
+
+
 class Group:
     """Parts that take each step together: none takes the next one before all have taken the last.
 
@@ -115,7 +147,8 @@ class Group:
             self.stop(str(died))
             return await asyncio.to_thread(left.by_one, part.job, part.workers, start_ns, died)
         if any(shard.lost for shard in measured.shards):
-            self.stop(measured.snapshot.partial or "")
+            assert measured.snapshot.partial is not None
+            self.stop(measured.snapshot.partial)
         return measured
 
 

@@ -13,7 +13,7 @@ from loadgen import machine
 from loadgen.child import Child
 from loadgen.errors import WorkerDied
 from loadgen.measurer import conduct
-from loadgen.part import Group
+from loadgen.part import Group, Proxy
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ logger = logging.getLogger("loadgen")
 MOST_OF_AUTO = 8
 
 
-class Worker(Child):
+class Worker(Child, Proxy):
     """Carries out one stripe in a process of its own, so that drawing and reporting cost its loop nothing."""
 
     job: "Job"
@@ -41,44 +41,23 @@ class Worker(Child):
         self._said = self.messages()
         self.send(job)
 
-    async def check_ready(self) -> None:
-        """See `Part`."""
-        await self._do("check_ready")
-
-    async def warm_up(self) -> None:
-        """See `Part`."""
-        await self._do("warm_up")
-
-    async def connect(self) -> None:
-        """See `Part`."""
-        await self._do("connect")
-
-    async def carry_out(self, start_ns: int) -> "Measured":
-        """See `Part`."""
-        measured: Measured = await self._do(f"carry_out {start_ns}")
-        return measured
-
     def progress(self) -> "Progress":
         """As it has told it last."""
         return self._progress
 
     def stop(self, reason: str) -> None:
         """Tell it to send nothing more."""
-        self.say(f"stop {reason}\n".encode())
+        self.send(("stop", reason))
 
     def abort(self, reason: str) -> None:
         """Tell it to end."""
-        self.say(f"abort {reason}\n".encode())
+        self.send(("abort", reason))
 
-    async def _do(self, step: str) -> Any:
-        """Have it do something; returns what it answers.
-
-        Raises:
-            WorkerDied: It has gone.
-        """
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """See `Proxy`."""
         from loadgen.measurement import Progress
 
-        self.say(f"{step}\n".encode())
+        self.send((name, *arguments))
         async for message in self._said:
             if not isinstance(message, Progress):
                 return message
