@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from loadgen.errors import WorkerDied
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Progress
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Part")
 
 
 class Part(Protocol):
@@ -84,20 +86,38 @@ class Proxy:
         raise NotImplementedError
 
 
-class Group:
+class Group(Generic[P]):
     """Parts that take each step together: none takes the next one before all have taken the last.
 
     One that dies while the clock runs is made up for by what it has left in its records; the others send nothing more.
 
     Attributes:
-        job: What all of them have to do; set it before the first step.
+        job: What all of them have to do; known once it has been shared.
         workers: How many loops on each machine share it.
     """
 
     job: "Job"
 
-    def __init__(self, parts: Sequence[Part], workers: int) -> None:
+    def __init__(self, parts: Sequence[P], workers: int) -> None:
         self._parts, self.workers = parts, workers
+
+    def shared(self, job: "Job") -> "list[tuple[P, Job]]":
+        """Each part, with what it has to do of a job; what is done once is none of it."""
+        from loadgen.pieces import piece
+
+        self.job, count = job, len(self._parts)
+        return [
+            (
+                part,
+                replace(
+                    job,
+                    stripe=job.stripe.split(number, count),
+                    records=job.records and piece(job.records, number),
+                    scraping=None,
+                ),
+            )
+            for number, part in enumerate(self._parts)
+        ]
 
     async def check_ready(self) -> None:
         """See `Part`."""

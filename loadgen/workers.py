@@ -67,19 +67,18 @@ class Worker(Child, Proxy):
         raise WorkerDied(who, await self.end())
 
 
-class Workers(Group):
+class Workers(Group[Worker]):
     """So many processes that measure, running while the context lasts."""
 
     def __init__(self, count: int) -> None:
         if count > (cores := machine.usable_cores()):
             logger.warning("--workers: %d processes share %d cores, and wait for each other", count, cores)
-        self._each = [Worker() for _ in range(count)]
-        super().__init__(self._each, count)
+        super().__init__([Worker() for _ in range(count)], count)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            for worker in self._each:
+            for worker in self._parts:
                 await stack.enter_async_context(worker)
             self._stack = stack.pop_all()
         return self
@@ -89,20 +88,9 @@ class Workers(Group):
 
     def begin(self, job: "Job") -> None:
         """Share a job among them; connections are opened at once."""
-        from loadgen.pieces import piece
-
-        self.job = job
-        pids = [worker.pid for worker in self._each]
-        for number, worker in enumerate(self._each):
-            worker.begin(
-                replace(
-                    job,
-                    stripe=job.stripe.split(number, self.workers),
-                    records=job.records and piece(job.records, number),
-                    scraping=None,
-                    sibling_pids=(*pids[:number], *pids[number + 1 :]),
-                )
-            )
+        pids = [worker.pid for worker in self._parts]
+        for worker, own in self.shared(job):
+            worker.begin(replace(own, sibling_pids=tuple(pid for pid in pids if pid != worker.pid)))
 
     async def measure(
         self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
