@@ -24,9 +24,9 @@ def of(settings: RunSettings, *, own_loop: bool = False) -> AbstractAsyncContext
     """
     if settings.ray is not None:
         _check_records(settings, "--ray")
-        from loadgen.nodes import Nodes
+        from loadgen.nodes import open_nodes
 
-        return Nodes(settings)
+        return open_nodes(settings)
     number = count(settings)
     if number > 1:
         _check_records(settings, "--workers")

@@ -14,6 +14,7 @@ from loadgen import scratch
 from loadgen.clock import now_ns
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Progress
+from loadgen.part import STEPS
 from loadgen.workers import Workers
 
 T = TypeVar("T")
@@ -37,17 +38,11 @@ class Node:
         with open(self._folder / Path(name).name, "ab") as file:  # noqa: ASYNC230 - nothing else waits here
             file.write(data)
 
-    async def check_ready(self) -> LoadgenError | None:
-        """See `Part`."""
-        return await _or_error(self._workers.check_ready())
-
-    async def warm_up(self) -> LoadgenError | None:
-        """See `Part`."""
-        return await _or_error(self._workers.warm_up())
-
-    async def connect(self) -> LoadgenError | None:
-        """See `Part`."""
-        return await _or_error(self._workers.connect())
+    async def step(self, name: str) -> LoadgenError | None:
+        """One of STEPS, but for the last."""
+        assert name in STEPS[:-1]
+        error: LoadgenError | None = await _or_error(getattr(self._workers, name)())
+        return error
 
     async def carry_out(self, delay_ns: int) -> Measured | LoadgenError:
         """See `Part`; the clock starts so much later than this is called."""

@@ -9,10 +9,10 @@ import contextlib
 import importlib.metadata
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from loadgen import node_facts, private
 from loadgen.beside import beside
@@ -21,8 +21,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.measurement import PHASES, Job, Measured, Progress
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
-from loadgen.part import Group, together
-from loadgen.pieces import piece
+from loadgen.part import Group, Proxy, together
 from loadgen.scale_settings import check_share
 from loadgen.settings import RunSettings
 from loadgen.workers import auto
@@ -36,7 +35,7 @@ CONNECT_S = 5.0
 FLAG = "--ray"
 
 
-class Remote:
+class Remote(Proxy):
     """A `Node` on another machine, as a part of the run here.
 
     Args:
@@ -62,15 +61,7 @@ class Remote:
             private.create(
                 "--records", self.job.records
             ).close()  # else those of another run would be taken for its own
-        await self.call("check_ready")
-
-    async def warm_up(self) -> None:
-        """See `Part`."""
-        await self.call("warm_up")
-
-    async def connect(self) -> None:
-        """See `Part`."""
-        await self.call("connect")
+        await super().check_ready()
 
     async def carry_out(self, start_ns: int) -> Measured:
         """See `Part`; it starts when it hears of it, after the time that is left here."""
@@ -84,6 +75,10 @@ class Remote:
         except (OSError, WorkerDied) as error:
             return found.with_records_error(str(error))
         return found
+
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """See `Proxy`."""
+        return await self.call("step", name, *arguments)
 
     def progress(self) -> Progress:
         """As it has told it last."""
@@ -132,36 +127,8 @@ class Remote:
                 offset += len(data)
 
 
-class Nodes(Group):
-    """Machines of a cluster that measure, held while the context lasts.
-
-    Args:
-        settings: Of the run, checked: which cluster, how many machines of it, how many workers on each.
-    """
-
-    def __init__(self, settings: RunSettings) -> None:
-        self._settings = settings
-        self._each: list[Remote] = []
-        self._stack = contextlib.AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        async with contextlib.AsyncExitStack() as stack:
-            stack.enter_context(_cluster(str(self._settings.ray)))
-            found = _chosen(self._settings)
-            hosts = [node["NodeManagerAddress"] for node in found]
-            told = await asyncio.gather(*(_facts(node) for node in found))
-            _check_versions(dict(zip(hosts, (facts["loadgen"] for facts in told), strict=True)))
-            workers = _workers(self._settings, [facts["cores"] for facts in told])
-            for node, host in zip(found, hosts, strict=True):
-                actor = _placed(Node, node).remote()
-                stack.push_async_callback(_put_away, actor)
-                self._each.append(Remote(actor, host, workers))
-            super().__init__(self._each, workers)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._stack.aclose()
+class Nodes(Group[Remote]):
+    """Machines of a cluster that measure."""
 
     async def check_ready(self) -> None:
         """Hand the requests over, and see that the servers answer."""
@@ -170,7 +137,7 @@ class Nodes(Group):
             with open(path, "rb") as file:  # noqa: ASYNC230 - the clock does not run yet
                 while data := file.read(CHUNK_BYTES):
                     chunk = ray.put(data)  # once for all of them
-                    await asyncio.gather(*(node.call("write", path.name, chunk) for node in self._each))
+                    await asyncio.gather(*(node.call("write", path.name, chunk) for node in self._parts))
         await super().check_ready()
 
     async def measure(self, job: Job, prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> Measured:
@@ -179,16 +146,34 @@ class Nodes(Group):
         Raises:
             WorkerDied: One was lost before the clock started.
         """
-        self.job, count = job, len(self._each)
-        stripes = [job.stripe.split(number, count) for number in range(count)]
-        records = [job.records and piece(job.records, number) for number in range(count)]
-        jobs = [
-            replace(job, stripe=stripe, records=path, scraping=None)
-            for stripe, path in zip(stripes, records, strict=True)
-        ]
-        await together(node.begin(one) for node, one in zip(self._each, jobs, strict=True))
-        async with beside(*(_follow(node) for node in self._each)):
+        await together(node.begin(own) for node, own in self.shared(job))
+        async with beside(*(_follow(node) for node in self._parts)):
             return await conduct(self, prepared, on_progress)
+
+
+@contextlib.asynccontextmanager
+async def open_nodes(settings: RunSettings) -> AsyncIterator[Nodes]:
+    """Machines of a cluster, held while the context lasts.
+
+    Args:
+        settings: Of the run, checked: which cluster, how many machines of it, how many workers on each.
+
+    Raises:
+        BadInput: It is not to be had, or not with these settings.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(_cluster(str(settings.ray)))
+        found = _chosen(settings)
+        hosts = [node["NodeManagerAddress"] for node in found]
+        told = await asyncio.gather(*(_facts(node) for node in found))
+        _check_versions(dict(zip(hosts, (facts["loadgen"] for facts in told), strict=True)))
+        workers = _workers(settings, [facts["cores"] for facts in told])
+        nodes = []
+        for node, host in zip(found, hosts, strict=True):
+            actor = _placed(Node, node).remote()
+            stack.push_async_callback(_put_away, actor)
+            nodes.append(Remote(actor, host, workers))
+        yield Nodes(nodes, workers)
 
 
 def _ray(module: str = "ray") -> Any:

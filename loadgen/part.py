@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from loadgen.errors import WorkerDied
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Progress
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Part")
 
 
 class Part(Protocol):
@@ -52,20 +54,70 @@ class Part(Protocol):
         """Send nothing more, end what is in flight."""
 
 
-class Group:
+STEPS = ("check_ready", "warm_up", "connect", "carry_out")
+
+
+class Proxy:
+    """A part that is carried out elsewhere: each step is a call there."""
+
+    async def check_ready(self) -> None:
+        """See `Part`."""
+        await self.step("check_ready")
+
+    async def warm_up(self) -> None:
+        """See `Part`."""
+        await self.step("warm_up")
+
+    async def connect(self) -> None:
+        """See `Part`."""
+        await self.step("connect")
+
+    async def carry_out(self, start_ns: int) -> "Measured":
+        """See `Part`."""
+        measured: Measured = await self.step("carry_out", start_ns)
+        return measured
+
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """Have a step taken; returns what came of it.
+
+        Raises:
+            WorkerDied: Whoever is to take it has gone.
+        """
+        raise NotImplementedError
+
+
+class Group(Generic[P]):
     """Parts that take each step together: none takes the next one before all have taken the last.
 
     One that dies while the clock runs is made up for by what it has left in its records; the others send nothing more.
 
     Attributes:
-        job: What all of them have to do; set it before the first step.
+        job: What all of them have to do; known once it has been shared.
         workers: How many loops on each machine share it.
     """
 
     job: "Job"
 
-    def __init__(self, parts: Sequence[Part], workers: int) -> None:
+    def __init__(self, parts: Sequence[P], workers: int) -> None:
         self._parts, self.workers = parts, workers
+
+    def shared(self, job: "Job") -> "list[tuple[P, Job]]":
+        """Each part, with what it has to do of a job; what is done once is none of it."""
+        from loadgen.pieces import piece
+
+        self.job, count = job, len(self._parts)
+        return [
+            (
+                part,
+                replace(
+                    job,
+                    stripe=job.stripe.split(number, count),
+                    records=job.records and piece(job.records, number),
+                    scraping=None,
+                ),
+            )
+            for number, part in enumerate(self._parts)
+        ]
 
     async def check_ready(self) -> None:
         """See `Part`."""
@@ -115,7 +167,8 @@ class Group:
             self.stop(str(died))
             return await asyncio.to_thread(left.by_one, part.job, part.workers, start_ns, died)
         if any(shard.lost for shard in measured.shards):
-            self.stop(measured.snapshot.partial or "")
+            assert measured.snapshot.partial is not None
+            self.stop(measured.snapshot.partial)
         return measured
 
 

@@ -1,9 +1,9 @@
 """Worker: a process that carries out one stripe of a run in its own event loop and draws nothing.
 
-`python -m loadgen.worker` reads a line with a Job and opens connections, then lines that each name a step of its
-`Measurement` (`carry_out` with the start of the clock), each answered with a message: what came of it, or the error
-that stopped it. `stop REASON` and `abort REASON` may come at any time and have no answer. In between it tells Progress
-several times a second, as long as somebody reads it.
+`python -m loadgen.worker` reads messages: a Job, upon which it opens connections, then what its `Measurement` is to do,
+a name and arguments. Each of STEPS is answered with a message: what came of it, or the error that stopped it; `stop`
+and `abort` may come at any time and have no answer. In between it tells Progress several times a second, as long as
+somebody reads it.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Measurement
 from loadgen.measurer import PROGRESS_S
+from loadgen.part import STEPS
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has gone"
@@ -24,41 +25,38 @@ GONE = "the process that started the run has gone"
 
 async def work(job: Job, commands: asyncio.StreamReader) -> None:
     """Carry out a job, step by step."""
-    steps: asyncio.Queue[str] = asyncio.Queue()
+    steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     measurement = Measurement(job, LINGER_NS)
-    async with measurement, beside(_tell_progress(measurement), _obey(measurement, commands, steps)):
+    async with measurement, beside(_tell_progress(measurement), obey(measurement, commands, steps)):
         await measurement.open()
         while step := await steps.get():
-            found = await _done(measurement, step)
+            name, *arguments = step
+            found: Measured | None = await getattr(measurement, name)(*arguments)
             if found is not None and commands.at_eof() and job.records and found.records_error is None:
                 pieces.finish(job.records, found.ending)  # nobody else will
             tell(found)
 
 
-async def _done(measurement: Measurement, step: str) -> Measured | None:
-    match step.split():
-        case ["check_ready"]:
-            await measurement.check_ready()
-        case ["warm_up"]:
-            await measurement.warm_up()
-        case ["connect"]:
-            await measurement.connect()
-        case ["carry_out", start_ns]:
-            return await measurement.carry_out(int(start_ns))
-    return None
+async def obey(
+    measurement: Measurement, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
+) -> None:
+    """Tell a measurement to end when the command says so, or goes; put its steps into `steps`, and None at their end.
 
-
-async def _obey(measurement: Measurement, commands: asyncio.StreamReader, steps: "asyncio.Queue[str]") -> None:
+    Raises:
+        ValueError: A step that is none.
+    """
     while line := await commands.readline():
-        match line.decode().strip().partition(" "):
-            case "stop", _, reason:
+        match messages.decode(line):
+            case "stop", reason:
                 measurement.stop(reason)
-            case "abort", _, reason:
+            case "abort", reason:
                 measurement.abort(reason)
-            case _:
-                steps.put_nowait(line.decode())
+            case step if step[0] in STEPS:
+                steps.put_nowait(step)
+            case unknown:
+                raise ValueError(unknown)
     measurement.abort(GONE)
-    steps.put_nowait("")
+    steps.put_nowait(None)
 
 
 async def _tell_progress(measurement: Measurement) -> None:

@@ -14,7 +14,7 @@ from loadgen import machine
 from loadgen.child import Child
 from loadgen.errors import WorkerDied
 from loadgen.measurer import conduct
-from loadgen.part import Group
+from loadgen.part import Group, Proxy
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MOST_OF_AUTO = 8
 PATIENCE_S = 15.0  # for what a worker has measured, once it has been told to end
 
 
-class Worker(Child):
+class Worker(Child, Proxy):
     """Carries out one stripe in a process of its own, so that drawing and reporting cost its loop nothing."""
 
     job: "Job"
@@ -43,45 +43,24 @@ class Worker(Child):
         self._said = self.messages()
         self.send(job)
 
-    async def check_ready(self) -> None:
-        """See `Part`."""
-        await self._do("check_ready")
-
-    async def warm_up(self) -> None:
-        """See `Part`."""
-        await self._do("warm_up")
-
-    async def connect(self) -> None:
-        """See `Part`."""
-        await self._do("connect")
-
-    async def carry_out(self, start_ns: int) -> "Measured":
-        """See `Part`."""
-        measured: Measured = await self._do(f"carry_out {start_ns}")
-        return measured
-
     def progress(self) -> "Progress":
         """As it has told it last."""
         return self._progress
 
     def stop(self, reason: str) -> None:
         """Tell it to send nothing more."""
-        self.say(f"stop {reason}\n".encode())
+        self.send(("stop", reason))
 
     def abort(self, reason: str) -> None:
         """Tell it to end; one that does not answer any more is killed."""
-        self.say(f"abort {reason}\n".encode())
+        self.send(("abort", reason))
         asyncio.get_running_loop().call_later(PATIENCE_S, self.kill)
 
-    async def _do(self, step: str) -> Any:
-        """Have it do something; returns what it answers.
-
-        Raises:
-            WorkerDied: It has gone.
-        """
+    async def step(self, name: str, *arguments: Any) -> Any:
+        """See `Proxy`."""
         from loadgen.measurement import Progress
 
-        self.say(f"{step}\n".encode())
+        self.send((name, *arguments))
         async for message in self._said:
             if not isinstance(message, Progress):
                 return message
@@ -91,19 +70,18 @@ class Worker(Child):
         raise WorkerDied(who, await self.end())
 
 
-class Workers(Group):
+class Workers(Group[Worker]):
     """So many processes that measure, running while the context lasts."""
 
     def __init__(self, workers: int) -> None:
         if workers > (cores := machine.usable_cores()):
             logger.warning("--workers: %d processes share %d cores, and wait for each other", workers, cores)
-        self._each = [Worker() for _ in range(workers)]
-        super().__init__(self._each, workers)
+        super().__init__([Worker() for _ in range(workers)], workers)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            for worker in self._each:
+            for worker in self._parts:
                 await stack.enter_async_context(worker)
             self._stack = stack.pop_all()
         return self
@@ -113,20 +91,9 @@ class Workers(Group):
 
     def begin(self, job: "Job") -> None:
         """Share a job among them; connections are opened at once."""
-        from loadgen.pieces import piece
-
-        self.job = job
-        pids = [worker.pid for worker in self._each]
-        for number, worker in enumerate(self._each):
-            worker.begin(
-                replace(
-                    job,
-                    stripe=job.stripe.split(number, self.workers),
-                    records=job.records and piece(job.records, number),
-                    scraping=None,
-                    sibling_pids=(*pids[:number], *pids[number + 1 :]),
-                )
-            )
+        pids = [worker.pid for worker in self._parts]
+        for worker, own in self.shared(job):
+            worker.begin(replace(own, sibling_pids=tuple(pid for pid in pids if pid != worker.pid)))
 
     async def measure(
         self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"

@@ -234,7 +234,7 @@ async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeyp
             nonlocal stopped
             if progress.phase == "running" and progress.ended > 200 and not stopped:
                 stopped = True
-                os.kill(workers._each[1].pid, signal.SIGSTOP)
+                os.kill(workers._parts[1].pid, signal.SIGSTOP)
                 workers.abort("interrupted")
 
         result = await runner.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)

@@ -110,7 +110,7 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked
 
 
 async def connected(address):
-    async with nodes.Nodes(RunSettings(ray=address, base_url=URL)):
+    async with nodes.open_nodes(RunSettings(ray=address, base_url=URL)):
         pass
 
 

@@ -1,5 +1,6 @@
-"""Worker: what it tells while it measures."""
+"""Worker: what it hears and tells while it measures."""
 
+import asyncio
 import contextlib
 import os
 import select
@@ -10,7 +11,7 @@ import pytest
 
 from loadgen import messages
 from loadgen.measurement import Progress
-from loadgen.worker import tell_if_heard
+from loadgen.worker import GONE, obey, tell_if_heard
 
 LARGEST = Progress("warming up", *[1e9 + 0.1] + [10**12] * 5)
 
@@ -37,6 +38,46 @@ def fill(write: int) -> None:
         while True:
             os.write(write, b"x" * select.PIPE_BUF)
     os.set_blocking(write, True)
+
+
+class Measurement:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def stop(self, reason: str) -> None:
+        self.told.append(("stop", reason))
+
+    def abort(self, reason: str) -> None:
+        self.told.append(("abort", reason))
+
+
+async def hearing(*said: tuple[object, ...]) -> tuple[list[tuple[str, str]], list[object]]:
+    """What a measurement is told and which steps it is to take, of what the command says before it goes."""
+    commands, steps, measurement = asyncio.StreamReader(), asyncio.Queue[object](), Measurement()
+    for message in said:
+        commands.feed_data(messages.encode(message))
+    commands.feed_eof()
+    await obey(measurement, commands, steps)  # type: ignore[arg-type]
+    return measurement.told, [steps.get_nowait() for _ in range(steps.qsize())]
+
+
+async def test_steps_come_in_their_order_and_the_last_is_none() -> None:
+    told, steps = await hearing(("check_ready",), ("carry_out", 7))
+    assert steps == [("check_ready",), ("carry_out", 7), None]
+    assert told == [("abort", GONE)]
+
+
+async def test_a_reason_may_be_of_several_lines() -> None:
+    told, steps = await hearing(("stop", "a\nb"), ("abort", "c"))
+    assert told == [("stop", "a\nb"), ("abort", "c"), ("abort", GONE)]
+    assert steps == [None]
+
+
+async def test_a_step_that_there_is_not_is_no_step() -> None:
+    with pytest.raises(ValueError, match="close"):
+        await hearing(("close",))
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
