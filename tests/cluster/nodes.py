@@ -41,9 +41,11 @@ class Cluster:
     def lose(self) -> None:
         """Kill the second node."""
         for process in self._processes():
-            if "raylet" in process.name() and any(OTHER in word for word in process.cmdline()):
-                process.kill()
-                process.wait()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if "raylet" in process.name() and any(OTHER in word for word in process.cmdline()):
+                    for one in (process, *process.children(recursive=True)):
+                        one.kill()
+                    process.wait()
 
     def end(self) -> None:
         """Kill what is left; nothing of it but what was started here."""
@@ -57,13 +59,16 @@ class Cluster:
         subprocess.run(command, check=True, capture_output=True, timeout=START_S, env=environment)
 
     def _processes(self) -> list[psutil.Process]:
-        """All that Ray has started with the cluster's folder in its command line."""
+        """All that Ray has started with the cluster's folder in its command line, and what these have started.
+
+        Some of those have another title since.
+        """
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 if any(str(self._folder) in word for word in process.cmdline()):
-                    found.append(process)
-        return found
+                    found += [process, *process.children(recursive=True)]
+        return list(dict.fromkeys(found))
 
 
 @contextlib.contextmanager
