@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove
 from loadgen.clock cimport now_ns
+from loadgen.digits cimport PLACES, put_decimal
 from loadgen.heap cimport pop, postpone, push
 from loadgen.live cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
 
@@ -27,7 +28,6 @@ cdef extern from "<sys/socket.h>" nogil:
 
 cdef enum:
     CHUNK_OVERHEAD = 20  # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
-    PLACES = 19  # decimal digits of the largest int64
     TURN_NS = 1000000  # after writing for so long in one go, requests get to be read
 
 cdef char *scratch = NULL
@@ -60,20 +60,6 @@ cdef inline char *put_hex(char *out, Py_ssize_t value) noexcept:
         out += 1
         shift -= 4
     return out
-
-
-cdef inline char *put_decimal(char *out, int64_t value) noexcept:
-    """Write a number >= 0."""
-    cdef char[PLACES] digits
-    cdef int i = PLACES
-    while True:
-        i -= 1
-        digits[i] = b"0"[0] + value % 10
-        value //= 10
-        if value == 0:
-            break
-    memcpy(out, &digits[i], PLACES - i)
-    return out + PLACES - i
 
 
 BLANK_TIME = b" " * PLACES  # JSON allows blanks before a number, not zeros

@@ -1,23 +1,13 @@
 # Line: a record as a line of JSON, for `wire`; included there.
 
-cdef enum:
-    PLACES = 20  # of an int64 and its sign
-
-
 cdef int put_int(Bytes *to, int64_t value) except -1:
-    cdef char[PLACES] digits
-    cdef uint64_t rest = -<uint64_t>value if value < 0 else <uint64_t>value
-    cdef int i = PLACES
-    while True:
-        i -= 1
-        digits[i] = 48 + rest % 10
-        rest //= 10
-        if rest == 0:
-            break
+    cdef char[PLACES + 1] text
+    cdef char *end = &text[0]
     if value < 0:
-        i -= 1
-        digits[i] = b"-"
-    return append(to, &digits[i], PLACES - i)
+        end[0] = b"-"
+        end += 1
+    end = put_decimal(end, -<uint64_t>value if value < 0 else <uint64_t>value)
+    return append(to, &text[0], end - &text[0])
 
 
 cdef int put_bytes(Bytes *to, bytes text) except -1:

@@ -40,9 +40,9 @@ cdef class Poll(Bell):
     The event loop watches the poll as one file. A socket that has come to its end, or is wrong, is given back to the
     loop, which sees the same. Without epoll, and while it is not open, the loop reads everything.
 
-    linger_ns: for how long a poll that has read something waits for more, instead of handing over to the loop, whose
-    turn costs as much as reading a token. It does so only while a heartbeat rings, which bounds each wait, and while
-    nothing leans on the loop. leaning: how many connections the loop itself opens, reads or writes to.
+    linger_ns: for how long a poll that has read something waits for more, instead of handing over to the loop, which saves
+    it a turn. It does so only while a heartbeat rings, which bounds each wait, and while nothing leans on the loop.
+    leaning: how many connections the loop itself opens, reads or writes to.
     """
 
     def __init__(self, int64_t linger_ns=0):

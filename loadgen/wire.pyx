@@ -11,6 +11,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, strlen
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from loadgen.clock cimport now_ns
+from loadgen.digits cimport PLACES, put_decimal
 from loadgen.histogram cimport Histogram
 from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, freed, living
 from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
