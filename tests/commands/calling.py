@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -64,6 +65,16 @@ def in_flight(line: str) -> int:
 def environment() -> dict[str, str]:
     """The environment without what would change the meaning of a call."""
     return {name: value for name, value in os.environ.items() if name not in ("OPENAI_API_KEY", "PYTHONWARNINGS")}
+
+
+def interrupt(run: "subprocess.Popen[str]", times: int) -> tuple[str, str]:
+    """Press Ctrl-C so often, once requests are in flight; returns what it printed to the end."""
+    hear(run, in_flight)
+    for time in range(times):
+        run.send_signal(signal.SIGINT)
+        if time + 1 < times:
+            hear(run, lambda line: "interrupted" in line)
+    return run.communicate(timeout=30)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from tests.commands.calling import (
     hear,
     ignored,
     in_flight,
+    interrupt,
     loadgen,
     served,
     start,
@@ -68,12 +69,7 @@ def interrupted(tmp_path: Path, times: int) -> tuple["subprocess.Popen[str]", st
     flags = ["--rate", "20", "--save-result", "--result-filename", "r.json"]
     step_ms = "200" if times == 1 else "60000"  # whether what is in flight may end before the second
     with served("--step-base-ms", step_ms) as (url, _), running(url, *flags, cwd=tmp_path) as run:
-        hear(run, in_flight)
-        for time in range(times):
-            run.send_signal(signal.SIGINT)
-            if time + 1 < times:
-                hear(run, lambda line: "interrupted" in line)
-        out, err = run.communicate(timeout=30)
+        out, err = interrupt(run, times)
     return run, out, err
 
 

@@ -1,7 +1,6 @@
 """Several workers from the command line: however such a run ends, it is reported as one."""
 
 import json
-import signal
 from pathlib import Path
 
 import psutil
@@ -9,7 +8,7 @@ import pytest
 
 from loadgen.machine import usable_cores
 from loadgen.pieces import others
-from tests.commands.calling import SHORT, TOKENIZER, ended, hear, in_flight, loadgen, served, start
+from tests.commands.calling import SHORT, TOKENIZER, ended, hear, interrupt, loadgen, served, start
 
 
 @pytest.fixture(autouse=True)
@@ -42,12 +41,7 @@ def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) 
 def test_an_interrupt_reaches_all_of_them(tmp_path: Path, state: Path, times: int) -> None:
     with served("--step-base-ms", "200" if times == 1 else "60000") as (url, _):
         run = start(*flags(url, "--rate", "20", "--save-result", "--result-filename", "r.json"), cwd=tmp_path)
-        hear(run, in_flight)
-        for time in range(times):
-            run.send_signal(signal.SIGINT)
-            if time + 1 < times:
-                hear(run, lambda line: "interrupted" in line)
-        out, err = run.communicate(timeout=30)
+        out, err = interrupt(run, times)
     assert run.returncode == 130, err
     assert "Traceback" not in err
     result = json.loads((tmp_path / "r.json").read_text())
