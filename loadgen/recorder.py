@@ -29,7 +29,7 @@ class Recorder:
         start_ns: When the clock of the run starts.
         scheduled: How many requests are to be sent.
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
-        from_due: Whether those limits count from due (else from sent).
+        from_due: Whether those limits, and TTFT over time, count from due (else from sent).
         detailed: Keep every request's lengths and latencies.
     """
 
@@ -45,7 +45,7 @@ class Recorder:
         self.start_ns, self.scheduled = start_ns, scheduled
         self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
         self.counters = dict.fromkeys(COUNTED_HERE, 0)
-        self._tally = Tally(start_ns, BIN_NS, self.histograms)  # all others
+        self._tally = Tally(start_ns, BIN_NS, self.histograms, from_due)  # all others
         self.ended = 0
         self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
         self._limits, self._from_due = dict(limits or {}), from_due
@@ -54,6 +54,7 @@ class Recorder:
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
         self._row = array("q")  # index, sent and closed of one request after the other
+        self._failed = array("q")  # when those that are not ok ended
         self._details = Details() if detailed else None
 
     @classmethod
@@ -87,6 +88,7 @@ class Recorder:
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
+            self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
                 self.histograms[UNFINISHED].record(record.closed - record.due)
@@ -127,6 +129,8 @@ class Recorder:
             sent=sent,
             closed=closed,
             bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
+            failed=np.sort(np.array(self._failed, dtype=np.int64)),
+            timeline=self._tally.timeline,
             partial=partial,
             details=self._details + Details() if self._details else None,
         )

@@ -7,6 +7,7 @@ import numpy as np
 
 from loadgen.histogram import Histogram
 from loadgen.schedule import Int64s
+from loadgen.timeline import Timeline
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = (
@@ -103,6 +104,8 @@ class Snapshot:
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
         bins: Output tokens per BIN_NS of the run.
+        failed: When those of them ended that are not ok, ascending.
+        timeline: TTFT and gaps between events over time.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
         targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
@@ -119,6 +122,8 @@ class Snapshot:
     sent: Int64s
     closed: Int64s
     bins: Int64s
+    failed: Int64s
+    timeline: Timeline
     partial: str | None = None
     details: Details | None = None
     targets: "tuple[Snapshot, ...]" = ()
@@ -178,6 +183,8 @@ class Snapshot:
             sent=both("sent"),
             closed=both("closed"),
             bins=bins,
+            failed=np.sort(np.concatenate((self.failed, other.failed))),
+            timeline=self.timeline.merge(other.timeline),
             partial=self.partial or other.partial,
             details=details,
             targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),

@@ -2,11 +2,14 @@ from array import array
 from typing import final
 
 from loadgen.histogram import Histogram
+from loadgen.timeline import Timeline
 from loadgen.wire import Record
 
 @final
 class Tally:
     output_tokens: int
     bins: array[int]
-    def __init__(self, start_ns: int, bin_ns: int, histograms: dict[str, Histogram]) -> None: ...
+    @property
+    def timeline(self) -> Timeline: ...
+    def __init__(self, start_ns: int, bin_ns: int, histograms: dict[str, Histogram], from_due: bool = True) -> None: ...
     def add(self, record: Record) -> None: ...

@@ -1,19 +1,22 @@
 # cython: language_level=3
 """Tally: sums and histograms over the requests of a run, taken from each record once."""
 from libc.stdint cimport int64_t
-from loadgen.histogram cimport Histogram, uint128
+from loadgen.histogram cimport Histogram, index_of, uint128
 from loadgen.wire cimport Record
 
 from array import array
 
 from loadgen.outcomes import Outcome
 from loadgen.prompts import UNPLANNED
+from loadgen.timeline import COLUMNS, ROW_BITS, ROWS, SHORTEST_NS, Timeline, empty, width_for, widened
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
 
 cdef int64_t early_ns = 50_000, unplanned = UNPLANNED
 cdef int by_events = BY_EVENTS, by_ids = BY_IDS, by_usage = BY_USAGE
 cdef object OK = Outcome.OK
 cdef Py_ssize_t GROWTH = 1_000  # bins added at a time
+cdef int64_t columns = COLUMNS, rows = ROWS
+cdef int row_bits = ROW_BITS
 
 
 cdef class Tally:
@@ -23,6 +26,7 @@ cdef class Tally:
         start_ns: When the clock of the run starts.
         bin_ns: How long a bin is.
         histograms: By the names of `snapshot.DISTRIBUTIONS`.
+        from_due: Whether TTFT on the timeline counts from due (else from sent).
 
     Attributes:
         bins: Output tokens per bin, as an array of int64 that may end in zeros.
@@ -31,6 +35,9 @@ cdef class Tally:
     cdef int64_t start_ns, bin_ns
     cdef int64_t[::1] into
     cdef readonly object bins
+    cdef bint from_due
+    cdef int64_t column_ns, end_ns  # how wide a column of the timeline is; where the last of them ends, from the start
+    cdef int64_t[:, ::1] ttft_over_time, icl_over_time
     cdef Histogram lag, pool_wait, connect, ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent
     cdef Histogram tpot, tpot_n1, icl, itl
     # `snapshot.COUNTERS` says what they are.
@@ -45,8 +52,8 @@ cdef class Tally:
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal
 
-    def __init__(self, int64_t start_ns, int64_t bin_ns, dict histograms not None):
-        self.start_ns, self.bin_ns = start_ns, bin_ns
+    def __init__(self, int64_t start_ns, int64_t bin_ns, dict histograms not None, bint from_due=True):
+        self.start_ns, self.bin_ns, self.from_due = start_ns, bin_ns, from_due
         self.lag, self.pool_wait = histograms["lag"], histograms["pool_wait"]
         self.connect = histograms["connect"]
         self.ttft_due, self.ttft_sent = histograms["ttft_due"], histograms["ttft_sent"]
@@ -55,6 +62,13 @@ cdef class Tally:
         self.tpot, self.tpot_n1 = histograms["tpot"], histograms["tpot_n1"]
         self.icl, self.itl = histograms["icl"], histograms["itl"]
         self._reach(GROWTH)
+        self.column_ns, self.end_ns = SHORTEST_NS, SHORTEST_NS * columns
+        self.ttft_over_time, self.icl_over_time = empty(), empty()
+
+    @property
+    def timeline(self):
+        """The `Timeline` of what has been counted, which stays as it is."""
+        return Timeline(self.column_ns, self.ttft_over_time.base.copy(), self.icl_over_time.base.copy())
 
     def add(self, Record record not None):
         """Count a record that has its outcome."""
@@ -65,6 +79,7 @@ cdef class Tally:
             self._add_output(record)
             self._add_events(record)
             self._add_latencies(record)
+            self._add_over_time(record)
         else:
             self.lost_token_events += record.events
 
@@ -155,6 +170,32 @@ cdef class Tally:
         self.decode_tokens += after_first
         if tokens > 1:
             self.tpot_n1.add((last - first) // (tokens - 1), 1)
+        return 0
+
+    cdef int _add_over_time(self, Record record) except -1:
+        cdef int64_t *stamps = record.stamps_ns
+        cdef Py_ssize_t i
+        if record.last_token - self.start_ns >= self.end_ns:
+            self._widen(record.last_token - self.start_ns)
+        self._count(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
+        for i in range(1, record.events):
+            self._count(self.icl_over_time, stamps[i], stamps[i - 1])
+        return 0
+
+    cdef inline void _count(self, int64_t[:, ::1] counts, int64_t at_ns, int64_t since_ns) noexcept:
+        """Count what has taken from `since_ns` to `at_ns`, where it ended."""
+        cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
+        if at_ns >= since_ns:
+            row = index_of(at_ns - since_ns) >> row_bits
+            counts[max(0, min(column, columns - 1)), min(row, rows - 1)] += 1
+
+    cdef int _widen(self, int64_t last_ns) except -1:
+        """Have the columns of the timeline reach `last_ns` after the start."""
+        width_ns = width_for(last_ns, self.column_ns)
+        times = width_ns // self.column_ns
+        self.ttft_over_time = widened(self.ttft_over_time.base, times)
+        self.icl_over_time = widened(self.icl_over_time.base, times)
+        self.column_ns, self.end_ns = width_ns, width_ns * columns
         return 0
 
     cdef int _reach(self, Py_ssize_t size) except -1:

@@ -14,6 +14,7 @@ from loadgen.output_settings import METRICS, parse_percentiles
 from loadgen.report import targets
 from loadgen.report.server import server
 from loadgen.report.summary import summary
+from loadgen.report.timeline import over_time
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
 
@@ -122,6 +123,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         ),
         "tokens": _tokens(counters) | _predicted(evidence),
         "rates": _rates(evidence, per_second),
+        "timeline": over_time(snapshot),
         "slo": judged(settings.slo, snapshot, settings.latency_from),
         "client": evidence.client.to_dict()
         | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},

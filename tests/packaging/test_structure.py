@@ -53,6 +53,7 @@ LAYERS = [
         "stream",
         "telemetry",
         "terminal",
+        "timeline",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
     | {"wire", "words"}

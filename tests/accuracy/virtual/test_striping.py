@@ -65,6 +65,7 @@ def comparable(snapshot: Snapshot) -> dict[str, Any]:
         "histograms": {name: h for name, h in snapshot.histograms.items() if name not in OF_THE_LOOP},
         "details": {name: [column[i] for i in order] for name, column in vars(snapshot.details).items()},
         "bins": snapshot.bins.tolist(),
+        "failed": snapshot.failed.tolist(),
         **{name: getattr(snapshot, name)[order].tolist() for name in ("index", "sent", "closed")},
     }
 
