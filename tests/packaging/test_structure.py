@@ -86,7 +86,7 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"levels"},
-    {"runner", "testing", "tools"},
+    {"runner", "testing", "tools", "watched"},
     {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
