@@ -94,7 +94,7 @@ async def test_leaving_the_block_gives_the_run_up(faulty: Faulty) -> None:
 
 async def test_what_ends_the_run_is_raised_where_it_is_looked_at() -> None:
     settings = SETTINGS.replace(base_url="http://127.0.0.1:1")
-    async with loadgen.watch(settings, dataset=MINE) as run:
+    async with loadgen.watch(settings, every_s=60, dataset=MINE) as run:
         with pytest.raises(loadgen.Unreachable):
             await anext(run)
         with pytest.raises(loadgen.Unreachable):
