@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from loadgen.schedule import Schedule
     from loadgen.settings import RunSettings
     from loadgen.snapshot import Snapshot
+    from loadgen.watched import Watched, watch
 
 __version__ = "0.1.0"
 
@@ -33,9 +34,11 @@ _HOMES = {
     "Snapshot": "snapshot",
     "Unreachable": "errors",
     "Verdict": "checks",
+    "Watched": "watched",
     "from_records": "results",
     "run": "runner",
     "run_sync": "runner",
+    "watch": "watched",
 }
 
 __all__ = [
@@ -53,9 +56,11 @@ __all__ = [
     "Snapshot",
     "Unreachable",
     "Verdict",
+    "Watched",
     "from_records",
     "run",
     "run_sync",
+    "watch",
 ]
 
 

@@ -329,6 +329,10 @@ class Measurement:
             self._recorder.output_tokens,
         )
 
+    def snapshot(self) -> Snapshot | None:
+        """What was measured so far, None before the clock starts; takes the loop some milliseconds."""
+        return None if self._recorder is None else self._recorder.snapshot()
+
     async def _warm(self, count: int) -> int:
         """Open connections ahead until `count` are at hand or the run is stopped; how many there are then."""
         if self._stopped is not None:

@@ -14,6 +14,7 @@ from loadgen.errors import LoadgenError
 if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Measurement, Progress
     from loadgen.part import Part
+    from loadgen.snapshot import Snapshot
 
 PROGRESS_S = 0.25
 LEAD_NS = 50_000_000  # between the time at which all are ready and the start of the clock: each must hear of it before
@@ -38,6 +39,9 @@ class Measurer(Protocol):
 
     def abort(self, reason: str) -> None:
         """Send nothing more, end what is in flight."""
+
+    def snapshot(self) -> "Snapshot | None":
+        """What was measured so far; None before the clock starts, and where telling it would hold up the clock."""
 
 
 class OwnLoop:
@@ -67,6 +71,10 @@ class OwnLoop:
         """End it."""
         if self._measurement:
             self._measurement.abort(reason)
+
+    def snapshot(self) -> "Snapshot | None":
+        """What was measured so far."""
+        return self._measurement.snapshot() if self._measurement else None
 
 
 async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]") -> "Measured":

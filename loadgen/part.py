@@ -157,6 +157,9 @@ class Group(Generic[P]):
         for part in self._parts:
             part.abort(reason)
 
+    def snapshot(self) -> None:
+        """None: it is elsewhere, and to send one takes longer than those who stamp tokens can wait."""
+
     async def _carried_out(self, part: Part, start_ns: int) -> "Measured":
         """What a part brings back, or has left; where a worker of it has died, nobody sends any more."""
         from loadgen import left

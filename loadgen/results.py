@@ -32,6 +32,21 @@ class Result:
         """Whether to believe it."""
         return Verdict(self.data["loadgen"]["verdict"])
 
+    def assert_slo(self, limits: str) -> None:
+        """Do nothing where it meets all of these limits, whatever `slo` the run was asked to meet.
+
+        Args:
+            limits: As `slo` has them: "ttft_p99<500ms,error_rate<1%".
+
+        Raises:
+            AssertionError: It misses some: each of them, with its value and the 99 % interval of a percentile.
+            BadInput: A limit is not understood.
+        """
+        __tracebackhide__ = True  # where pytest shows who called
+        missed = list(report.misses(limits, self.snapshot, self.data["loadgen"]["latency_from"]))
+        if missed:
+            raise AssertionError("\n".join(missed))
+
     def __str__(self) -> str:
         return report.render(self.data)
 

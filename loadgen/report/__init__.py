@@ -3,6 +3,18 @@
 from loadgen.report import series
 from loadgen.report.console import render
 from loadgen.report.files import check_writable, is_series, load, save, series_path, to_json
+from loadgen.report.misses import misses
 from loadgen.report.result import build
 
-__all__ = ["build", "check_writable", "is_series", "load", "render", "save", "series", "series_path", "to_json"]
+__all__ = [
+    "build",
+    "check_writable",
+    "is_series",
+    "load",
+    "misses",
+    "render",
+    "save",
+    "series",
+    "series_path",
+    "to_json",
+]

@@ -6,15 +6,12 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 import loadgen
-from tests.commands.calling import environment
 from tests.repeated import Repeated
 
-ROOT = Path(__file__).parents[2]
 SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3)
 
 
@@ -68,20 +65,6 @@ async def test_a_cancelled_run_leaves_nothing_behind() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-def test_the_example_does_what_it_says() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "embed.py"],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "100 requests" in done.stdout
-    assert "beats of our own" in done.stdout
 
 
 def test_importing_it_imports_nothing_heavy() -> None:

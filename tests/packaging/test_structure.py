@@ -86,10 +86,11 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"levels"},
-    {"runner", "testing", "tools"},
+    {"runner", "testing", "tools", "watched"},
     {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
+    {"pytest"},
 ]
 # The one part of the core that knows engines: it tests them, and nothing of the core imports it.
 TESTS_ENGINES = "testing.engine_conformance"
@@ -105,7 +106,7 @@ HOMES = {
     "jinja2": {"datasets.template", "pages.writing"},
     "matplotlib": {"studies.reports.charts"},
     "prometheus_client": {"exposition", "scraper"},
-    "pytest": {"testing.engine_conformance", "testing.fixtures"},
+    "pytest": {"pytest", "testing.engine_conformance", "testing.fixtures"},
     "pydantic": {"profiles", "written", "studies.objective", "studies.reading", "studies.stages", "studies.strict"}
     | {"studies.study"},
     "pydantic_core": {"studies.reading", "studies.strict"},

@@ -1,0 +1,50 @@
+"""Prompts of your own: a data set is a class with three methods.
+
+python examples/custom_dataset.py        asks the built-in simulator
+python examples/custom_dataset.py URL    asks the server at URL
+"""
+
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import loadgen
+from loadgen.settings import seed_of
+
+
+class Sums:
+    """Asks to add two numbers, which the seed draws."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    @classmethod
+    def from_settings(cls, settings: loadgen.RunSettings) -> "Sums":
+        """For `--dataset-name sums`: refuse, with BadInput, what it cannot use."""
+        return cls(seed_of(settings, "prompts"))
+
+    def prompts(self, count: int) -> Iterator[loadgen.Prompt]:
+        """The same ones in the same order, in every process: drawn from the seed, never from the clock."""
+        draw = random.Random(self.seed)
+        for number in range(count):
+            text = f"What is {draw.randrange(10**6)} plus {draw.randrange(10**6)}?"
+            yield loadgen.Prompt(text, input_tokens=16, output_tokens=8, source=f"sums/{self.seed}/{number}")
+
+    def provenance(self) -> dict[str, Any]:
+        """What the result says of where the prompts come from."""
+        return {"name": "sums", "rule": "two numbers below a million", "seed": self.seed}
+
+
+def main(arguments: list[str]) -> None:
+    """Send a hundred of them."""
+    settings = loadgen.RunSettings(request_rate=100, num_prompts=100)
+    if arguments:
+        settings = settings.replace(base_url=arguments[0], backend="openai-chat")
+    result = loadgen.run_sync(settings, dataset=Sums(seed=0))
+    prompts = result.data["loadgen"]["provenance"]["prompts"]
+    print(f"{result.verdict}: {result.data['completed']} {prompts['name']}, {prompts['distinct']} of them distinct")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""Misses: the limits of an SLO that a run does not meet, in words: the value, and how far it may be believed."""
+
+from collections.abc import Iterator
+
+from loadgen import slo
+from loadgen.confidence import interval, least_samples
+from loadgen.report.result import judged
+from loadgen.slo import Limit
+from loadgen.snapshot import Snapshot
+from loadgen.words import ms, percent, percentile
+
+
+def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
+    """A line for each limit that is not met.
+
+    Args:
+        limits: The SLO.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies start.
+
+    Raises:
+        BadInput: A limit is not understood.
+    """
+    for limit, row in zip(slo.parse(limits), judged(limits, snapshot, clock), strict=True):
+        if not row["met"]:
+            value = row["value"]
+            assert isinstance(value, float | None)
+            shown = _rate(value, snapshot) if limit.metric == "error" else _latency(limit, value, snapshot, clock)
+            yield f"{limit.text} is missed: {limit.name} is {shown}"
+
+
+def _rate(value: float | None, snapshot: Snapshot) -> str:
+    ended = ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items())
+    return f"{percent(value, 2)} of {snapshot.scheduled} requests ({ended or 'none ended'})"
+
+
+def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) -> str:
+    if value is None:
+        return "n/a: nothing was measured"
+    histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
+    shown = f"{ms(value * 1e6)} of {histogram.count} values"
+    if p is None:
+        return shown
+    needed = least_samples(p)
+    few = f" ({percentile(p)} needs {needed})" if histogram.count < needed else ""
+    return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "unknown"
+    if high is None:
+        return f"{ms(low)} or more"
+    return f"{ms(low)} to {ms(high)}" if low is not None else f"{ms(high)} or less"
