@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import measurers, provenance, requests, scraping, scratch
+from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
 from loadgen.measurement import Job, Progress
@@ -167,9 +168,18 @@ def _trouble(processes: Sequence[Any]) -> str | None:
 
 
 def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
-    """`run` for callers without an event loop: it makes one, on uvloop."""
+    """`run` for callers without an event loop: it makes one, on uvloop.
+
+    Raises:
+        BadInput: There is one already; or as `run`.
+    """
     import uvloop
 
+    with contextlib.suppress(RuntimeError):  # there is none
+        asyncio.get_running_loop()
+        raise BadInput(
+            "run_sync", "an event loop runs here already", "await loadgen.run(...), or loadgen_run_async in a test"
+        )
     return uvloop.run(run(settings, **options))
 
 

@@ -46,6 +46,11 @@ def test_it_runs_in_a_thread_that_has_no_loop() -> None:
     assert result.data["completed"] == 40
 
 
+async def test_where_a_loop_runs_already_it_is_said_how_to_use_that() -> None:
+    with pytest.raises(loadgen.BadInput, match=r"await loadgen\.run"):
+        loadgen.run_sync(SMALL)
+
+
 async def test_a_bad_setting_is_an_exception_with_its_field() -> None:
     with pytest.raises(loadgen.BadInput) as caught:
         await loadgen.run(loadgen.RunSettings(request_rate=0))

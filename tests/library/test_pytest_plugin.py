@@ -233,6 +233,18 @@ def test_it(loadgen_run):
     done.stdout.re_match_lines([r"E .*BadInput: rate: is no field of loadgen\.RunSettings; write request_rate"])
 
 
+def test_a_coroutine_that_takes_the_wrong_fixture_is_told_the_right_one(project: Project) -> None:
+    done = project.tests("""
+import pytest
+
+@pytest.mark.asyncio
+async def test_it(loadgen_run):
+    loadgen_run(LOAD)
+""")
+    done.assert_outcomes(failed=1)
+    done.stdout.re_match_lines([r"E .*BadInput: run_sync: an event loop runs here already; .*loadgen_run_async.*"])
+
+
 def test_a_server_that_is_not_there_is_one_line(project: Project) -> None:
     done = project.tests(
         """
