@@ -2,7 +2,19 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.files import check_writable, is_series, load, save, series_path, to_json
+from loadgen.report.files import check_writable, load, save, save_page, series_path, to_json
 from loadgen.report.result import build
+from loadgen.report.series import is_series
 
-__all__ = ["build", "check_writable", "is_series", "load", "render", "save", "series", "series_path", "to_json"]
+__all__ = [
+    "build",
+    "check_writable",
+    "is_series",
+    "load",
+    "render",
+    "save",
+    "save_page",
+    "series",
+    "series_path",
+    "to_json",
+]
