@@ -21,7 +21,7 @@ from loadgen.pages.document import (
     cell,
     line,
 )
-from loadgen.pages.scale import Linear, Log, Nines
+from loadgen.pages.scale import Linear, Log, Nines, fitting
 from loadgen.pages.writing import drawn, html, markdown, pictures
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Tone",
     "cell",
     "drawn",
+    "fitting",
     "html",
     "line",
     "markdown",

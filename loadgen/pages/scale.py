@@ -9,6 +9,7 @@ from loadgen.words import four, percentile
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
 MOST_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
+APART = 5  # times: beyond that, values fit a logarithmic axis better
 LEAST = 1e-3  # what is less, 0 included, stands at the end of a logarithmic axis
 SHARES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
 
@@ -114,6 +115,13 @@ class Nines:
     def written(self, value: float) -> str:
         """See `Scale`."""
         return percentile(round(100 * (1 - 10**-value), max(0, math.ceil(value - 1e-9))))
+
+
+def fitting(unit: str, values: Iterable[float | None]) -> Scale:
+    """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
+    found = [value for value in values if value is not None]
+    apart = min(found, default=0.0) > 0 and max(found) > APART * min(found)
+    return Log.over(unit, found) if apart else Linear.over(unit, found)
 
 
 def short(value: float) -> str:

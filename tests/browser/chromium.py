@@ -15,9 +15,12 @@ FOLDER = CACHE.parent / "chromium"
 REMEDY = "install Chromium, or run this once on Debian with its package index in reach"
 FONTS = """<?xml version="1.0"?>
 <fontconfig>
+<include ignore_missing="yes">/etc/fonts/fonts.conf</include>
 <dir>/usr/share/fonts</dir>
 <dir>{root}/usr/share/fonts</dir>
 <cachedir>{root}/fonts</cachedir>
+<alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
+<alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
 </fontconfig>
 """
 

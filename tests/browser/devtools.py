@@ -134,10 +134,17 @@ class Tab:
         return self._browser.call(method, self._session, **parameters)
 
     def show(
-        self, path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True, paper: bool = False
+        self,
+        path: Path,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        dark: bool = False,
+        scripts: bool = True,
+        paper: bool = False,
     ) -> None:
         """Open a file in a window of so many pixels."""
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", media="print" if paper else "screen", features=[scheme])
         self._call("Emulation.setScriptExecutionDisabled", value=not scripts)

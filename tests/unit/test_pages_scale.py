@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.pages.scale import Linear, Log, Nines, Scale, short
+from loadgen.pages.scale import Linear, Log, Nines, Scale, fitting, short
 
 
 def words(scale: Scale) -> list[str]:
@@ -37,6 +37,14 @@ def test_an_even_axis_goes_from_0_to_a_tick_above_all_values(most: float, ticks:
 )
 def test_a_logarithmic_axis_goes_from_tick_to_tick_around_all_values(values: list[float], ticks: list[str]) -> None:
     assert words(Log.over("ms", [*values, None])) == ticks
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([20.0, 90.0], Linear), ([20.0, 110.0], Log), ([0.0, 110.0], Linear), ([None, 3.0], Linear), ([], Linear)],
+)
+def test_values_that_differ_much_have_a_logarithmic_axis(values: list[float | None], kind: type) -> None:
+    assert type(fitting("ms", values)) is kind
 
 
 def test_percentiles_stand_by_their_nines() -> None:

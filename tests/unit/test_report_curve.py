@@ -66,7 +66,8 @@ def test_runs_that_met_the_slo_missed_it_or_were_not_judged_have_shapes_of_their
 @pytest.mark.parametrize("mark", [{"knee": 2.0}, {"found": {"level": 2.0}}])
 def test_the_knee_or_what_was_found_has_a_ring(mark: dict[str, Any]) -> None:
     assert "ring" not in dots(drawn(*POINTS))
-    assert list(dots(drawn(*POINTS, **mark))["ring"].ys) == [30.0]
+    ring = dots(drawn(*POINTS, **mark))["ring"]
+    assert (list(ring.ys), ring.name) == ([30.0], next(iter(mark)))
 
 
 def test_a_run_without_an_answer_is_left_out() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.flags import parse
-from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Limit, Note, Table
+from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Limit, Note, Table
 from loadgen.report.page import document, html
 from loadgen.report.page.origin import command
 from loadgen.settings import RunSettings, public
@@ -141,7 +141,7 @@ def test_each_distribution_goes_up_to_the_percentile_above_which_there_is_one_va
     assert set(found) == {"TTFT from due", "TPOT", "ICL", "E2EL from due", "Lag"}
     ttft, icl = found["TTFT from due"], found["ICL"]
     told = [(10**x, y) for x, y in zip(ttft.xs, ttft.ys, strict=True) if y is not None]
-    assert told[0][1] == result["loadgen"]["latency_ms"]["ttft_due"]["min"]
+    assert told[0] == (pytest.approx(1 / 0.98), pytest.approx(20.0, rel=0.01))
     assert 50 < told[-1][0] <= 60
     assert sum(y is not None for y in icl.ys) > len(told)
     assert icl.ys[-1] == pytest.approx(result["loadgen"]["latency_ms"]["icl"]["max"], rel=0.01)
@@ -215,6 +215,18 @@ def test_limits_of_the_slo_are_drawn_where_they_hold() -> None:
 def test_without_a_timeline_the_page_says_what_is_missing(result: dict[str, Any], why: str) -> None:
     assert why in texts(result)
     assert list(charts(result)) == ["distributions"]
+
+
+def test_the_map_of_gaps_leaves_out_so_few_short_ones_that_they_would_only_take_its_height() -> None:
+    result = ran()
+    icl = result["loadgen"]["timeline"]["icl_ms"]
+    icl["edges"] = [0.001, 0.002, *icl["edges"]]
+    icl["counts"] = [[1 if number == 3 else 0, 0, *column] for number, column in enumerate(icl["counts"])]
+    (heat,) = (mark for mark in charts(result)["gaps"].panels[0].marks if isinstance(mark, Heat))
+    assert heat.edges[0] >= 6.0
+    icl["counts"][3][0] = 500
+    (heat,) = (mark for mark in charts(result)["gaps"].panels[0].marks if isinstance(mark, Heat))
+    assert heat.edges[0] == 0.001
 
 
 def test_where_no_gap_was_measured_there_is_no_map_of_them() -> None:

@@ -1,16 +1,33 @@
 """Course: what happened when: requests, tokens and latencies over time, beside what the server said of itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from loadgen import slo
-from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heat, Limit, Linear, Log, Mark, Panel, Paragraph, line
+from loadgen.pages import (
+    Block,
+    Chart,
+    Curve,
+    Dots,
+    Drawing,
+    Heat,
+    Limit,
+    Linear,
+    Log,
+    Mark,
+    Panel,
+    Paragraph,
+    fitting,
+    line,
+)
 from loadgen.telemetry import Telemetry
 
 ALONG = "seconds since the clock of the run started"
 OLDER = "There are no charts over time: the loadgen that saved this result did not keep what happened when."
 NONE_ENDED = "There are no charts over time: no request has ended."
 PERCENTILES = ("p50", "p99")
+SHORTEST = 0.02  # of all gaps: those of events that were read together would take most of the height of the map
 Numbers = Sequence[float | None]
 
 
@@ -72,7 +89,8 @@ def _ours(timeline: Mapping[str, Any], times: Times, limits: Sequence[slo.Limit]
         marks.append(Dots("failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))))
     yield Panel("Requests/s", scale, tuple(marks))
     flying: list[Curve] = [Curve("in flight", times.ends, [0, *timeline["in_flight"]], 1, steps=True)]
-    flying += _levels(said, times, {"running": "running, says the server", "waiting": "waiting, says the server"})
+    told = {"running": ("running, says the server", 2), "waiting": ("waiting, says the server", 3)}
+    flying += _levels(said, times, told)
     yield Panel("Requests", Linear.over("", (y for curve in flying for y in curve.ys)), tuple(flying))
     tokens = times.rate(timeline["output_tokens"])
     yield Panel("Output tokens/s", Linear.over("/s", tokens), (times.steps("output tokens", tokens, 1),))
@@ -80,11 +98,11 @@ def _ours(timeline: Mapping[str, Any], times: Times, limits: Sequence[slo.Limit]
     if any(value is not None for curve in ttft for value in curve.ys):
         wanted = _limits("ttft", limits)
         values = (*(value for curve in ttft for value in curve.ys), *(limit.y for limit in wanted))
-        yield Panel("TTFT, ms", Log.over("ms", values), (*wanted, *ttft))
+        yield Panel("TTFT, ms", fitting("ms", values), (*wanted, *ttft))
 
 
 def _theirs(said: Telemetry, times: Times) -> Iterator[Panel]:
-    for curve in _levels(said, times, {"kv_usage": "KV cache in use"}, lambda share: 100 * share):
+    for curve in _levels(said, times, {"kv_usage": ("KV cache in use", 1)}, lambda share: 100 * share):
         yield Panel("KV cache in use, %", Linear("%", 0.0, 100.0), (curve,))
     reads = [(gpu.at_s, gpu.series.get("power_w", ())) for gpu in said.gpus]
     sums: dict[float, float] = {}
@@ -98,10 +116,10 @@ def _theirs(said: Telemetry, times: Times) -> Iterator[Panel]:
 
 
 def _levels(
-    said: Telemetry, times: Times, names: Mapping[str, str], in_unit: Callable[[float], float] = float
+    said: Telemetry, times: Times, names: Mapping[str, tuple[str, int]], in_unit: Callable[[float], float] = float
 ) -> Iterator[Curve]:
-    """A curve for each level of these of which the server told in the course of the run."""
-    for colour, (quantity, name) in enumerate(names.items(), 2):
+    """A curve, with its name and colour, for each level of these of which the server told in the course of the run."""
+    for quantity, (name, colour) in names.items():
         told = [(at, in_unit(level)) for at, level in said.course(quantity) if 0 <= at <= times.ends[-1]]
         if told:
             places, levels = zip(*told, strict=True)
@@ -109,13 +127,17 @@ def _levels(
 
 
 def _gaps(icl: Mapping[str, Any], times: Times, limits: Sequence[slo.Limit]) -> Chart:
-    """Gaps between events by when they ended and how long they were."""
-    edges = icl["edges"]
-    heat = Heat("gaps", 0.0, times.ends[-1], edges, icl["counts"])
+    """Gaps between events by when they ended and how long they were; the SHORTEST are left out."""
+    below = list(accumulate(map(sum, zip(*icl["counts"], strict=True))))
+    first = next(row for row, count in enumerate(below) if count > SHORTEST * below[-1])
+    edges = icl["edges"][first:]
+    heat = Heat("gaps", 0.0, times.ends[-1], edges, [column[first:] for column in icl["counts"]])
     wanted = _limits("icl", limits)
-    curves = [times.points(f"ICL {p}", icl[p], colour) for colour, p in zip((5, 2), PERCENTILES, strict=True)]
+    curves = [times.points(f"ICL {p}", icl[p], colour) for colour, p in zip((6, 2), PERCENTILES, strict=True)]
     scale = Log.over("ms", (edges[0] or edges[1] / 2, edges[-1], *(limit.y for limit in wanted)))
-    about = "How many gaps between events with tokens ended when, and how long they were, in ms"
+    about = (
+        "How many gaps between events with tokens ended when, and how long they were, in ms; without the shortest 2 %"
+    )
     panel = Panel("ICL, ms", scale, (heat, *wanted, *curves), height=220)
     return Chart("Gaps between tokens over time", about, ALONG, times.scale, (panel,), times.middles)
 

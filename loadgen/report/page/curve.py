@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from loadgen import slo
-from loadgen.pages import Chart, Curve, Dots, Limit, Linear, Log, Mark, Panel
+from loadgen.pages import Chart, Curve, Dots, Limit, Linear, Mark, Panel, fitting
 from loadgen.pages.chart import Look
 from loadgen.report.series import UNITS, level_of, named
 
@@ -29,9 +29,7 @@ def curve(series: Mapping[str, Any]) -> Chart | None:
     limits = {limit.metric: limit for limit in slo.parse(series["slo"])} if series["slo"] else {}
     points = [point for point in sorted(series["points"], key=level_of) if point["result"]["output_throughput"]]
     panels = tuple(
-        panel
-        for metric, title in PANELS.items()
-        for panel in _panel(metric, title, points, limits.get(metric), _best(series))
+        panel for metric, title in PANELS.items() for panel in _panel(metric, title, points, limits.get(metric), series)
     )
     if not panels:
         return None
@@ -42,7 +40,7 @@ def curve(series: Mapping[str, Any]) -> Chart | None:
 
 
 def _panel(
-    metric: str, title: str, points: Sequence[Point], limit: slo.Limit | None, best: float | str | None
+    metric: str, title: str, points: Sequence[Point], limit: slo.Limit | None, series: Mapping[str, Any]
 ) -> Iterator[Panel]:
     name = f"{metric}_p50" if limit is not None and limit.statistic in ("p50", "median") else f"{metric}_p99"
     shown = [point for point in points if point["latency_ms"][name]]
@@ -53,7 +51,7 @@ def _panel(
     if limit is not None and name == limit.name.replace("median", "p50"):
         marks.insert(0, Limit(f"SLO: {limit.text}", limit.most))
         heights = [*heights, limit.most]
-    scale = Log.over("ms", heights)
+    scale = fitting("ms", heights)
     for met, (look, said) in LOOKS.items():
         own = [point for point in shown if point["met"] is met]
         if own:
@@ -61,10 +59,10 @@ def _panel(
             texts = [f"{named(point['level'])}: {title} {scale.written(point['latency_ms'][name])}" for point in own]
             ups = [point["latency_ms"][name] for point in own]
             marks.append(Dots(said, list(map(_across, own)), ups, look, labels, texts))
-    ringed = [point for point in shown if point["level"] == best]
+    ringed = [point for point in shown if point["level"] == _best(series)]
     if ringed:
         ups = [point["latency_ms"][name] for point in ringed]
-        marks.append(Dots("found", list(map(_across, ringed)), ups, "ring"))
+        marks.append(Dots("found" if series["found"] else "knee", list(map(_across, ringed)), ups, "ring"))
     yield Panel(f"{title} {name.partition('_')[2]}, ms", scale, tuple(marks), height=150)
 
 

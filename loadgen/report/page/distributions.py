@@ -7,6 +7,7 @@ from loadgen.histogram import Histogram
 from loadgen.pages import Chart, Curve, Drawing, Log, Nines, Panel
 from loadgen.report.console import distributions
 
+LOWEST = -math.log10(0.98)  # p2: below it are gaps of next to nothing, which would take half of the height
 A_DECADE = 24  # points of a curve from 90 to 99 %, and from there to 99.9 %
 WAITS = ("pool_wait", "connect")
 
@@ -20,13 +21,13 @@ def drawing(own: dict[str, Any]) -> Drawing | None:
     if not found:
         return None
     most = max(1.0, math.log10(max(histogram.count for histogram in found.values())))
-    places = [number / A_DECADE for number in range(math.ceil(most * A_DECADE))] + [most]
+    places = [LOWEST, *(number / A_DECADE for number in range(1, math.ceil(most * A_DECADE))), most]
     curves = tuple(
         Curve(title, places, _values(histogram, places), colour=1 + number % 6)
         for number, (title, histogram) in enumerate(found.items())
     )
     scale = Log.over("ms", (value for curve in curves for value in curve.ys))
-    about = f"The percentiles of {', '.join(found)}, from 0 to the highest of which there is a value, in ms"
+    about = f"The percentiles of {', '.join(found)}, from 2 to the highest of which there is a value, in ms"
     panel = Panel("Latency, ms", scale, curves, height=280)
     return Drawing("distributions", Chart("Latency by percentile", about, "percentile", Nines(most), (panel,), places))
 
