@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
+.PHONY: demo test test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -38,6 +38,9 @@ accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--writ
 
 mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
 	$(BIN)/python -m tests.mutants $(FLAGS)
+
+test-browser: $(VENV)/.test  ## pages of results in a real Chromium, fetched on first use (100 MB)
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.engines.real $(FLAGS)

@@ -1,11 +1,11 @@
 """Heading: what stands above every number of a run: who was asked what, when, and what it takes to do it again."""
 
 import dataclasses
-import typing
 from dataclasses import dataclass
 from typing import Any, Self
 
 from loadgen.settings import RunSettings, public
+from loadgen.written import restored
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,5 @@ class Heading:
         """
         return cls(
             **{field.name: data[field.name] for field in dataclasses.fields(cls)}
-            | {"settings": _settings(data["settings"])}
+            | {"settings": restored(data["settings"])}
         )
-
-
-def _settings(shown: dict[str, Any]) -> RunSettings:
-    kinds = typing.get_type_hints(RunSettings)
-
-    def restored(name: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return tuple(value)
-        return float(value) if kinds[name] is float else value  # JSON has no infinity: "inf"
-
-    return RunSettings(**{name: restored(name, value) for name, value in shown.items()})

@@ -24,6 +24,7 @@ class OutputSettings:
     metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
     records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE")
     hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE")
+    html: str | None = option(None, OUTPUT, "write the report as one page of HTML", metavar="FILE.html")
     capture: str | None = option(
         None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
     )
@@ -50,9 +51,24 @@ class OutputSettings:
                 raise BadInput(
                     "--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99"
                 )
+        check_page("--html", self.html)
         for pair in self.metadata:
             if "=" not in pair:
                 raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
+
+
+def check_page(name: str, path: str | None) -> None:
+    """Refuse a file that is to hold a page and is not named as one.
+
+    Args:
+        name: Of the flag.
+        path: What it gives.
+
+    Raises:
+        BadInput: Naming it.
+    """
+    if path is not None and not path.endswith(".html"):
+        raise BadInput(name, f"{path!r} is no name of a page", "write FILE.html")
 
 
 def parse_percentiles(text: str) -> list[float]:

@@ -87,17 +87,25 @@ class Telemetry:
         told = self.levels("batch_acceptance")
         return sum(told) / len(told) if told else None
 
-    def levels(self, quantity: str) -> list[float]:
-        """What a level was at each time between first and last that every source told of it."""
+    def course(self, quantity: str) -> list[tuple[float, float]]:
+        """A level in the course of the run: (seconds after its clock started, what it was).
+
+        Of each time between first and last at which every source told of it.
+        """
         if not self.sources:
             return []
+        first = self.sources[0]
         columns = zip(*(source.series.get(quantity, ()) for source in self.sources), strict=False)
-        told = [
-            [value for value in column if value is not None] if moment == TICK else []
-            for column, moment in zip(columns, self.sources[0].moments, strict=False)
-        ]
         combine = max if quantity in HIGHEST else sum
-        return [float(combine(values)) for values in told if len(values) == len(self.sources)]
+        return [
+            (at_s, float(combine(told)))
+            for column, at_s, moment in zip(columns, first.at_s, first.moments, strict=False)
+            if moment == TICK and len(told := [value for value in column if value is not None]) == len(self.sources)
+        ]
+
+    def levels(self, quantity: str) -> list[float]:
+        """What a level was at these times."""
+        return [level for _, level in self.course(quantity)]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -16,6 +16,11 @@ def ms(ns: float | None) -> str:
     return "n/a" if ns is None else f"{ns / 1e6:.3f} ms"
 
 
+def four(value: float) -> str:
+    """A number in four digits, or more where it is 10,000 and above: 37.0213 -> "37.02", 1568.4 -> "1568"."""
+    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:.0f}"
+
+
 def signed(share: float, digits: int = 1) -> str:
     """A change as a percentage, with so many digits after the point: 0.125 -> "+12.5%"."""
     shown = f"{share:+.{digits}%}"

@@ -1,12 +1,17 @@
-"""Written: settings of a run as files say them: names with dashes or without, values of nearly the right type."""
+"""Written: settings of a run as files and command lines say them.
+
+Names have dashes or none, values nearly the right type; and all of them as flags again.
+"""
 
 import dataclasses
 import difflib
+import json
 import typing
 from collections.abc import Mapping
 from typing import Any
 
 from loadgen.errors import BadInput
+from loadgen.options import flag
 from loadgen.settings import SWEPT, RunSettings
 
 SECRET = ("api_key", "header")
@@ -48,3 +53,51 @@ def _typed(name: str, value: Any) -> Any:
         shown = "" if name in SECRET else f"{value!r}: "
         problem = f"{shown}{message[:1].lower()}{message[1:]}"
         raise BadInput(name, problem, "see `loadgen run --help` for what it takes") from error
+
+
+def restored(shown: Mapping[str, Any]) -> RunSettings:
+    """The settings of which `settings.public` made all or some of `shown`; secrets are not in it.
+
+    Raises:
+        TypeError, ValueError: It made something else.
+    """
+    kinds = typing.get_type_hints(RunSettings)
+
+    def value(name: str, told: Any) -> Any:
+        if isinstance(told, list):
+            return tuple(told)
+        return float(told) if kinds.get(name) is float else told  # JSON has no infinity: "inf"
+
+    return RunSettings(**{name: value(name, told) for name, told in shown.items()})
+
+
+def flags(settings: RunSettings) -> list[str]:
+    """The settings as flags of `loadgen run`."""
+    who_first = sorted(said(settings).items(), key=lambda item: item[0] != "base_url")
+    return [word for name, value in who_first for word in _flag(flag(name), value)]
+
+
+def said(settings: RunSettings) -> dict[str, Any]:
+    """The settings that one has to name: all that differ from the defaults, and how long random prompts are."""
+    named = {field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default}
+    lengths = {"random_input_len", "random_output_len"} if settings.dataset_name == "random" else set[str]()
+    return {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(RunSettings)
+        if field.name in named | lengths
+    }
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    if value is True:
+        return [name]
+    if value is False:  # of one that may also be left open
+        return [f"--no-{name[2:]}"]
+    if name == flag("base_url"):
+        return [word for url in ((value,) if isinstance(value, str) else value) for word in (name, url)]
+    if isinstance(value, dict):
+        return [name, json.dumps(value)]
+    if isinstance(value, tuple):
+        return [name, *map(str, value)]
+    text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+    return [f"{name}={text}"] if text.startswith("-") else [name, text]

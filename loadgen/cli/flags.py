@@ -29,7 +29,7 @@ def run_parser(tool: str | None = None, command: str = "loadgen run", text: str 
     """
     parser = OneLineParser(command, description=text, argument_default=argparse.SUPPRESS)
     parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    parser.add_argument("--plot", metavar="FILE", help="draw what several runs found: FILE.png or FILE.svg")
+    parser.add_argument("--plot", metavar="FILE.svg", help="draw what several runs found, as SVG")
     add_settings(parser, tool)
     return parser
 

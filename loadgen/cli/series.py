@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from loadgen.results import Result
     from loadgen.server import Server
 
-FILES = ("result_filename", "records", "hlog", "capture")  # of which each run has its own
-PLOTS = ("png", "svg")
+FILES = ("result_filename", "records", "hlog", "capture", "html")  # of which each run has its own
 Stop = Callable[["Progress"], str | None]
 Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
 
@@ -174,7 +173,7 @@ class Series:
         report.series.conclude(self.data)
         saved, trouble = [], None
         try:
-            saved = self._save() + self._drawn()  # first: whoever reads us may be gone
+            saved = self._save() + self._drawn() + self._paged()  # first: whoever reads us may be gone
         except OSError as error:
             trouble = error
         if self.data["kind"] == "search":  # its runs have no report that would have said so
@@ -191,10 +190,24 @@ class Series:
     def _drawn(self) -> list[str]:
         if self._plot is None:
             return []
-        from loadgen.studies.reports.curve import curve
+        from loadgen import pages
+        from loadgen.report.page.curve import curve
+        from loadgen.whole import write_whole
 
-        Path(self._plot).write_bytes(curve(self.data, Path(self._plot).suffix[1:].lower()))
+        chart = curve(self.data)
+        if chart is None:
+            print("loadgen: --plot: there is nothing to draw, since no run had an answer", file=sys.stderr)
+            return []
+        write_whole(Path(self._plot), pages.drawn(chart))
         return [self._plot]
+
+    def _paged(self) -> list[str]:
+        if self._asked.html is None:
+            return []
+        from loadgen import report
+
+        report.save_page(self._asked.html, [self.data])
+        return [self._asked.html]
 
 
 def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
@@ -225,11 +238,7 @@ def check_plot(path: str | None) -> None:
     """
     if path is None:
         return
-    if Path(path).suffix[1:].lower() not in PLOTS:
-        raise BadInput("--plot", f"{path!r} is no name of a picture", "write FILE.png or FILE.svg")
+    if not path.endswith(".svg"):
+        raise BadInput("--plot", f"{path!r} is no name of a picture", "write FILE.svg")
     if not os.access(Path(path).resolve().parent, os.W_OK) or Path(path).is_dir():
         raise BadInput("--plot", f"{path} cannot be written", "name another")
-    try:
-        from loadgen.studies.reports import curve  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise BadInput("--plot", f"needs {error.name}", "pip install 'loadgen[tune]'") from error

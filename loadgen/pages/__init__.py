@@ -1,10 +1,14 @@
-"""Pages: documents written as Markdown for MkDocs and as HTML that needs no other file."""
+"""Pages: documents written as Markdown for MkDocs and as HTML that needs no other file, and charts for them."""
 
+from loadgen.pages.chart import Chart, Curve, Dots, Heat, Limit, Mark, Panel
 from loadgen.pages.document import (
     Block,
     Cell,
     Code,
     Document,
+    Drawing,
+    Fact,
+    Facts,
     Figure,
     Heading,
     Items,
@@ -17,24 +21,41 @@ from loadgen.pages.document import (
     cell,
     line,
 )
-from loadgen.pages.writing import html, markdown
+from loadgen.pages.scale import Linear, Log, Nines, fitting
+from loadgen.pages.writing import drawn, html, markdown, pictures
 
 __all__ = [
     "Block",
     "Cell",
+    "Chart",
     "Code",
+    "Curve",
     "Document",
+    "Dots",
+    "Drawing",
+    "Fact",
+    "Facts",
     "Figure",
     "Heading",
+    "Heat",
     "Items",
+    "Limit",
     "Line",
+    "Linear",
+    "Log",
+    "Mark",
+    "Nines",
     "Note",
+    "Panel",
     "Paragraph",
     "Span",
     "Table",
     "Tone",
     "cell",
+    "drawn",
+    "fitting",
     "html",
     "line",
     "markdown",
+    "pictures",
 ]

@@ -1,8 +1,11 @@
 """Document: what a page says, block by block, in whatever language it will be written."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal
+
+from loadgen.pages.chart import Chart
 
 
 class Tone(StrEnum):
@@ -18,10 +21,19 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a line: its text as it is to be read, with nothing escaped."""
+    """A piece of a line: its text as it is to be read, with nothing escaped.
+
+    Attributes:
+        text: What is read.
+        tone: How it is meant.
+        about: What it means, for who wants to know.
+        link: Where it leads: the path of a file, relative to the page.
+    """
 
     text: str
     tone: Tone = Tone.PLAIN
+    about: str = ""
+    link: str = ""
 
 
 Line = tuple[Span, ...]
@@ -66,20 +78,62 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines that are shown as they are; `language` as Markdown's fences name it."""
+    """Lines that are shown as they are.
+
+    Attributes:
+        text: The lines.
+        language: As Markdown's fences name it.
+        taken: Whether they are there to be taken elsewhere.
+    """
 
     shape: ClassVar = "code"
     text: str
     language: str = ""
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with a line of headings; its rows are as long as that."""
+    """A table with a line of headings.
+
+    Attributes:
+        head: The headings.
+        rows: Each as long as that.
+        words: How many columns have words in them; those after them have numbers. None: all have words.
+    """
 
     shape: ClassVar = "table"
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    words: int | None = None
+
+    @property
+    def numbers(self) -> tuple[bool, ...]:
+        """Of each column, whether it has numbers, which stand below each other at its right."""
+        return tuple(self.words is not None and place >= self.words for place in range(len(self.head)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number that stands for much.
+
+    Attributes:
+        name: What it is of.
+        value: It, with its unit.
+        beside: What else is to be known of it, in a few words.
+    """
+
+    name: Span
+    value: str
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Numbers that one is to see at once."""
+
+    shape: ClassVar = "facts"
+    facts: tuple[Fact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +150,20 @@ class Figure:
     name: str
     about: str
     png: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart.
+
+    Attributes:
+        name: Of its file, without the ending.
+        chart: What is drawn.
+    """
+
+    shape: ClassVar = "drawing"
+    name: str
+    chart: Chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +184,7 @@ class Note:
     folded: bool | None = None
 
 
-Block = Heading | Paragraph | Items | Code | Table | Figure | Note
+Block = Heading | Paragraph | Items | Code | Table | Facts | Figure | Drawing | Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +195,13 @@ class Document:
     blocks: tuple[Block, ...]
 
     @property
-    def figures(self) -> list[Figure]:
-        """All pictures, in order; none stands inside a note."""
-        return [block for block in self.blocks if isinstance(block, Figure)]
+    def all(self) -> Iterator[Block]:
+        """All blocks in order, those inside of notes too."""
+        return _all(self.blocks)
+
+
+def _all(blocks: tuple[Block, ...]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Note):
+            yield from _all(block.blocks)

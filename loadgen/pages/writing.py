@@ -1,15 +1,22 @@
 """Writing: a document as Markdown and as HTML; nothing in its texts is taken for either language."""
 
 import base64
+import hashlib
 import html as escapes
 import re
+from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 
-from loadgen.pages.document import Document, Heading, Line, Span, Tone
+from loadgen.pages import svg
+from loadgen.pages.chart import Chart
+from loadgen.pages.document import Cell, Code, Document, Drawing, Figure, Heading, Line, Span, Tone
 from loadgen.terminal import printable, printable_lines
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -32,10 +39,46 @@ def markdown(document: Document, figures: str) -> str:
     return template.render(document=document, figures=figures).strip() + "\n"
 
 
+def pictures(document: Document) -> dict[str, bytes]:
+    """The pictures that its Markdown shows, by the names of their files."""
+    found = {}
+    for block in document.all:
+        if isinstance(block, Figure):
+            found[f"{block.name}.png"] = block.png
+        elif isinstance(block, Drawing):
+            found[f"{block.name}.svg"] = drawn(block.chart).encode()
+    return found
+
+
+def drawn(chart: Chart) -> str:
+    """The chart as a file of SVG, in colours for paper."""
+    return svg.svg_file(chart, _template("colours.css") + _template("charts.css"))
+
+
 def html(document: Document) -> str:
-    """The document as one page that loads nothing: style and pictures are in it."""
+    """The document as one page that loads nothing: style and pictures are in it.
+
+    A script is in it where it does something for a chart, or for lines that one may take; without it the page is whole.
+    """
     template = _environment(escape=True).get_template("document.html.j2")
-    return template.render(document=document, anchors=_anchors(document)).strip() + "\n"
+    blocks = list(document.all)
+    charts = any(isinstance(block, Drawing) for block in blocks)
+    script = charts or any(isinstance(block, Code) and block.taken for block in blocks)
+    return (
+        template.render(
+            document=document,
+            anchors=_anchors(document),
+            numbers=count(1),
+            charts=charts,
+            script=Markup(_template("page.js")) if script else "",
+        ).strip()
+        + "\n"
+    )
+
+
+@cache
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text()
 
 
 @cache
@@ -55,8 +98,11 @@ def _environment(*, escape: bool) -> Environment:
         "markdown": _markdown_line,
         "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True) for each in cell),
         "html": _html_line,
-        "html_cell": lambda cell: Markup("<br>").join(map(_html_line, cell)),
+        "html_cell": _html_cell,
+        "svg": _svg,
+        "readout": lambda chart: Markup(svg.readout(chart)),
         "base64": lambda data: base64.b64encode(data).decode(),
+        "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
     return made
 
@@ -81,6 +127,14 @@ def _markdown_line(parts: Line, *, cell: bool = False) -> str:
 
 
 def _markdown_span(span: Span, *, cell: bool) -> str:
+    written = _markdown_toned(span, cell=cell)
+    if span.about:
+        about = escapes.escape(_plain(span.about)).replace("|", "&#124;")
+        written = f'<abbr title="{about}">{written}</abbr>'
+    return f"[{written}]({quote(span.link)})" if span.link else written
+
+
+def _markdown_toned(span: Span, *, cell: bool) -> str:
     text = _plain(span.text)
     if span.tone is Tone.CODE:
         if "`" in text or (cell and "|" in text):  # readers do not agree on either inside backticks
@@ -93,11 +147,26 @@ def _markdown_span(span: Span, *, cell: bool) -> str:
     return _escaped(text)
 
 
-def _html_line(parts: Line) -> Markup:
-    return Markup().join(map(_html_span, parts))
+@pass_context
+def _html_line(context: Context, parts: Line) -> Markup:
+    return Markup().join(_html_span(part, context["numbers"]) for part in parts)
 
 
-def _html_span(span: Span) -> Markup:
+@pass_context
+def _html_cell(context: Context, lines: Cell) -> Markup:
+    return Markup("<br>").join(_html_line(context, parts) for parts in lines)
+
+
+def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
+    written = _html_toned(span)
+    if span.about:
+        key = f"about-{next(numbers)}"
+        term = Markup('<dfn tabindex="0" aria-describedby="{0}">{1}</dfn><span role="tooltip" id="{0}">{2}</span>')
+        written = Markup('<span class="term">{}</span>').format(term.format(key, written, _plain(span.about)))
+    return Markup('<a href="{}">{}</a>').format(quote(span.link), written) if span.link else written
+
+
+def _html_toned(span: Span) -> Markup:
     text = _plain(span.text)
     tag = {Tone.CODE: "code", Tone.STRONG: "strong"}.get(span.tone)
     if tag is not None:
@@ -105,6 +174,11 @@ def _html_span(span: Span) -> Markup:
     if span.tone is Tone.PLAIN:
         return Markup("{}").format(text)
     return Markup('<span class="{}">{}</span>').format(span.tone, text)
+
+
+@pass_context
+def _svg(context: Context, chart: Chart) -> Markup:
+    return Markup(svg.svg(chart, f"chart-{next(context['numbers'])}"))
 
 
 def _anchors(document: Document) -> dict[int, str]:

@@ -2,9 +2,10 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.files import check_writable, is_series, load, save, series_path, to_json
+from loadgen.report.files import check_writable, load, save, save_page, series_path, to_json
 from loadgen.report.misses import misses
 from loadgen.report.result import build
+from loadgen.report.series import is_series
 
 __all__ = [
     "build",
@@ -14,6 +15,7 @@ __all__ = [
     "misses",
     "render",
     "save",
+    "save_page",
     "series",
     "series_path",
     "to_json",

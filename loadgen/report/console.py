@@ -79,6 +79,26 @@ def _row(label: str, value: float | None, form: str = ".2f") -> str:
 def _own(result: dict[str, Any]) -> Iterator[str]:
     own = result["loadgen"]
     yield ""
+    yield from banners(own)
+    yield from _verdict(own)
+    yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
+    yield from not_ok(result)
+    for name, examples in own["examples"].items():
+        for example in examples:
+            to = f" to {own['targets'][example['target']]['base_url']}" if "target" in example else ""
+            yield f"  {name}: request {example['index']}{to}, {example['phase']}: {one_line(example['detail'])}"
+    yield ""
+    yield from _latencies(own)
+    yield from _of_few(own)
+    yield ""
+    yield from targets.table(own)
+    for part in (_prompts, of_tokens, of_rates, of_slo, of_client):
+        yield from part(own)
+    yield from server.lines(own.get("server"))
+
+
+def banners(own: dict[str, Any]) -> Iterator[str]:
+    """What one is to know before any number."""
     if own["simulated"]:
         yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
     if own["insecure"]:
@@ -89,30 +109,13 @@ def _own(result: dict[str, Any]) -> Iterator[str]:
         yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
     if own["overloaded"]:
         yield "OVERLOADED: requests came faster than they were answered."
-    yield from _verdict(own)
-    yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
-    yield from _errors(result)
-    for name, examples in own["examples"].items():
-        for example in examples:
-            to = f" to {own['targets'][example['target']]['base_url']}" if "target" in example else ""
-            yield f"  {name}: request {example['index']}{to}, {example['phase']}: {_one_line(example['detail'])}"
-    yield ""
-    yield from _latencies(own)
-    yield from _of_few(own)
-    yield ""
-    yield from targets.table(own)
-    for part in (_prompts, _tokens, _rates, _slo, _client):
-        yield from part(own)
-    yield from server.lines(own.get("server"))
 
 
 def _verdict(own: dict[str, Any]) -> Iterator[str]:
     """What was found wrong, the grave first; then what a reader should bear in mind."""
-    applied = [check for check in own["checks"] if check["ok"] is not None]
-    wrong = [check for check in applied if not check["ok"]]
+    yield f"Verdict: {passed(own)}"
+    wrong = [check for check in own["checks"] if check["ok"] is False]
     notes = [check for check in wrong if not check["counts"]]
-    noted = f", {len(notes)} {'note' if len(notes) == 1 else 'notes'}" if notes else ""
-    yield f"Verdict: {own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
     for advice, checks in groupby((check for check in wrong if check["counts"]), lambda check: check["advice"]):
         for check in checks:
             yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
@@ -122,7 +125,16 @@ def _verdict(own: dict[str, Any]) -> Iterator[str]:
         yield f"    -> {check['advice']}"
 
 
-def _errors(result: dict[str, Any]) -> Iterator[str]:
+def passed(own: dict[str, Any]) -> str:
+    """The verdict, and how many of the checks that apply say so."""
+    applied = [check for check in own["checks"] if check["ok"] is not None]
+    wrong = [check for check in applied if not check["ok"]]
+    notes = sum(not check["counts"] for check in wrong)
+    noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
+    return f"{own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
+
+
+def not_ok(result: dict[str, Any]) -> Iterator[str]:
     """The share that is not ok, unless it is 0, and of what; vLLM's failed requests are without the cancelled ones."""
     own = result["loadgen"]
     if not own["error_rate"]:
@@ -140,15 +152,20 @@ def _errors(result: dict[str, Any]) -> Iterator[str]:
 
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
     summaries = own["latency_ms"]
-    columns = ["mean", *(name for name in summaries["ttft_due"] if name.startswith("p")), "max"]
+    columns = statistics(own)
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     sure: list[str] = []
-    for name, title in _rows(own):
+    for name, title in distributions(own):
         yield _line(title, summaries[name], columns)
-        sure += _interval(name, title, own)
+        sure += interval(name, title, own)
     if sure:
         yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+
+
+def statistics(own: dict[str, Any]) -> list[str]:
+    """The columns of the table: mean, percentiles, maximum."""
+    return ["mean", *(name for name in own["latency_ms"]["ttft_due"] if name.startswith("p")), "max"]
 
 
 def _of_few(own: dict[str, Any]) -> Iterator[str]:
@@ -163,7 +180,7 @@ def _of_few(own: dict[str, Any]) -> Iterator[str]:
         yield f"Of few values in the block above: {', '.join(few)}"
 
 
-def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def distributions(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The rows of the table: the name of each distribution, and its title."""
     clocks = ("due", "sent") if own["latency_from"] == "due" else ("sent", "due")
     said = _said_otherwise(own)
@@ -177,12 +194,12 @@ def _rows(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield f"{metric}_{clock}", f"{title} from {clock}"
 
 
-def _interval(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
+def interval(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
     """Where the highest of a row's marked percentiles lies; no more than one clock's, and no wait's."""
     if name.endswith(("_due", "_sent")) and not name.endswith(own["latency_from"]):
         return
     intervals = own["intervals_ms"].get(name, {})
-    marked = [column for column in intervals if _mark(column, own["latency_ms"][name])]
+    marked = [column for column in intervals if mark(column, own["latency_ms"][name])]
     for column in marked[-1:]:
         match intervals[column]:
             case None, None:
@@ -208,17 +225,17 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
 
 
 def _line(title: str, summary: dict[str, float | None], columns: list[str]) -> str:
-    line, mark = f"{title:<18}", ""
+    line, star = f"{title:<18}", ""
     for column in columns:
         value = summary[column]
         cell = "n/a" if value is None else f"{value:.3f}"
-        line += f"{cell:>{10 - len(mark)}}"  # a mark stands in the space before the next column
-        mark = _mark(column, summary)
-        line += mark
+        line += f"{cell:>{10 - len(star)}}"  # a mark stands in the space before the next column
+        star = mark(column, summary)
+        line += star
     return line
 
 
-def _mark(column: str, summary: dict[str, float | None]) -> str:
+def mark(column: str, summary: dict[str, float | None]) -> str:
     """A star for a percentile of too few values."""
     if not column.startswith("p") or not summary["count"]:
         return ""
@@ -233,7 +250,7 @@ def _prompts(own: dict[str, Any]) -> Iterator[str]:
         yield f"  left out of the trace, for want of tokens asked or answered: {made['rows_left_out']}"
 
 
-def _tokens(own: dict[str, Any]) -> Iterator[str]:
+def of_tokens(own: dict[str, Any]) -> Iterator[str]:
     """What was counted, by what, and what of it was not seen."""
     tokens = own["tokens"]
     yield f"Output tokens counted by {tokens['output_counted_by']}: {tokens['output_tokens']}" + (
@@ -255,7 +272,8 @@ def _tokens(own: dict[str, Any]) -> Iterator[str]:
         yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
 
 
-def _rates(own: dict[str, Any]) -> Iterator[str]:
+def of_rates(own: dict[str, Any]) -> Iterator[str]:
+    """Rates that vLLM's block does not have."""
     rates = own["rates"]
     if rates["steady_output_tokens_per_s"] is not None:
         yield f"Steady output throughput, ramp and tail left out: {rates['steady_output_tokens_per_s']:.2f} tok/s"
@@ -266,7 +284,8 @@ def _rates(own: dict[str, Any]) -> Iterator[str]:
         yield f"Goodput from {own['latency_from']}: {goodput}"
 
 
-def _slo(own: dict[str, Any]) -> Iterator[str]:
+def of_slo(own: dict[str, Any]) -> Iterator[str]:
+    """Each limit of the SLO, and whether it was met."""
     for row in own["slo"]:
         is_rate = "_rate" in row["limit"]
         bare = "" if is_rate or not row["limit"][-1:].isdigit() else "ms"  # what a limit without a unit means
@@ -277,7 +296,7 @@ def _slo(own: dict[str, Any]) -> Iterator[str]:
         yield f"SLO {row['limit']}{bare}: {'met' if row['met'] else 'MISSED'} ({value})"
 
 
-def _client(own: dict[str, Any]) -> Iterator[str]:
+def of_client(own: dict[str, Any]) -> Iterator[str]:
     """How the measuring process fared, and what it kept."""
     client = own["client"]
     if own["closed_loop"]:
@@ -305,6 +324,7 @@ def _capture(capture: dict[str, Any]) -> Iterator[str]:
         yield f"The capture is not complete: {capture['error']}"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text of a server on one line, and no longer than that may be."""
     flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return flat if len(flat) <= 160 else flat[:157] + "..."

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog
 from loadgen.options import flag
-from loadgen.report import pytorch, series
+from loadgen.report import pytorch
 from loadgen.report.result import SCHEMA
+from loadgen.report.series import is_series
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 from loadgen.whole import write_whole
@@ -55,7 +56,21 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> lis
         saved.append(settings.records)
     if settings.capture:
         saved.append(settings.capture)
+    if settings.html:  # the last: of all that is written, the others can make it again
+        save_page(settings.html, [data])
+        saved.append(settings.html)
     return saved
+
+
+def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
+    """Write the page of results, or of series; the same whether they come from a run or from a file.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from loadgen.report import page
+
+    write_whole(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
 
 
 def _append(path: Path, line: str) -> None:
@@ -100,11 +115,6 @@ def load(path: str) -> list[dict[str, Any]]:
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
     return [result for _, result in results]
-
-
-def is_series(data: Any) -> bool:
-    """Whether what was saved is several runs together."""
-    return isinstance(data, dict) and data.get("loadgen_series") == series.SCHEMA
 
 
 def _objects(path: str, text: bytes) -> list[tuple[str, Any]]:
@@ -200,7 +210,7 @@ def _try(folder: Path) -> None:
 
 def _named(settings: RunSettings) -> dict[str, str]:
     """The files that are named, each by its setting."""
-    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture")}
+    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture", "html")}
     if settings.result_filename:
         named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
     return {name: path for name, path in named.items() if path}

@@ -18,6 +18,7 @@ UNITS = {"rate": "requests/s", "concurrency": "requests in flight"}
 LATENCIES = (("ttft", "p50"), ("ttft", "p99"), ("tpot", "p50"), ("tpot", "p99"), ("e2el", "mean"))
 SHOWN = {"ttft_p50": "TTFT p50", "ttft_p99": "p99", "tpot_p50": "TPOT p50", "tpot_p99": "p99"}
 MARK = "*"  # of a percentile of few values
+OF_FEW = f"{MARK} of few values: its interval stands in the result of the run"
 SAID = {True: "met", False: "MISSED"}
 
 
@@ -25,6 +26,11 @@ REPEATED = (
     "several runs had the same prompts, since the data set has no others: where the server has a prefix cache, the "
     "later ones were helped by it"
 )
+
+
+def is_series(data: Any) -> bool:
+    """Whether what was saved is several runs together."""
+    return isinstance(data, dict) and data.get("loadgen_series") == SCHEMA
 
 
 def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[str, Any]:
@@ -111,40 +117,55 @@ def render(data: dict[str, Any]) -> str:
 
 
 def _lines(data: dict[str, Any]) -> Iterator[str]:
-    title = f" {data['kind'].capitalize()} over the {'request rate' if data['over'] == 'rate' else 'concurrency'} "
-    yield f"{title:=^{WIDTH}}"
-    if data["points"] and data["points"][0]["result"]["loadgen"]["simulated"]:
-        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
-    if data["partial"]:
-        yield f"PARTIAL: {data['partial']}."
-    yield from _table(data)
-    told = (each for each in sorted(data["points"], key=_level) if each["why"])
-    yield from dict.fromkeys(f"  at {_named(each['level'])}: {each['why']}" for each in told)
-    if data["knee"] is not None:
-        yield f"Knee, most tokens/s for the mean E2EL: {_named(data['knee'])} {UNITS[data['over']]}"
-    if data["found"] is not None:
-        yield _found(data)
-    yield from (f"Note: {note}" for note in data["notes"])
-
-
-def _table(data: dict[str, Any]) -> Iterator[str]:
-    limits = slo.parse(data["slo"]) if data["slo"] else []
-    others = [limit for limit in limits if limit.name not in (*SHOWN, "ttft_median", "tpot_median", "error_rate")]
-    heads = [data["over"], "req/s", "tok/s", "peak", *(f"{name} " for name in SHOWN.values())]
-    heads += [*(f"{limit.name} " for limit in others), "failed", "verdict", *(["SLO"] if limits else [])]
-    rows = [_cells(each, others, judged=bool(limits)) for each in sorted(data["points"], key=_level)]
+    yield f"{f' {title(data)} ':=^{WIDTH}}"
+    yield from banners(data)
+    heads, rows = table(data)
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     yield "latencies in ms from " + data["latency_from"]
     for row in (heads, *rows):
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
     if any(MARK in cell for row in rows for cell in row):
-        yield f"{MARK} of few values: its interval stands in the result of the run"
+        yield OF_FEW
+    yield from conclusions(data)
+
+
+def title(data: dict[str, Any]) -> str:
+    """What it is of, in a few words."""
+    return f"{data['kind'].capitalize()} over the {'request rate' if data['over'] == 'rate' else 'concurrency'}"
+
+
+def banners(data: dict[str, Any]) -> Iterator[str]:
+    """What one is to know before any number."""
+    if data["points"] and data["points"][0]["result"]["loadgen"]["simulated"]:
+        yield "SIMULATED ENGINE: these numbers describe loadgen's simulator, no real server."
+    if data["partial"]:
+        yield f"PARTIAL: {data['partial']}."
+
+
+def conclusions(data: dict[str, Any]) -> Iterator[str]:
+    """What its runs come to."""
+    told = (each for each in sorted(data["points"], key=level_of) if each["why"])
+    yield from dict.fromkeys(f"  at {named(each['level'])}: {each['why']}" for each in told)
+    if data["knee"] is not None:
+        yield f"Knee, most tokens/s for the mean E2EL: {named(data['knee'])} {UNITS[data['over']]}"
+    if data["found"] is not None:
+        yield _found(data)
+    yield from (f"Note: {note}" for note in data["notes"])
+
+
+def table(data: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A row for each run in the order of the levels, and what stands above the columns; cells are words as printed."""
+    limits = slo.parse(data["slo"]) if data["slo"] else []
+    others = [limit for limit in limits if limit.name not in (*SHOWN, "ttft_median", "tpot_median", "error_rate")]
+    heads = [data["over"], "req/s", "tok/s", "peak", *(f"{name} " for name in SHOWN.values())]
+    heads += [*(f"{limit.name} " for limit in others), "failed", "verdict", *(["SLO"] if limits else [])]
+    return heads, [_cells(each, others, judged=bool(limits)) for each in sorted(data["points"], key=level_of)]
 
 
 def _cells(each: dict[str, Any], others: Sequence[slo.Limit], *, judged: bool) -> list[str]:
     result = each["result"]
     values = {row["limit"]: row["value"] for row in each["slo"]}
-    cells = [_named(each["level"]), _number(result["request_throughput"]), _number(result["output_throughput"])]
+    cells = [named(each["level"]), _number(result["request_throughput"]), _number(result["output_throughput"])]
     cells += [_number(result["max_concurrent_requests"], 0)]
     for value, p in [
         *((each["latency_ms"][name], float(name.partition("_p")[2])) for name in SHOWN),
@@ -160,7 +181,7 @@ def _cells(each: dict[str, Any], others: Sequence[slo.Limit], *, judged: bool) -
 def _found(data: dict[str, Any]) -> str:
     """What a search came to, in one line."""
     found, unit = data["found"], UNITS[data["over"]]
-    level, fails, last = (found[name] and _named(found[name]) for name in ("level", "fails", "last"))
+    level, fails, last = (found[name] and named(found[name]) for name in ("level", "fails", "last"))
     missed = any(each["met"] is False for each in data["points"] if each["level"] == found["fails"])
     edge = f"{fails} {'do not' if missed else 'were not shown to'}" if fails else f"nothing failed up to {level}"
     match found["end"]:
@@ -177,11 +198,13 @@ def _found(data: dict[str, Any]) -> str:
     return f"The search ended early{beyond}"
 
 
-def _level(each: dict[str, Any]) -> float:
+def level_of(each: dict[str, Any]) -> float:
+    """The level of a point; "inf" is the highest."""
     return float(each["level"])
 
 
-def _named(level: float | str) -> str:
+def named(level: float | str) -> str:
+    """A level as it is written."""
     return level if isinstance(level, str) else f"{level:g}"
 
 

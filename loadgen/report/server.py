@@ -59,15 +59,16 @@ def lines(said: dict[str, Any] | None) -> Iterator[str]:
     if said is None:
         return
     if said["sources"]:
-        yield _heading(said["sources"])
+        yield heading(said["sources"])
         yield from (
             f"  {line}" for line in (_load(said), _caches(said), *_times(said["ttft_ms"]), _tokens(said)) if line
         )
     if said["gpus"]:
-        yield _gpus(said["gpu_levels"])
+        yield of_gpus(said["gpu_levels"])
 
 
-def _heading(sources: list[dict[str, Any]]) -> str:
+def heading(sources: list[dict[str, Any]]) -> str:
+    """Who said it, and how often it was asked."""
     scrapes = sum(len(source["failed"]) for source in sources)
     failed = sum(why is not None for source in sources for why in source["failed"])
     where = sources[0]["url"] if len(sources) == 1 else f"{len(sources)} sources"
@@ -75,14 +76,15 @@ def _heading(sources: list[dict[str, Any]]) -> str:
 
 
 def _load(said: dict[str, Any]) -> str:
-    parts = [f"{level} {_spread(said['levels'][level], '{:.1f}')}" for level in ("running", "waiting")]
-    parts.append(f"KV cache {_spread(said['levels']['kv_usage'], '{:.1%}')}")
+    parts = [f"{level} {spread(said['levels'][level], '{:.1f}')}" for level in ("running", "waiting")]
+    parts.append(f"KV cache {spread(said['levels']['kv_usage'], '{:.1%}')}")
     if said["counts"]["preemptions"] is not None:
         parts.append(f"{said['counts']['preemptions']:.0f} preemptions")
     return ", ".join(part for part in parts if part.split()[-1] != "n/a")
 
 
-def _spread(level: dict[str, float | None], form: str) -> str:
+def spread(level: dict[str, float | None], form: str) -> str:
+    """A level: its mean and its maximum."""
     return "n/a" if level["mean"] is None else f"{form.format(level['mean'])} (max {form.format(level['max'])})"
 
 
@@ -96,12 +98,13 @@ def _times(ttft: dict[str, Any] | None) -> Iterator[str]:
     if ttft is None:
         return
     theirs, ours = ttft["server"], ttft["ours"]
-    told = [f"mean {theirs['mean']:.3f}"] + [f"p{p} {_interval(theirs[f'p{p}'])}" for p in PERCENTILES]
+    told = [f"mean {theirs['mean']:.3f}"] + [f"p{p} {between(theirs[f'p{p}'])}" for p in PERCENTILES]
     seen = ["n/a" if ours[key] is None else f"{ours[key]:.3f}" for key in ("mean", "p50", "p99")]
     yield f"TTFT (ms) {', '.join(told)}; ours from sent {', '.join(seen)}"
 
 
-def _interval(ends: list[float | None] | None) -> str:
+def between(ends: list[float | None] | None) -> str:
+    """A percentile of which only the bucket is known."""
     match ends:
         case [low, None]:
             return f"above {low:.0f}"
@@ -115,7 +118,9 @@ def _tokens(said: dict[str, Any]) -> str:
     return "" if tokens["server"] is None else f"output tokens {tokens['server']:.0f}; ours {tokens['ours']}"
 
 
-def _gpus(levels: list[dict[str, Any]]) -> str:
+def of_gpus(levels: list[dict[str, Any]]) -> str:
+    """What the GPUs did, all together."""
+
     def over(quantity: str, statistic: str) -> list[float]:
         return [gpu[quantity][statistic] for gpu in levels if gpu[quantity][statistic] is not None]
 

@@ -25,8 +25,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--rate", "1,-2"], "--request-rate: -2.0 is out of range; give a number above 0"),
         (["--max-concurrency", "1,2.5"], "--max-concurrency: '2.5' is no whole number"),
         (["--rate", "1,2", "--max-concurrency", "2,3"], "--max-concurrency: several, beside several of --request-rate"),
-        (["--rate", "1,2", "--plot", "x"], "--plot: 'x' is no name of a picture; write FILE.png or FILE.svg"),
-        (["--rate", "1", "--plot", "x.png"], "--plot: a picture of one run; give several rates, as --request-rate 1,2"),
+        (["--rate", "1,2", "--plot", "x"], "--plot: 'x' is no name of a picture; write FILE.svg"),
+        (["--rate", "1", "--plot", "x.svg"], "--plot: a picture of one run; give several rates, as --request-rate 1,2"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_in_one_line(flags: list[str], said: str) -> None:
@@ -37,14 +37,14 @@ def test_what_cannot_be_swept_is_refused_in_one_line(flags: list[str], said: str
 
 
 def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path) -> None:
-    flags = ["--request-rate", "50,100,200", "--save-result", "--result-filename", "r.json", "--plot", "r.png", *FEW]
+    flags = ["--request-rate", "50,100,200", "--save-result", "--result-filename", "r.json", "--plot", "r.svg", *FEW]
     with served() as (url, _):
         done = loadgen("run", "--base-url", url, *flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Serving Benchmark Result") == 3
     reports, _, table = done.stdout.partition("=== Sweep over the request rate ===")
     assert "Saved: r-01.json" in reports
-    assert table.endswith("Saved: r.json\nSaved: r.png\n")
+    assert table.endswith("Saved: r.json\nSaved: r.svg\n")
     rows = [line.split() for line in table.splitlines() if line.strip().startswith(("50 ", "100 ", "200 "))]
     kept = json.loads((tmp_path / "r.json").read_text())
     assert [row[0] for row in rows] == ["50", "100", "200"]
@@ -56,7 +56,7 @@ def test_each_run_is_reported_as_alone_and_all_of_them_in_a_table(tmp_path: Path
         assert own["completed"] == 20
     assert kept["found"] is None
     assert kept["knee"] in (50, 100, 200)
-    assert (tmp_path / "r.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "r.svg").read_text().startswith("<svg xmlns=")
     assert loadgen("report", "r.json", cwd=tmp_path).stdout in done.stdout
 
 

@@ -17,8 +17,8 @@ from loadgen.engines import ports
 from loadgen.engines.launcher import SHOWN_FOLDER
 from loadgen.settings import RunSettings
 from loadgen.studies.loads import loads
-from loadgen.studies.reports import reproduce
 from loadgen.workloads import PRESETS
+from loadgen.written import flags
 from tests.commands.calling import environment
 from tests.studies.telling import found, truth, written
 from tests.studies.writing import study
@@ -52,7 +52,7 @@ def functions(text: str) -> dict[str, list[list[str]]]:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_flags_of_a_workload_mean_the_workload(preset: str) -> None:
     settings = RunSettings(**PRESETS[preset])
-    assert RunSettings(**parse(reproduce.flags(settings))) == settings
+    assert RunSettings(**parse(flags(settings))) == settings
 
 
 def test_flags_of_every_kind_mean_what_they_were_made_of() -> None:
@@ -65,7 +65,7 @@ def test_flags_of_every_kind_mean_what_they_were_made_of() -> None:
         temperature=-0.0,
         timeout=21600.5,
     )
-    assert RunSettings(**parse(reproduce.flags(settings))) == settings
+    assert RunSettings(**parse(flags(settings))) == settings
 
 
 def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_path: Path) -> None:

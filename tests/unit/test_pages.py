@@ -1,14 +1,41 @@
 """Documents as Markdown and as HTML: the same contents in both, and no text that either takes for its own."""
 
 import base64
+import hashlib
+import re
 from html.parser import HTMLParser
 
 import pytest
 
 from loadgen import pages
-from loadgen.pages import Block, Code, Document, Figure, Heading, Items, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.pages import (
+    Block,
+    Chart,
+    Code,
+    Curve,
+    Document,
+    Drawing,
+    Fact,
+    Facts,
+    Figure,
+    Heading,
+    Items,
+    Linear,
+    Note,
+    Panel,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    cell,
+    line,
+)
 
 VOID = {"meta", "img", "br"}
+SCALE = Linear("s", 0.0, 1.0)
+DRAWING = Drawing(
+    "rates", Chart("Rates", "Rates [1]", "time", SCALE, (Panel("r", SCALE, (Curve("r", [0], [1]),)),), [0])
+)
 NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnext"
 
 
@@ -80,6 +107,76 @@ def test_a_cell_has_lines() -> None:
 def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, mark: str) -> None:
     note = Note("tip", 'A "b"', (Code("x\n\ny", "bash"), Paragraph(line("z"))), folded)
     assert markdown(note) == f"{mark} tip \"A 'b'\"\n    ```bash\n    x\n\n    y\n    ```\n\n    z\n"
+
+
+def test_columns_of_numbers_stand_at_the_right() -> None:
+    table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), words=1)
+    assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
+    page = Page(pages.html(Document("Title", (table,))))
+    assert [tag for tag, name, value in page.attributes if (name, value) == ("class", "number")] == [
+        "th",
+        "th",
+        "td",
+        "td",
+    ]
+
+
+def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
+    facts = Facts((Fact(Span("TTFT", about="Time | to"), "20 ms", "p99 30 ms"), Fact(Span("Rate"), "5")))
+    assert markdown(facts) == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
+    texts = Page(pages.html(Document("Title", (facts,)))).texts
+    assert {("dfn", "TTFT"), ("span", "Time | to"), ("dd", "20 ms"), ("dd", "p99 30 ms"), ("dt", "Rate")} <= set(texts)
+
+
+def test_what_a_term_means_is_reached_by_keyboard_and_read_with_it() -> None:
+    term = Span("TTFT", about="Time to first token")
+    page = Page(pages.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))))
+    terms = [(name, value) for tag, name, value in page.attributes if tag == "dfn"]
+    assert [value for name, value in terms if name == "tabindex"] == ["0"] * 3
+    described = [value for name, value in terms if name == "aria-describedby"]
+    assert described == [value for tag, name, value in page.attributes if (tag, name) == ("span", "id")]
+    assert len(set(described)) == 3
+    assert not [each for each in page.attributes if each[1] == "title"]
+
+
+def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
+    text = Paragraph(line(Span("a run", link="r 1.html"), Span("x", link="javascript:alert(1)")))
+    assert markdown(text) == "[a run](r%201.html)[x](javascript%3Aalert%281%29)\n"
+    page = Page(pages.html(Document("Title", (text,))))
+    assert [value for tag, name, value in page.attributes if name == "href"] == [
+        "r%201.html",
+        "javascript%3Aalert%281%29",
+    ]
+
+
+def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
+    assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
+    document = Document("Title", (Figure("noise", "about", b"png"), Note("tip", "In", (DRAWING,))))
+    files = pages.pictures(document)
+    assert list(files) == ["noise.png", "rates.svg"]
+    assert files["noise.png"] == b"png"
+    assert files["rates.svg"].startswith(b"<svg xmlns=")
+    assert ("desc", "Rates [1]") in Page(pages.html(document)).texts
+
+
+def test_two_drawings_have_ids_of_their_own() -> None:
+    page = Page(pages.html(Document("Title", (DRAWING, DRAWING))))
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids)) >= 4
+
+
+def test_a_script_is_in_a_page_only_where_it_does_something_and_no_other_may_run() -> None:
+    quiet, lively = (pages.html(Document("Title", (Code("x", taken=taken),))) for taken in (False, True))
+    assert "<script" not in quiet
+    assert "script-src" not in quiet
+    (script,) = re.findall(r"<script>(.*?)</script>", lively, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = (
+        value
+        for tag, name, value in Page(lively).attributes
+        if (tag, name) == ("meta", "content") and value and "src" in value
+    )
+    assert policy == f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
 
 def test_a_picture_lies_beside_the_page() -> None:

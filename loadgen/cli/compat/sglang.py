@@ -180,7 +180,7 @@ FLAGS: tuple[Theirs, ...] = (
     refused("--tokenize-prompt", "prompts are sent as text", "leave it out: their lengths are exact", NONE),
     refused("--disable-stream", "latencies of tokens need a stream", "leave it out", NONE),
     refused("--print-requests", "requests are not printed", "--records FILE keeps a line for each", NONE),
-    refused("--plot-throughput", "there is no such plot", "`loadgen report` prints the rates", NONE),
+    refused("--plot-throughput", "there is no such plot", "--html FILE.html draws the rates", NONE),
     refused("--flush-cache", "the server's cache is left as it is", "POST to /flush_cache before the run", NONE),
     refused("--flush-cache-timeout", "the server's cache is left as it is", "POST to /flush_cache before the run"),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),

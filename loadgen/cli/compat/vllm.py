@@ -138,7 +138,7 @@ FLAGS: tuple[Theirs, ...] = (
         harmless=0.0,
     ),
     refused("--chat-template-kwargs", TEMPLATE, "give it --extra-body '{\"chat_template_kwargs\": {...}}'"),
-    refused("--plot-timeline", "there is no such plot", "--records FILE keeps every event's time", NONE),
+    refused("--plot-timeline", "there is no such plot", "--html FILE.html draws the run over time", NONE),
     idle("--timeline-itl-thresholds", "colours of a plot", ONE),
     refused("--plot-dataset-stats", "there is no such plot", "`loadgen dataset` prints the lengths", NONE),
     refused("--random-batch-size", "embeddings are not measured", "leave it out", harmless=1),

@@ -15,7 +15,6 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 GREY, BLUE, ORANGE, GREEN, RED, INK = "#8a8f98", "#0072b2", "#e69f00", "#009e73", "#d55e00", "#22262e"
 INCHES, DPI = 7.0, 200
@@ -209,22 +208,10 @@ def figure(height: float) -> Iterator[Figure]:
         yield Figure(figsize=(INCHES, height), dpi=DPI, layout="constrained")
 
 
-def plain(axes: Axes) -> None:
-    """Have the numbers of both axes as people write them; the vertical one is logarithmic where they differ much."""
-    least, most = axes.get_ylim()
-    if least > 0 and most > 5 * least:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axes.yaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
-
-
-def image(drawn: Figure, form: str = "png") -> bytes:
-    """A figure as a file of a form that matplotlib knows, in which nothing says when or by what it was made."""
+def image(drawn: Figure) -> bytes:
+    """A figure as PNG, in which nothing says when or by what it was made."""
     file = io.BytesIO()
-    drawn.savefig(file, format=form, metadata={"Date": None} if form == "svg" else {"Software": None})
+    drawn.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from loadgen import written
 from loadgen.pages import Block, Cell, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
 from loadgen.redaction import public_variables, public_words
 from loadgen.report.console import HEADERS, block
@@ -14,7 +15,6 @@ from loadgen.settings import RunSettings, public
 from loadgen.studies.findings import Verdict
 from loadgen.studies.objective import METRICS
 from loadgen.studies.plan import Planned
-from loadgen.studies.reports import reproduce
 from loadgen.studies.reports.delta import DIGITS, ESTIMATED, beside, fixed
 from loadgen.studies.reports.standing import Case, Standing
 from loadgen.studies.reports.story import Chapter, Story
@@ -62,7 +62,7 @@ def result(ran: Ran) -> Code:
 def profile(settings: RunSettings) -> Code:
     """A workload as a file for `loadgen run --config`."""
     shown = public(settings)
-    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in reproduce.said(settings)), "yaml")
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in written.said(settings)), "yaml")
 
 
 def score(value: float | None, case: Case | None, story: Story) -> str:

@@ -1,16 +1,13 @@
 """Reproduce: a script that starts the baseline and the winner once more and measures each on the deciding workload."""
 
-import dataclasses
-import json
 import math
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import urlsplit
 
+from loadgen import written
 from loadgen.launched import SIMULATOR, asking
-from loadgen.options import flag
 from loadgen.redaction import SECRET_NAME, public_words
 from loadgen.settings import RunSettings
 from loadgen.studies.plan import Planned
@@ -76,33 +73,6 @@ def script(study: Study, settings: RunSettings, arms: Mapping[str, Planned]) -> 
     return "\n".join(parts) + TAIL.format(names=" ".join(arms), pattern="|".join(arms))
 
 
-def flags(settings: RunSettings) -> list[str]:
-    """The settings as flags of `loadgen run`."""
-    return [word for name, value in said(settings).items() for word in _flag(flag(name), value)]
-
-
-def said(settings: RunSettings) -> dict[str, Any]:
-    """The settings that one has to name: all that differ from the defaults, and how long random prompts are."""
-    named = {field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default}
-    lengths = {"random_input_len", "random_output_len"} if settings.dataset_name == "random" else set[str]()
-    return {
-        field.name: getattr(settings, field.name)
-        for field in dataclasses.fields(RunSettings)
-        if field.name in named | lengths
-    }
-
-
-def _flag(name: str, value: Any) -> list[str]:
-    if value is True:
-        return [name]
-    if isinstance(value, dict):
-        return [name, json.dumps(value)]
-    if isinstance(value, tuple):
-        return [name, *map(str, value)]
-    text = f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
-    return [f"{name}={text}"] if text.startswith("-") else [name, text]
-
-
 def _function(name: str, planned: Planned, study: Study, settings: RunSettings) -> Iterator[str]:
     yield f"{name}() {{  # {_comment(planned.name)}"
     for number, launch in enumerate(planned.launches):
@@ -133,12 +103,11 @@ def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
     """
     simulated = planned.arm.engine == SIMULATOR
     asked = asking(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
-        base_url=None,
+        base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
     )
-    targets = [word for launch in planned.launches for word in (flag("base_url"), launch.base_url)]
-    return [*targets, *flags(asked)]
+    return written.flags(asked)
 
 
 def _comment(text: str) -> str:

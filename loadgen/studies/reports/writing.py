@@ -42,7 +42,7 @@ def write(findings: Findings, facts: Mapping[str, Any], folder_of_store: Path, i
     pictures: dict[Path, bytes] = {}
     if "markdown" in report.formats:
         texts[into / f"{name}.md"] = pages.markdown(page, CHARTS)
-        pictures = {into / CHARTS / f"{figure.name}.png": figure.png for figure in page.figures}
+        pictures = {into / CHARTS / file: data for file, data in pages.pictures(page).items()}
     if "html" in report.formats:
         texts[into / f"{name}.html"] = pages.html(page)
     arms = {"baseline": story.baseline, "winner": story.winner}
@@ -55,9 +55,9 @@ def write(findings: Findings, facts: Mapping[str, Any], folder_of_store: Path, i
             path.parent.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
             write_whole(path, text)
-        for path, png in pictures.items():
+        for path, data in pictures.items():
             with whole_file(path) as file:
-                file.write(png)
+                file.write(data)
     except OSError as error:
         problem = f"{error.filename or into} cannot be written ({error.strerror})"
         raise BadInput("-o", problem, "name another folder") from error

@@ -1,0 +1,76 @@
+"""Numbers: those that stand for the run, those that were demanded of it, and every latency in a table."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from loadgen.pages import Block, Fact, Facts, Items, Paragraph, Table, cell, line
+from loadgen.report import console
+from loadgen.report.page.terms import term
+from loadgen.words import four, percent
+
+HEADLINE = {"ttft": "TTFT", "tpot": "TPOT", "icl": "ICL", "e2el": "E2EL"}
+
+
+def headline(result: Mapping[str, Any]) -> Facts:
+    """The numbers that one is to see at once."""
+    own = result["loadgen"]
+    asked, peak = result["request_rate"], result["max_output_tokens_per_s"]
+    ok, failed = result["completed"], result["failed"]
+    facts = [
+        Fact(term("requests", "Requests"), f"{ok} ok", f"of {own['scheduled']}; {failed} failed"),
+        Fact(
+            term("request_throughput", "Request throughput"),
+            _rate(result["request_throughput"], "req/s"),
+            "" if asked == "inf" else f"asked: {asked:g} req/s",
+        ),
+        Fact(
+            term("output_throughput", "Output throughput"),
+            _rate(result["output_throughput"], "tok/s"),
+            f"{_rate(peak, 'tok/s')} in the best second",
+        ),
+    ]
+    for metric, title in HEADLINE.items():
+        name = metric if metric in own["latency_ms"] else f"{metric}_{own['latency_from']}"
+        found = own["latency_ms"][name]
+        beside = f"p99 {_ms(found['p99'])}{console.mark('p99', found)}" if found["count"] else ""
+        facts.append(Fact(term(name, f"{title}, median"), _ms(found["p50"]), beside))
+    rates = own["rates"]
+    if rates["good_share"] is not None:
+        goodput = _rate(rates["goodput_requests_per_s"], "req/s")
+        facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates['good_share'], 2)} of all requests"))
+    if own["slo"]:
+        met = sum(row["met"] for row in own["slo"])
+        said = "met" if met == len(own["slo"]) else "MISSED"
+        facts.append(Fact(term("slo", "SLO"), said, f"{met} of {len(own['slo'])} limits met"))
+    return Facts(tuple(facts))
+
+
+def demanded(own: dict[str, Any]) -> Iterator[Block]:
+    """Rates beyond the headline, and each limit of the SLO; nothing where there is neither."""
+    said = [*console.of_rates(own), *console.of_slo(own)]
+    if said:
+        yield Items(tuple(map(line, said)))
+
+
+def latencies(own: dict[str, Any]) -> Iterator[Block]:
+    """Every latency: its mean, percentiles and maximum, and how sure those are that are of few values."""
+    columns = console.statistics(own)
+    rows, sure = [], list[str]()
+    for name, title in console.distributions(own):
+        found = own["latency_ms"][name]
+        cells = [
+            f"{'n/a' if found[each] is None else f'{found[each]:.3f}'}{console.mark(each, found)}" for each in columns
+        ]
+        rows.append((cell(term(name, title)), cell(str(found["count"])), *map(cell, cells)))
+        sure += console.interval(name, title, own)
+    yield Table(("Latency (ms)", "count", *columns), tuple(rows), words=1)
+    if sure:
+        yield Paragraph(line(f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}."))
+
+
+def _ms(value: float | None) -> str:
+    return "n/a" if value is None else f"{four(value)} ms"
+
+
+def _rate(value: float | None, unit: str) -> str:
+    return "n/a" if value is None else f"{four(value)} {unit}"

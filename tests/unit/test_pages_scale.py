@@ -1,0 +1,83 @@
+"""Scales: where values stand, and ticks that people would have chosen."""
+
+import pytest
+
+from loadgen.pages.scale import Linear, Log, Nines, Scale, fitting, short
+
+
+def words(scale: Scale) -> list[str]:
+    return [text for _, text in scale.ticks()]
+
+
+@pytest.mark.parametrize(
+    ("most", "ticks"),
+    [
+        (0.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (1.0, ["0", "0.2", "0.4", "0.6", "0.8", "1"]),
+        (97.0, ["0", "20", "40", "60", "80", "100"]),
+        (103.0, ["0", "50", "100", "150"]),
+        (1234.0, ["0", "500", "1k", "1.5k"]),
+        (3e6, ["0", "500k", "1M", "1.5M", "2M", "2.5M", "3M"]),
+    ],
+)
+def test_an_even_axis_goes_from_0_to_a_tick_above_all_values(most: float, ticks: list[str]) -> None:
+    assert words(Linear.over("", [None, most / 3, most])) == ticks
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ([20.0, 300.0], ["20", "50", "100", "200", "500"]),
+        ([0.05, 9000.0], ["0.1", "1", "10", "100", "1k", "10k"]),
+        ([7.0], ["5", "10"]),
+        ([5.0], ["5", "10"]),
+        ([0.0, 1.0], ["0.001", "0.01", "0.1", "1"]),
+        ([], ["1", "2"]),
+    ],
+)
+def test_a_logarithmic_axis_goes_from_tick_to_tick_around_all_values(values: list[float], ticks: list[str]) -> None:
+    assert words(Log.over("ms", [*values, None])) == ticks
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([20.0, 90.0], Linear), ([20.0, 110.0], Log), ([0.0, 110.0], Linear), ([None, 3.0], Linear), ([], Linear)],
+)
+def test_values_that_differ_much_have_a_logarithmic_axis(values: list[float | None], kind: type) -> None:
+    assert type(fitting("ms", values)) is kind
+
+
+def test_percentiles_stand_by_their_nines() -> None:
+    scale = Nines(4.0)
+    assert words(scale) == ["0", "50", "90", "99", "99.9", "99.99"]
+    assert [round(scale.share(value), 3) for value, _ in scale.ticks()] == [0.0, 0.075, 0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [(0.0, "p0"), (0.30103, "p50"), (1.0, "p90"), (2.0, "p99"), (2.30103, "p99.5"), (3.0, "p99.9")]
+)
+def test_a_place_among_percentiles_is_named_as_exactly_as_it_stands(place: float, said: str) -> None:
+    assert Nines(4.0).written(place) == said
+
+
+def test_every_doubling_is_as_wide() -> None:
+    scale = Log("ms", 1.0, 8.0)
+    assert [round(scale.share(value), 6) for value in (1, 2, 4, 8)] == [0.0, 0.333333, 0.666667, 1.0]
+
+
+def test_what_is_beyond_an_axis_stands_at_its_end() -> None:
+    assert (Linear("", 0.0, 10.0).share(11), Linear("", 0.0, 10.0).share(-1)) == (1.0, 0.0)
+    assert (Log("", 1.0, 10.0).share(11), Log("", 1.0, 10.0).share(0)) == (1.0, 0.0)
+
+
+def test_a_value_is_written_in_four_digits_with_its_unit() -> None:
+    assert Linear("req/s", 0.0, 1.0).written(98.765) == "98.77 req/s"
+    assert Log("ms", 1.0, 2.0).written(12345.6) == "12346 ms"
+    assert Linear("", 0.0, 1.0).written(3.0) == "3"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(0.05, "0.05"), (999.0, "999"), (1500.0, "1.5k"), (2e6, "2M"), (4e9, "4G")]
+)
+def test_ticks_are_short(value: float, said: str) -> None:
+    assert short(value) == said

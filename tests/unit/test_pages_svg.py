@@ -1,0 +1,166 @@
+"""Charts as SVG: what stands where, what a reader is told, and that nothing in a text is taken for SVG."""
+
+import base64
+import json
+import re
+import struct
+import zlib
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+from loadgen import pages
+from loadgen.pages import Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Panel
+from loadgen.pages.svg import LEFT, RIGHT, WIDTH, readout, svg
+
+NASTY = '</title><script>alert("1")</script> & \x1b[31m'
+X = Linear("s", 0.0, 10.0)
+
+
+def chart(*marks: Mark, stops: tuple[float, ...] = (), scale: Any = None) -> Chart:
+    return Chart("Title", "About", "seconds", X, (Panel("Panel", scale or Linear("ms", 0.0, 10.0), marks, 100),), stops)
+
+
+def drawn(what: Chart) -> ElementTree.Element:
+    return ElementTree.fromstring(svg(what, "k"))
+
+
+def found(what: Chart, name: str) -> list[ElementTree.Element]:
+    return [each for each in drawn(what).iter() if name in (each.get("class") or "").split()]
+
+
+def texts(what: Chart) -> list[str]:
+    return [each.text or "" for each in drawn(what).iter("text")]
+
+
+def path(*points: tuple[float, float | None], steps: bool = False) -> str:
+    """The way of a curve's line, in its own numbers instead of pixels; blanks between its steps."""
+    curve = Curve("", [x for x, _ in points], [y for _, y in points], steps=steps)
+    (line,) = found(chart(curve), "line")
+    left = LEFT, (WIDTH - RIGHT - LEFT) / 10
+
+    def back(match: re.Match[str]) -> str:
+        command, first, second = match.groups()
+        if command == "h":
+            return ""
+        across = f"{(float(first) - left[0]) / left[1]:g}"
+        if command == "V":
+            return f" V{height(float(first)):g}"
+        return f" {command}{across}" + (f",{height(float(second)):g}" if second else "")
+
+    def height(y: float) -> float:
+        top = 18 + 4
+        return round(10 - (y - top) / 10, 6)
+
+    return re.sub(r"([MLHVh])([\d.]+)(?: ([\d.]+))?", back, line.get("d") or "").strip()
+
+
+def test_a_line_goes_through_its_points() -> None:
+    assert path((0, 1), (5, 10), (10, 0)) == "M0,1 L5,10 L10,0"
+
+
+def test_where_there_is_no_value_a_line_is_broken() -> None:
+    assert path((0, 1), (1, None), (2, 3), (3, 4)) == "M0,1 M2,3 L3,4"
+
+
+def test_a_step_holds_its_value_up_to_the_next() -> None:
+    assert path((0, 1), (5, 3), (10, None), steps=True) == "M0,1 H5 V3 H10"
+
+
+def test_a_chart_is_named_and_described_for_who_cannot_see_it() -> None:
+    root = drawn(chart())
+    names = {each.get("id"): each.text for each in root}
+    assert root.get("role") == "img"
+    assert names[root.get("aria-labelledby")] == "Title"
+    assert names[root.get("aria-describedby")] == "About"
+
+
+def test_ticks_that_would_stand_in_each_other_have_no_words() -> None:
+    low = Chart("", "", "", X, (Panel("", Linear("ms", 0.0, 10.0), (), height=30),))
+    heights = [float(each.get("y") or 0) for each in drawn(low).iter("text") if each.get("text-anchor") == "end"]
+    assert len(heights) == 3
+    assert all(one - other >= 12 for one, other in pairwise(heights))
+    assert len([each for each in texts(chart()) if each in ("0", "2", "4", "6", "8", "10")]) == 12  # of both axes
+
+
+def test_a_legend_names_what_the_title_does_not() -> None:
+    one = Curve("alone", [0], [1])
+    assert "alone" not in texts(chart(one))
+    assert {"alone", "other"} <= set(texts(chart(one, Curve("other", [0], [1]))))
+    assert "SLO" in texts(chart(one, Limit("SLO", 5)))
+
+
+def test_a_legend_that_is_too_long_for_a_row_has_another() -> None:
+    many = [Curve(f"a curve of a long name {number}", [0], [1], 1 + number) for number in range(8)]
+    places = [(float(each.get("x") or 0), len(each.text or "")) for each in drawn(chart(*many)).iter("text")]
+    assert all(x + length * 5 <= WIDTH for x, length in places)
+    assert len({each.get("y") for each in drawn(chart(*many)).iter("text") if "name" in (each.text or "")}) > 1
+
+
+def test_points_are_told_apart_by_shape() -> None:
+    shapes = {look: found(chart(Dots("", [1], [1], look)), look)[0] for look in ("met", "missed", "open", "ring")}  # type: ignore[arg-type]
+    assert shapes["missed"].tag == "path"
+    assert {shapes[look].get("r") for look in ("met", "open")} == {"3.5"}
+    assert shapes["ring"].get("r") == "8"
+
+
+def pixels(what: Chart) -> list[list[int]]:
+    """The shades of the heat map's picture, row by row from above."""
+    (image,) = drawn(what).iter("image")
+    data = base64.b64decode((image.get("href") or "").partition(",")[2])
+    width, height = struct.unpack(">II", data[16:24])
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    length = struct.unpack(">I", data[33:37])[0]
+    raw = zlib.decompress(data[41 : 41 + length])
+    assert zlib.crc32(data[37 : 41 + length]) == struct.unpack(">I", data[41 + length : 45 + length])[0]
+    return [list(raw[row * (width + 1) + 1 : (row + 1) * (width + 1)]) for row in range(height)]
+
+
+def test_a_cell_is_as_dark_as_it_is_full_and_none_is_seen_where_nothing_is() -> None:
+    heat = Heat("gaps", 0.0, 10.0, [1.0, 2.0, 4.0], [[100, 0], [0, 3]])
+    rows = pixels(chart(heat, scale=Log("ms", 1.0, 4.0)))
+    assert len(rows) == 4
+    upper, lower = rows[0], rows[-1]
+    assert lower == [255, 0]
+    assert upper[0] == 0
+    assert 48 < upper[1] < 255
+    assert rows[1] == upper
+    assert rows[2] == lower
+
+
+def test_rows_that_are_not_as_high_as_each_other_stand_where_they_belong() -> None:
+    heat = Heat("gaps", 0.0, 10.0, [1.0, 8.0, 16.0], [[1, 2]])  # three doublings, and one
+    rows = pixels(chart(heat, scale=Log("ms", 1.0, 16.0)))
+    assert [row[0] == 255 for row in rows] == [True, False, False, False]
+
+
+def test_a_reader_is_told_what_stands_at_a_stop() -> None:
+    told = json.loads(
+        readout(
+            chart(
+                Curve("line", [1, 2], [3.0, None]),
+                Dots("failed", [2], [10], "missed", texts=["7"]),
+                Limit("SLO", 5),
+                Heat("gaps", 0.0, 4.0, [1, 2], [[5], [6]]),
+                stops=(1, 2),
+            )
+        )
+    )
+    assert told["along"] == ["1 s", "2 s"]
+    assert told["rows"] == [["line", ["3 ms", ""]], ["failed", ["", "7"]], ["gaps", ["5", "6"]]]
+    assert told["at"][0] < told["at"][1]
+
+
+def test_nothing_in_a_text_is_taken_for_svg_or_ends_the_script_that_it_is_told_in() -> None:
+    what = Chart(NASTY, NASTY, NASTY, X, (Panel(NASTY, X, (Curve(NASTY, [0], [1]), Curve("b", [0], [1]))),), (0,))
+    assert not list(drawn(what).iter("script"))
+    assert "</" not in readout(what)
+    assert "\x1b" not in readout(what) + svg(what, "k")
+
+
+def test_a_chart_is_a_file_of_its_own_too() -> None:
+    text = pages.drawn(chart(Curve("", [0, 1], [1, 2])))
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "--c1:" in text
+    assert pages.drawn(chart()) == pages.drawn(chart())

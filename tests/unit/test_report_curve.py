@@ -1,0 +1,85 @@
+"""The picture of several runs: throughput against latency."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.pages import Chart, Curve, Dots, Limit
+from loadgen.report.page.curve import curve
+
+
+def series(*points: tuple[float | str, float | None, bool | None], **changes: Any) -> dict[str, Any]:
+    """Points of a level, a latency and whether the SLO is met."""
+    rows = [
+        {
+            "level": level,
+            "met": met,
+            "latency_ms": {f"{metric}_{name}": latency for metric in ("ttft", "tpot") for name in ("p50", "p99")},
+            "result": {"output_throughput": None if latency is None else 100.0 * number},
+        }
+        for number, (level, latency, met) in enumerate(points, 1)
+    ]
+    whole = {"points": rows, "over": "rate", "slo": "ttft_p99<500ms,tpot_median<40ms", "found": None, "knee": None}
+    return whole | changes
+
+
+POINTS = ((1.0, 20.0, True), (2.0, 30.0, True), (4.0, 900.0, False), ("inf", 9000.0, None))
+
+
+def drawn(*points: tuple[float | str, float | None, bool | None], **changes: Any) -> Chart:
+    found = curve(series(*points, **changes))
+    assert found is not None
+    return found
+
+
+def dots(chart: Chart) -> dict[str, Dots]:
+    """Those of the upper panel, by their look."""
+    return {mark.look: mark for mark in chart.panels[0].marks if isinstance(mark, Dots)}
+
+
+def test_a_line_goes_through_the_runs_in_the_order_of_their_levels() -> None:
+    (line,) = (mark for mark in drawn(*reversed(POINTS)).panels[0].marks if isinstance(mark, Curve))
+    assert line.ys == [20.0, 30.0, 900.0, 9000.0]
+
+
+def test_the_panels_are_of_what_the_slo_limits_and_show_the_limit() -> None:
+    chart = drawn(*POINTS)
+    assert [panel.title for panel in chart.panels] == ["TTFT p99, ms", "TPOT p50, ms"]
+    limits = [mark for panel in chart.panels for mark in panel.marks if isinstance(mark, Limit)]
+    assert [(limit.name, limit.y) for limit in limits] == [
+        ("SLO: ttft_p99<500ms", 500.0),
+        ("SLO: tpot_median<40ms", 40.0),
+    ]
+    assert [panel.title for panel in drawn(*POINTS, slo=None).panels] == ["TTFT p99, ms", "TPOT p99, ms"]
+
+
+def test_runs_that_met_the_slo_missed_it_or_were_not_judged_have_shapes_of_their_own() -> None:
+    found = dots(drawn(*POINTS))
+    assert {look: mark.labels for look, mark in found.items()} == {
+        "met": ["1", "2"],
+        "missed": ["4"],
+        "open": ["inf"],
+    }
+    assert found["missed"].texts == ["4: TTFT 900 ms"]
+
+
+@pytest.mark.parametrize("mark", [{"knee": 2.0}, {"found": {"level": 2.0}}])
+def test_the_knee_or_what_was_found_has_a_ring(mark: dict[str, Any]) -> None:
+    assert "ring" not in dots(drawn(*POINTS))
+    ring = dots(drawn(*POINTS, **mark))["ring"]
+    assert (list(ring.ys), ring.name) == ([30.0], next(iter(mark)))
+
+
+def test_a_run_without_an_answer_is_left_out() -> None:
+    assert drawn(*POINTS, (8.0, None, False)) == drawn(*POINTS)
+
+
+def test_one_run_is_drawn_too_and_of_none_there_is_no_picture() -> None:
+    assert drawn(POINTS[0], slo=None).panels
+    assert curve(series((1.0, None, None))) is None
+    assert curve(series()) is None
+
+
+def test_a_reader_is_told_of_each_run() -> None:
+    told = dict(drawn(*POINTS).told())
+    assert told["met the SLO"] == ["1: TPOT 20 ms", "2: TPOT 30 ms", "", ""]
