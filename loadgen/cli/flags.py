@@ -47,11 +47,18 @@ def run_settings(
         BadInput: A flag that is none, or a value.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--compat")
+    first.add_argument("--compat", action="append", default=[])
     try:
-        name = first.parse_known_args(argv)[0].compat
+        tools = first.parse_known_args(argv)[0].compat
     except argparse.ArgumentError:
-        name = None  # the whole parser says what is wrong
+        tools = []  # the whole parser says what is wrong
+    if len(tools) > 1:
+        raise BadInput(
+            "--compat",
+            f"given {len(tools)} times ({', '.join(tools)})",
+            "give it once, for the tool whose flags the others are",
+        )
+    name = tools[0] if tools else None
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
