@@ -20,7 +20,7 @@ test: $(VENV)/.test  ## everything that proves it works, real engines included
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff check .

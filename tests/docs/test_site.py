@@ -20,7 +20,7 @@ FETCHED = re.compile(
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -50,3 +50,7 @@ def test_the_marks_of_blocks_are_not_seen(site: Path) -> None:
     marks = re.compile(r"&lt;!-- |(?<!<!-- )\bneeds: (?:accelerator|engine|environment|hub|minutes|others|ray)\b")
     for page in site.rglob("*.html"):
         assert not marks.search(page.read_text()), page.relative_to(site)
+
+
+def test_a_pipe_inside_code_in_a_table_is_shown_as_github_shows_it(site: Path) -> None:
+    assert "<code>--latency-from due|sent</code>" in (site / "flags/index.html").read_text()
