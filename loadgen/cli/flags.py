@@ -62,10 +62,17 @@ def run_settings(
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
-        elsewhere = compat.known_elsewhere(error.field) if error.problem == UNKNOWN else None
-        if elsewhere is None:
+        remedy = _meant(error.field) if error.problem == UNKNOWN else None
+        if remedy is None:
             raise
-        raise BadInput(error.field, error.problem, elsewhere) from error
+        raise BadInput(error.field, error.problem, remedy) from error
+
+
+def _meant(word: str) -> str | None:
+    """What to write instead of a word that is no flag here; None where nobody knows."""
+    if word.startswith(("http://", "https://")):
+        return f"a server is named with --base-url {word}"
+    return compat.known_elsewhere(word)
 
 
 def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Container[str] = NAMES) -> None:

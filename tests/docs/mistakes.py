@@ -52,6 +52,8 @@ class Mistake:
 
 FAILED = ("NO REQUEST SUCCEEDED", r"^Outcomes:", r"^ +[\w()]+: request 0,")
 MISTAKES = (
+    Mistake("No command", "loadgen --rate 10"),
+    Mistake("A server, and no flag", "loadgen run http://127.0.0.1:8000"),
     Mistake("The wrong port: nothing listens", "loadgen run --base-url http://127.0.0.1:8009"),
     Mistake("`https` where the server speaks `http`", "loadgen run --base-url https://127.0.0.1:8002"),
     Mistake("A URL without `http://`", "loadgen run --base-url 127.0.0.1:8000"),
@@ -84,6 +86,11 @@ MISTAKES = (
     Mistake(
         "A tokenizer of the hub, and no network", f"HF_HUB_OFFLINE=1 loadgen run {SERVER} --tokenizer Qwen/Qwen3-4B"
     ),
+    Mistake(
+        "A model of which the hub has none of that name, and no tokenizer",
+        "HF_HUB_OFFLINE=1 loadgen run --base-url http://127.0.0.1:8001",
+    ),
+    Mistake("A model file that is not there", "loadgen run --engine llamacpp --model model.gguf"),
     Mistake(
         "Prompts longer than the server's context",
         f"loadgen run {SERVER} --num-prompts 10 --random-input-len 5000",
