@@ -29,7 +29,7 @@ from tests.docs.blocks import Block
 from tests.source import ROOT
 
 MODEL = "Qwen/Qwen3-8B"
-MOST_PROMPTS, MOST_SECONDS = 40, 2
+MOST_PROMPTS, MOST_SECONDS = 20, 2
 BLOCK_S = 60.0  # that a block may take
 GRACE_S = 15.0  # that what was started for a page may take to end
 COMMIT = "0" * 40
