@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
+.PHONY: demo test docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -18,6 +18,9 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test  ## everything that proves it works, real engines included
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+docs: $(VENV)/.docs  ## the site of docs/, into build/site
+	$(BIN)/mkdocs build --strict
 
 check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff check .
@@ -101,4 +104,8 @@ $(VENV)/.test: $(VENV)/.run
 
 $(VENV)/.check: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[check]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[docs]'
 	@touch $@

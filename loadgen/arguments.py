@@ -22,9 +22,10 @@ class OneLineParser(argparse.ArgumentParser):
         super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Turn argparse's message into a field and a remedy."""
+        """Turn argparse's message into a field and a remedy; a type's own remedy stands behind a semicolon."""
         field, _, problem = message.removeprefix("argument ").partition(": ")
-        remedy = f"see `{self.prog} --help`"
+        problem, _, remedy = problem.partition("; ")
+        remedy = remedy or f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
             field, problem = problem.split()[0].partition("=")[0], UNKNOWN
             near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
@@ -39,7 +40,7 @@ def integer(text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number; write digits alone, as 10") from error
 
 
 def number(text: str) -> float:
@@ -47,7 +48,7 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; write digits alone, as 10 or 0.5") from error
 
 
 def integer_within(least: int, most: int) -> Callable[[str], int]:

@@ -47,18 +47,32 @@ def run_settings(
         BadInput: A flag that is none, or a value.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--compat")
+    first.add_argument("--compat", action="append", default=[])
     try:
-        name = first.parse_known_args(argv)[0].compat
+        tools = first.parse_known_args(argv)[0].compat
     except argparse.ArgumentError:
-        name = None  # the whole parser says what is wrong
+        tools = []  # the whole parser says what is wrong
+    if len(tools) > 1:
+        raise BadInput(
+            "--compat",
+            f"given {len(tools)} times ({', '.join(tools)})",
+            "give it once, for the tool whose flags the others are",
+        )
+    name = tools[0] if tools else None
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
-        elsewhere = compat.known_elsewhere(error.field) if error.problem == UNKNOWN else None
-        if elsewhere is None:
+        remedy = _meant(error.field) if error.problem == UNKNOWN else None
+        if remedy is None:
             raise
-        raise BadInput(error.field, error.problem, elsewhere) from error
+        raise BadInput(error.field, error.problem, remedy) from error
+
+
+def _meant(word: str) -> str | None:
+    """What to write instead of a word that is no flag here; None where nobody knows."""
+    if word.startswith(("http://", "https://")):
+        return f"a server is named with --base-url {word}"
+    return compat.known_elsewhere(word)
 
 
 def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Container[str] = NAMES) -> None:

@@ -83,10 +83,12 @@ def _command(name: str) -> Command:
     import difflib
 
     known = [*OWN, *added]
-    near = difflib.get_close_matches(name, known, 1)
-    raise BadInput(
-        "loadgen", f"{name!r} is no command", f"try {near[0]!r}" if near else f"choose from {', '.join(known)}"
-    )
+    remedy = f"choose from {', '.join(known)}"
+    if name.startswith("-"):
+        remedy = f"write `loadgen run {name}`, or another command before the flags"
+    elif near := difflib.get_close_matches(name, known, 1):
+        remedy = f"try {near[0]!r}"
+    raise BadInput("loadgen", f"{name!r} is no command", remedy)
 
 
 def _added() -> "dict[str, EntryPoint]":

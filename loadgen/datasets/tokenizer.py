@@ -166,7 +166,7 @@ def load(name: str) -> Tokenizer:
         return _from_gguf(path, name) if path.suffix == gguf_file.SUFFIX else _from_file(path, name)
     if path.is_dir():
         return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
-    if name.startswith(("/", ".", "~")) or name.endswith(".json") or name.count("/") > 1:
+    if name.startswith(("/", ".", "~")) or name.endswith((".json", gguf_file.SUFFIX)) or name.count("/") > 1:
         raise BadInput(FIELD, f"there is no file or folder {name}", f"give a {FILE}, its folder or a hub name")
     return _from_hub(name)
 

@@ -37,9 +37,13 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--rate", "nan"], "--request-rate", "above 0"),
         (["--rate=-inf"], "--request-rate", "above 0"),
         (["--rate", "1e9"], "--request-rate", "at most"),
-        (["--rate", "fast"], "--request-rate", "--help"),
+        (["--rate", "fast"], "--request-rate", "digits alone"),
+        (["--duration", "30s"], "--duration", "digits alone"),
+        (["--num-prompts", "1k"], "--num-prompts", "digits alone"),
+        (["--compat", "vllm-0.11", "--compat", "sglang"], "--compat", "give it once"),
         (["--frequency", "3"], "--frequency", "--frequency-penalty"),
         (["--nonsense"], "--nonsense", "--help"),
+        (["http://127.0.0.1:8000"], "http://127.0.0.1:8000", "--base-url http://127.0.0.1:8000"),
         (["--numprompts", "3"], "--numprompts", "--num-prompts"),
         (["--num-prompts", "0"], "--num-prompts", "above 0"),
         (["--random-input-len", "0"], "--random-input-len", "1 token"),
@@ -86,6 +90,7 @@ def test_a_setting_that_cannot_be_used_is_refused_in_one_line(
 
 def test_a_command_that_does_not_exist_is_refused_with_the_nearest_one() -> None:
     assert "'run'" in refused("rum")
+    assert "`loadgen run --rate`" in refused("--rate", "3")
 
 
 def test_a_dead_server_is_refused_before_anything_is_sent() -> None:

@@ -3,12 +3,12 @@
 import json
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.commands.calling import environment
+from tests.docs.blocks import blocks
 
 GUIDE = Path(__file__).parents[2] / "docs" / "datasets.md"
 PROJECT = """
@@ -30,11 +30,7 @@ py-modules = ["countdown"]
 
 def module_in_the_guide() -> str:
     """The data set that the documentation shows."""
-    text = GUIDE.read_text()
-    start = text.index("    class Countdown")
-    before = text.rindex("\n\n    ", 0, text.rindex("    from ", 0, start))
-    end = text.index("\n\nIn its ", start)
-    return textwrap.dedent(text[before:end])
+    return next(block.text for block in blocks(GUIDE) if block.marks.get("file") == "countdown.py")
 
 
 @pytest.mark.timeout(300)

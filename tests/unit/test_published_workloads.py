@@ -112,7 +112,7 @@ def test_the_page_has_the_table_that_the_facts_make() -> None:
 def test_what_was_not_checked_is_said_to_be_unverified_with_a_way_to_check_it() -> None:
     (unverified,) = [fact for fact in FACTS if not fact["ours"]]
     assert unverified["published"] == {"input": 217393}
-    command = "loadgen dataset --dataset-name sharegpt --dataset-path FILE --num-prompts 1000 --tokenizer FOLDER"
+    command = "loadgen dataset --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"
     assert command in PAGE.read_text()
 
 

@@ -107,7 +107,9 @@ class TestBadInput:
         ):
             of_settings(RunSettings())
 
-    @pytest.mark.parametrize("name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "some/model/folder"])
+    @pytest.mark.parametrize(
+        "name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "model.gguf", "some/model/folder"]
+    )
     def test_a_path_to_nothing(self, name):
         expected = f"--tokenizer: there is no file or folder {name}; give a tokenizer.json, its folder or a hub name"
         assert self.refusal(name) == expected
