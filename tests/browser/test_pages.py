@@ -28,6 +28,26 @@ RESULTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "big": lambda: [big()],
 }
 
+# Of the paper; [text, colour, colour behind it] of all words that are seen; of the lines of charts.
+COLOURS = """(() => {
+    const shown = (one) => one.getClientRects().length;
+    const behind = (one) => {
+        for (; one; one = one.parentElement) {
+            const colour = getComputedStyle(one).backgroundColor;
+            if (colour !== "rgba(0, 0, 0, 0)") return colour;
+        }
+    };
+    const tags = "h1, h2, p, li, td, th, dt, dd, summary, a, code, .good, .bad, .quiet";
+    const texts = [...document.querySelectorAll(tags)];
+    const words = texts.filter(shown).map((one) => [one.textContent, getComputedStyle(one).color, behind(one)]);
+    const paper = behind(document.body);
+    for (const one of document.querySelectorAll("svg text")) {
+        words.push([one.textContent, getComputedStyle(one).fill, paper]);
+    }
+    const lines = [...document.querySelectorAll("svg .line, svg .limit, svg .missed, svg .ring")];
+    return [paper, words, lines.map((one) => getComputedStyle(one).stroke)];
+})()"""
+
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -163,30 +183,18 @@ def test_words_and_lines_stand_out_from_what_is_behind_them(
     tab: Tab, files: dict[str, Path], name: str, dark: bool
 ) -> None:
     tab.show(files[name], dark=dark)
-    paper, words, lines = tab.tell("""(() => {
-        const shown = (one) => one.getClientRects().length;
-        const behind = (one) => {
-            for (; one; one = one.parentElement) {
-                const colour = getComputedStyle(one).backgroundColor;
-                if (colour !== "rgba(0, 0, 0, 0)") return colour;
-            }
-        };
-        const tags = "h1, h2, p, li, td, th, dt, dd, summary, a, code, .good, .bad, .quiet";
-        const texts = [...document.querySelectorAll(tags)];
-        const words = texts.filter(shown).map((one) => [one.textContent, getComputedStyle(one).color, behind(one)]);
-        const paper = behind(document.body);
-        for (const one of document.querySelectorAll("svg text")) {
-            words.push([one.textContent, getComputedStyle(one).fill, paper]);
-        }
-        const lines = [...document.querySelectorAll("svg .line, svg .limit, svg .missed, svg .ring")];
-        return [paper, words, lines.map((one) => getComputedStyle(one).stroke)];
-    })()""")
-    assert (_luminance(paper) < 0.05) is dark
+    assert (_luminance(_read(tab)) < 0.05) is dark
+
+
+def _read(tab: Tab) -> str:
+    """The colour of the paper, from which all words and lines stand out as the guidelines below ask."""
+    paper, words, lines = tab.tell(COLOURS)
     for text, colour, behind in words:
         assert _contrast(colour, behind) >= 4.5, (text, colour, behind)
     assert lines
     for colour in lines:
         assert _contrast(colour, paper) >= 3, (colour, paper)
+    return str(paper)
 
 
 def _luminance(colour: str) -> float:
@@ -223,7 +231,7 @@ def test_on_paper_it_is_dark_on_light_with_nothing_that_only_a_screen_can_use(
     tab: Tab, files: dict[str, Path], name: str
 ) -> None:
     tab.show(files[name], dark=True, paper=True)
-    assert _luminance(tab.tell("getComputedStyle(document.body).color")) < 0.05
+    assert _luminance(_read(tab)) > 0.95
     assert (
         tab.tell("[...document.querySelectorAll('nav, button, .readout')].filter((one) => one.offsetWidth).length") == 0
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadgen.cli.flags import parse
-from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Limit, Note, Table
+from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
 from loadgen.report.page import document, html
 from loadgen.report.page.origin import command
 from loadgen.settings import RunSettings, public
@@ -44,8 +44,12 @@ def tables(result: dict[str, Any]) -> dict[str, Table]:
 
 def rows(table: Table) -> dict[str, list[str]]:
     """The words of each row by those of its first cell."""
-    words = [["; ".join("".join(span.text for span in one) for one in cell) for cell in row] for row in table.rows]
-    return {first: rest for first, *rest in words}
+    said = [["; ".join(map(words, cell)) for cell in row] for row in table.rows]
+    return {first: rest for first, *rest in said}
+
+
+def words(line: Line) -> str:
+    return "".join(span.text for span in line)
 
 
 # -- the verdict
@@ -77,7 +81,9 @@ def test_what_failed_stands_there_with_what_to_do_about_it() -> None:
 
 
 def test_notes_are_told_apart_from_what_failed() -> None:
-    assert has("Bear in mind", ran())
+    verdict, noted, *_ = (block for block in blocks(ran()) if isinstance(block, Note))
+    assert [block.shape for block in verdict.blocks] == ["paragraph"]
+    assert noted.title == "Bear in mind"
     assert not has("Bear in mind", ran(checks=[]))
 
 
@@ -243,7 +249,8 @@ def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody()
     text = html([result])
     found = rows(tables(result)["outcome"])
     assert found["status(503)"] == ["3", "5.00%"]
-    assert has(": request 57, first token: <b>busy</b> & ", result)
+    examples = [words(one) for block in blocks(result) if isinstance(block, Items) for one in block.lines]
+    assert "status(503): request 57, first token: <b>busy</b> & [31mred" in examples
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status other than 200.", result)

@@ -33,9 +33,9 @@ def _rows(own: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[Any
     rows: dict[str, tuple[str, str]] = {}
     if ttft is not None:
         theirs, ours = ttft["server"], ttft["ours"]
-        rows["mean TTFT from sent, ms"] = (f"{theirs['mean']:.3f}", _number(ours["mean"]))
+        rows["mean TTFT, ms; ours from sent"] = (f"{theirs['mean']:.3f}", _number(ours["mean"]))
         for p in server.PERCENTILES:
-            rows[f"p{p} TTFT from sent, ms"] = (server.between(theirs[f"p{p}"]), _number(ours[f"p{p}"]))
+            rows[f"p{p} TTFT, ms; ours from sent"] = (server.between(theirs[f"p{p}"]), _number(ours[f"p{p}"]))
     tokens = own["tokens"]
     for what, theirs, ours in (
         ("requests that have ended", counts["requests"], sum(own["outcomes"].values())),
