@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
+from loadgen.progress import Progress
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Job, Measured, Measurement, Progress
+    from loadgen.measurement import Job, Measured, Measurement
     from loadgen.part import Part
 
 PROGRESS_S = 0.25
@@ -29,7 +30,7 @@ class Measurer(Protocol):
     workers: int
 
     async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+        self, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
     ) -> "Measured":
         """Carry it out once its requests are prepared, and tell a few times a second how far it is."""
 
@@ -49,7 +50,7 @@ class OwnLoop:
         self._measurement: Measurement | None = None
 
     async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+        self, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
     ) -> "Measured":
         """Measure here."""
         from loadgen.measurement import Measurement
@@ -69,7 +70,7 @@ class OwnLoop:
             self._measurement.abort(reason)
 
 
-async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]") -> "Measured":
+async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> "Measured":
     """Have a run carried out, step by step; what is done once, whoever carries it out, is done here.
 
     That is asking the servers of themselves, setting the clock, and writing the end of the records.
@@ -106,7 +107,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callabl
     return measured.with_records_error(finish(job.records, measured.ending))
 
 
-async def _watch(part: "Part", on_progress: "Callable[[Progress], None]") -> None:
+async def _watch(part: "Part", on_progress: Callable[[Progress], None]) -> None:
     while True:
         on_progress(part.progress())
         await asyncio.sleep(PROGRESS_S)

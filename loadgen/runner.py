@@ -11,10 +11,11 @@ from typing import Any
 from loadgen import measurers, provenance, requests, scraping, scratch
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
-from loadgen.measurement import Job, Progress
+from loadgen.measurement import Job
 from loadgen.measurer import Measurer
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
+from loadgen.progress import Progress
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude
 from loadgen.schedule import DEFAULT_COUNT, Schedule

@@ -13,8 +13,8 @@ from loadgen.cli.progress import progress_view
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
     from loadgen.server import Server
 

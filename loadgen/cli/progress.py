@@ -11,7 +11,7 @@ from loadgen.settings import RunSettings
 from loadgen.terminal import printable
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
+    from loadgen.progress import Progress
 
 LINE_EVERY_S = 2.0
 

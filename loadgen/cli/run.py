@@ -14,8 +14,8 @@ from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
 
 

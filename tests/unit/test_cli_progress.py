@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.cli.progress import describe
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 
 
 @pytest.mark.parametrize(
