@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from loadgen.cli import exits
 from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
+from loadgen.cli.live import progress_view
 from loadgen.cli.measuring import carry_out, human, print_text
-from loadgen.cli.progress import progress_view
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.settings import RunSettings
 

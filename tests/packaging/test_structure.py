@@ -114,7 +114,7 @@ HOMES = {
     "pydantic_core": {"studies.reading", "studies.strict"},
     "pytest_asyncio": {"testing.fixtures"},
     "optuna": {"studies.drawing"},
-    "rich": {"cli.progress", "cli.study_view"},
+    "rich": {"cli.live", "cli.study_view"},
     "scipy": {"stats"},
     "gguf": {"datasets.gguf_file"},
     "tokenizers": {"datasets.gguf_file", "datasets.tokenizer"},
