@@ -14,6 +14,7 @@ from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.live import progress_view
 from loadgen.cli.measuring import carry_out, human, print_text
+from loadgen.cli.prometheus import exporting
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.settings import RunSettings
 
@@ -75,7 +76,8 @@ class Series:
         Raises:
             LoadgenError: It ended before anything was measured.
         """
-        return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
+        with exporting(self._asked) as self._export:
+            return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
 
     async def _carried_out(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
         try:
@@ -131,6 +133,7 @@ class Series:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
         def watch(progress: "Progress", measurer: "Measurer") -> None:
+            self._export(progress)
             if (why := stop(progress)) is not None:
                 measurer.abort(why)
 

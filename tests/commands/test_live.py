@@ -2,13 +2,16 @@
 
 import json
 import signal
+import socket
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from tests.commands.calling import SHORT, TOKENIZER, loadgen, served
+from tests.commands.calling import SHORT, TOKENIZER, hear, in_flight, loadgen, served, start
 from tests.terminal import Screen, on_terminal
 
 SMALL = ["--rate", "100", "--num-prompts", "150", *SHORT]
@@ -104,3 +107,44 @@ def test_the_runs_of_a_sweep_are_shown_one_by_one(url: str) -> None:
         "loadgen: run 1 of 2: 100 requests/s",
         "loadgen: run 2 of 2: 200 requests/s",
     ]
+
+
+# -- what Prometheus is told
+
+
+@pytest.fixture
+def port() -> int:
+    """One that is free."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], port: int) -> None:
+    command = start(*run, "--duration", "30", "--num-prompts", "100000", "--prometheus", str(port))
+    try:
+        where = hear(command, lambda line: "metrics at" in line).split()[-1]
+        hear(command, lambda line: in_flight(line) > 0)
+        with urllib.request.urlopen(where, timeout=10) as reply:
+            families = {one.name: one for one in text_string_to_metric_families(reply.read().decode())}
+        assert families["loadgen_requests_sent"].samples[0].value > 0
+        assert families["loadgen_ttft_seconds"].type == "histogram"
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=30)
+        with pytest.raises(OSError, match="refused"):
+            urllib.request.urlopen(where, timeout=10)
+    finally:
+        command.kill()
+        command.communicate()
+
+
+def test_a_port_in_use_is_one_line_before_anything_is_sent(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        place = str(taken.getsockname()[1])
+        done = loadgen("run", "--rate", "10", "--prometheus", place, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"loadgen run: --prometheus: cannot listen at 127.0.0.1:{place} (")
+    assert done.stderr.count("\n") == 1

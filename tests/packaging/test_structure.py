@@ -107,7 +107,7 @@ HOMES = {
     "huggingface_hub": {"datasets.hf", "datasets.tokenizer"},
     "jinja2": {"datasets.template", "pages.writing"},
     "matplotlib": {"studies.reports.charts"},
-    "prometheus_client": {"exposition", "scraper"},
+    "prometheus_client": {"cli.prometheus", "exposition", "scraper"},
     "pytest": {"testing.engine_conformance", "testing.fixtures"},
     "pydantic": {"profiles", "written", "studies.objective", "studies.reading", "studies.stages", "studies.strict"}
     | {"studies.study"},
