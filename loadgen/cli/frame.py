@@ -54,7 +54,7 @@ def frame(
         ascii_only: Whether it can show nothing else.
     """
     if progress.phase not in ON_THE_CLOCK:
-        return [_cut(_waiting(progress, ascii_only), width)]
+        return [_cut(line, width) for line in _waiting(progress, width, ascii_only)[:height]]
     rows = [
         Row(0, _head(progress, width, ascii_only)),
         Row(BLANK, []),
@@ -69,13 +69,13 @@ def frame(
     return [_cut(row.line, width) for row in rows]
 
 
-def _waiting(progress: Progress, ascii_only: bool) -> Line:
+def _waiting(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
     """Before the clock starts: what is done, and how far it is where that is known."""
-    said = (printable(describe(progress)), PLAIN)
+    said = printable(describe(progress))
     if not progress.scheduled:
-        return [said]
+        return [[(line, PLAIN)] for line in textwrap.wrap(said, width)]
     share = progress.ended / progress.scheduled
-    return [*_bar(share, LEAST_BAR, ascii_only), (f"{share:>5.0%}  ", PLAIN), said]
+    return [[*_bar(share, LEAST_BAR, ascii_only), (f"{share:>5.0%}  {said}", PLAIN)]]
 
 
 def _head(progress: Progress, width: int, ascii_only: bool) -> Line:

@@ -50,6 +50,14 @@ def test_before_the_clock_starts_there_is_one_line(phase: str) -> None:
     ]
 
 
+def test_why_a_server_is_waited_for_is_said_to_the_end() -> None:
+    waiting = Progress("waiting", 3.0, note="http://a:8000/v1/models: no connection to a:8000 (Connection refused)")
+    lines = seen(waiting, width=60)
+    assert " ".join(lines) == f"waiting for the server 3 s: {waiting.note}"
+    assert max(map(len, lines)) <= 60
+    assert seen(waiting, width=60, height=1) == lines[:1]
+
+
 def test_nothing_that_an_engine_says_moves_the_terminal() -> None:
     (line,) = seen(Progress("starting", 3.0, note="\x1b[2Jloaded\r"))
     assert line == "starting the engine 3 s: \\x1b[2Jloaded\\r"
