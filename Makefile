@@ -35,6 +35,7 @@ bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client an
 	$(BIN)/python -m tests.performance.cost $(FLAGS)
 	$(BIN)/python -m tests.performance.scaling $(filter --quick,$(FLAGS))
 	$(BIN)/python -m tests.performance.prompts $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.performance.live $(filter --quick,$(FLAGS))
 
 accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
 	$(BIN)/python -m tests.accuracy $(FLAGS)

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from loadgen.checks import Check, Verdict
     from loadgen.errors import BadInput, EngineError, LoadgenError, Unreachable
     from loadgen.histogram import Histogram
-    from loadgen.measurement import Progress
+    from loadgen.progress import Progress
     from loadgen.prompts import Dataset, Prompt
     from loadgen.results import Result, from_records
     from loadgen.runner import run, run_sync
@@ -26,7 +26,7 @@ _HOMES = {
     "EngineError": "errors",
     "Histogram": "histogram",
     "LoadgenError": "errors",
-    "Progress": "measurement",
+    "Progress": "progress",
     "Prompt": "prompts",
     "Result": "results",
     "RunSettings": "settings",

@@ -15,6 +15,7 @@ from loadgen.settings import KEY_VARIABLE
 
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"  # one each: more would spin for a tenth of a second as NumPy is imported
 LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
+PATIENCE_S = 1.0  # for the end of its stderr, which what it has started may keep open
 
 
 class Child:
@@ -22,7 +23,7 @@ class Child:
 
     It leads a session of its own: Ctrl-C is for the process that reports, which decides what its children do. -P keeps
     it from importing what lies in the current folder. What it needs of credentials comes in a message: neither its
-    command line nor its environment has any.
+    command line nor its environment has any. What it says on stderr is said on that of this process.
     """
 
     def __init__(self, module: str) -> None:
@@ -36,15 +37,20 @@ class Child:
             self._module,
             stdin=PIPE,
             stdout=PIPE,
+            stderr=PIPE,
             limit=LONGEST_MESSAGE,
             start_new_session=True,
             env={BLAS_THREADS: "1"} | {name: value for name, value in os.environ.items() if name != KEY_VARIABLE},
         )
+        self._passing = asyncio.ensure_future(_pass_on(self._process.stderr))
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self.kill()
         await self._process.wait()
+        await asyncio.wait([self._passing], timeout=PATIENCE_S)
+        self._passing.cancel()
+        await asyncio.gather(self._passing, return_exceptions=True)
         transport = self._process._transport  # type: ignore[attr-defined]  # else its pipes close after the loop has
         transport.close()
 
@@ -88,3 +94,10 @@ class Child:
             if isinstance(message, LoadgenError):
                 raise message
             yield message
+
+
+async def _pass_on(said: asyncio.StreamReader | None) -> None:
+    """Say on stderr what a child says on its own: while a live view is drawn there, lines go above it."""
+    assert said is not None
+    async for line in said:
+        print(line.decode(errors="backslashreplace"), end="", file=sys.stderr, flush=True)

@@ -5,8 +5,9 @@ cdef class Bell:
     """Something to do at a set time that must not wait for a long turn of the loop: `ring()` at `at_ns`.
 
     An engine that steps a large batch makes a thousand streams readable at once, and the loop reads them all
-    before it looks at its timers. So every read looks whether the bell is due, which costs a comparison, and is
-    counted in `reads`. beats: whether a heartbeat rings in the same line.
+    before it looks at its timers. So every read looks whether the bell is due, which costs a comparison, and is counted
+    in `reads`, and what it brings in `tokens`, one for an event that does not say how many it bears. beats: whether a
+    heartbeat rings in the same line.
     """
 
     def __init__(self):
@@ -66,6 +67,11 @@ cdef class Connection(Response):
         if self.leans and self.plain and self.transport.get_write_buffer_size() == 0:
             self._watch()
 
+    def feed_body(self, bytes data not None, int64_t at_ns):
+        cdef int64_t counted = self.record.counted
+        Response.feed_body(self, data, at_ns)
+        self.poll.tokens += self.record.counted - counted
+
     def connection_made(self, transport):
         self.transport = transport
 
@@ -116,10 +122,14 @@ cdef class Connection(Response):
 
     cdef int _received(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
         cdef bint was_complete = self.complete
+        cdef Record record = self.record  # None before the first request
+        cdef int64_t counted = 0 if record is None else record.counted
         self.poll.reads += 1
         if self.tap is not None:
             self.tap.read(self.record, at_ns, p[:n])
         self.feed_raw(p, n, at_ns)
+        if record is not None:
+            self.poll.tokens += record.counted - counted
         if self.wants_reader and self.phase == READER:
             self._lean()
             self.plain = False

@@ -16,6 +16,7 @@ cdef extern from *:
 cdef enum:
     HALF_BITS = 10
     SUB_BUCKET_MASK = 2047
+    COARSE = 64  # buckets that are counted together where it need not be exact: a sixteenth of the 1,024 of a doubling
 
 
 cdef inline int64_t index_of(int64_t value) noexcept nogil:

@@ -80,6 +80,12 @@ class Histogram:
         """How many values are <= `value`, each standing at its `value_at_rank`: the inverse of `percentile`."""
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
+    def coarse(self) -> dict[int, int]:
+        """Counts of 64 neighbouring buckets together, by the lowest value, ascending; those that are empty left out.
+
+        They are a sixteenth of a doubling wide, and end where doublings do: so many buckets that a process can tell
+        others of them while it measures.
+        """
     def merge(self, other: Histogram) -> None:
         """Add all that `other` holds, rejects too; the result is as if its values had been recorded here.
 

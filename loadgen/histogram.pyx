@@ -155,6 +155,24 @@ cdef class Histogram:
             if self.counts[index]:
                 yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
 
+    def coarse(self):
+        """Counts of 64 neighbouring buckets together, by the lowest value, ascending; those that are empty left out.
+
+        They are a sixteenth of a doubling wide, and end where doublings do: so many buckets that a process can tell
+        others of them while it measures.
+        """
+        cdef int64_t index, first = index_of(self.smallest) & ~(COARSE - 1), last = index_of(max(self.largest, 0))
+        cdef int64_t together
+        counts = {}
+        while self.count and first <= last:
+            together = 0
+            for index in range(first, min(first + COARSE, self.size)):
+                together += self.counts[index]
+            if together:
+                counts[lowest_at(first)] = together
+            first += COARSE
+        return counts
+
     def merge(self, Histogram other not None):
         """Add all that `other` holds, rejects too; the result is as if its values had been recorded here.
 

@@ -12,9 +12,9 @@ from typing import Any
 from loadgen import gpus
 from loadgen.data_settings import TRACE
 from loadgen.errors import BadInput, EngineError, LoadgenError
-from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
 from loadgen.plugins import find
+from loadgen.progress import Progress
 from loadgen.redaction import public_words
 from loadgen.server import Server
 from loadgen.settings import RunSettings

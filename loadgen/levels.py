@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -18,8 +19,9 @@ from loadgen.bounds import of_share
 from loadgen.checks import BUSY
 from loadgen.demands import Demand, Share
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Progress
+from loadgen.growing import Growing
 from loadgen.pieces import piece
+from loadgen.progress import ON_THE_CLOCK, Progress
 from loadgen.records import RecordFile, from_dict
 from loadgen.report.brief import failed
 from loadgen.results import Result
@@ -38,7 +40,6 @@ LONGEST_S = 1800.0  # of a run; rates that need longer to show anything are not 
 SOJOURNS = 10  # a run is as long as so many requests one after the other, or its beginning, with few in flight, decides
 READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
 LEAST_OF_RATE = 0.95  # at which requests are sent: below it, what is measured is another level
-ON_THE_CLOCK = ("running", "draining")  # phases of a run
 CLIENT = ("B", "C")  # groups of checks that tell of the client
 
 
@@ -334,7 +335,7 @@ class Watch:
         assert settings.num_prompts is not None
         self._settings, self._count = settings, settings.num_prompts
         here = workers.count(settings) if settings.ray is None else 0
-        self._read_up_to = {piece(path, number): 0 for number in range(here)}
+        self._pieces = [Growing(piece(path, number)) for number in range(here)]
         self._bad: dict[Share, set[int]] = {demand: set() for demand in demands if isinstance(demand, Share)}
         self._start_ns = 0
         self.reason: str | None = None
@@ -363,24 +364,15 @@ class Watch:
     def _read(self) -> bool:
         """Take in whole lines; tells whether there were bad requests among them."""
         before = sum(map(len, self._bad.values()))
-        for path in self._read_up_to:
-            self._read_piece(path)
+        for told in (orjson.loads(line) for each in self._pieces for line in each.lines()):
+            self._take(told)
         return sum(map(len, self._bad.values())) > before
 
-    def _read_piece(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                file.seek(self._read_up_to[path])
-                whole = file.read().rpartition(b"\n")[0]
-        except FileNotFoundError:
-            return
-        lines = whole.split(b"\n") if whole else []
-        self._read_up_to[path] += len(whole) + 1 if whole else 0
-        for told in map(orjson.loads, lines):
-            if "loadgen_records" in told:
-                self._start_ns = told["start_ns"]
-            elif "end" not in told:
-                record = from_dict(told, self._start_ns)
-                for share, bad in self._bad.items():
-                    if not share.good(record, self._settings):
-                        bad.add(record.index)  # once, also where pieces are joined meanwhile
+    def _take(self, told: dict[str, Any]) -> None:
+        if "loadgen_records" in told:
+            self._start_ns = told["start_ns"]
+        elif "end" not in told:
+            record = from_dict(told, self._start_ns)
+            for share, bad in self._bad.items():
+                if not share.good(record, self._settings):
+                    bad.add(record.index)  # once, also where pieces are joined meanwhile

@@ -55,6 +55,8 @@ class Load:
         ended: Requests that have ended.
         tokenized: What `count_tokens` has counted: request number to tokens.
         bounded_by_time: Whether nobody knows beforehand how many requests there will be: a closed loop of a duration.
+        closed_loop: Whether a request is due when a slot is free for it.
+        sending_s: When the last request is due, on the clock; None where that depends on the answers.
         draining: Whether all has been sent, and only answers are waited for.
     """
 
@@ -74,7 +76,8 @@ class Load:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index
         transport.on_end = self._guarded(self._ended)
-        closed_loop = is_closed_loop(settings) and not (due > 0).any()  # a trace has due times, whatever the rate
+        # A trace has due times, whatever the rate.
+        self.closed_loop = closed_loop = is_closed_loop(settings) and not (due > 0).any()
         due = due[index]
         begins = due != FOLLOWS
         following = len(due) - int(begins.sum())
@@ -91,6 +94,8 @@ class Load:
             until_ns=until_ns if self.bounded_by_time else None,
             clock=clock,
         )
+        self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
+        self._streamed_before = transport.bell.tokens
         self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
         self._keeps_answer = following > 0 and requests.repeats_answers
@@ -107,6 +112,16 @@ class Load:
     def in_flight(self) -> int:
         """Requests sent, or being sent, that have not ended."""
         return self._started - self.ended
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are due and have not been sent."""
+        return self._pacer.overdue
+
+    @property
+    def streamed_tokens(self) -> int:
+        """Tokens that have come, as events tell."""
+        return self._transport.bell.tokens - self._streamed_before
 
     async def run(self) -> None:
         """Send everything when it is due, then wait for the last one to end.
@@ -200,3 +215,8 @@ class Load:
                     self._drained.set()
 
         return guarded
+
+
+def _last_s(due: Int64s) -> float:
+    """When the last of so many requests is due, in seconds; of none, at once."""
+    return float(due.max(initial=0)) / NS_PER_S

@@ -14,8 +14,19 @@ class Printable(logging.Formatter):
         return printable_lines(super().format(record))
 
 
+class ToStderr(logging.Handler):
+    """Writes to what is stderr at the moment: while a live view is drawn there, lines go above it."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        try:
+            print(self.format(record), file=sys.stderr, flush=True)
+        except Exception:  # noqa: BLE001 - as every handler: a log ends nothing
+            self.handleError(record)
+
+
 def to_stderr(level: str) -> None:
     """Log from `level` (a name as `warning`) upwards."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = ToStderr()
     handler.setFormatter(Printable("loadgen: %(levelname)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler])

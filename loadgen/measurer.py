@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
+from loadgen.progress import Progress
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Job, Measured, Measurement, Progress
+    from loadgen.measurement import Job, Measured, Measurement
     from loadgen.part import Part
     from loadgen.snapshot import Snapshot
 
@@ -30,7 +31,7 @@ class Measurer(Protocol):
     workers: int
 
     async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+        self, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
     ) -> "Measured":
         """Carry it out once its requests are prepared, and tell a few times a second how far it is."""
 
@@ -53,7 +54,7 @@ class OwnLoop:
         self._measurement: Measurement | None = None
 
     async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+        self, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
     ) -> "Measured":
         """Measure here."""
         from loadgen.measurement import Measurement
@@ -77,7 +78,7 @@ class OwnLoop:
         return self._measurement.snapshot() if self._measurement else None
 
 
-async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]") -> "Measured":
+async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> "Measured":
     """Have a run carried out, step by step; what is done once, whoever carries it out, is done here.
 
     That is asking the servers of themselves, setting the clock, and writing the end of the records.
@@ -114,7 +115,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: "Callabl
     return measured.with_records_error(finish(job.records, measured.ending))
 
 
-async def _watch(part: "Part", on_progress: "Callable[[Progress], None]") -> None:
+async def _watch(part: "Part", on_progress: Callable[[Progress], None]) -> None:
     while True:
         on_progress(part.progress())
         await asyncio.sleep(PROGRESS_S)

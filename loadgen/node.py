@@ -13,8 +13,9 @@ from typing import TypeVar
 from loadgen import scratch
 from loadgen.clock import now_ns
 from loadgen.errors import LoadgenError
-from loadgen.measurement import Job, Measured, Progress
+from loadgen.measurement import Job, Measured
 from loadgen.part import STEPS
+from loadgen.progress import Progress
 from loadgen.workers import Workers
 
 T = TypeVar("T")

@@ -18,10 +18,11 @@ from loadgen import node_facts, private
 from loadgen.beside import beside
 from loadgen.clock import now_ns
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.measurement import PHASES, Job, Measured, Progress
+from loadgen.measurement import Job, Measured
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
 from loadgen.part import Group, Proxy, together
+from loadgen.progress import PHASES, Progress
 from loadgen.scale_settings import check_share
 from loadgen.settings import RunSettings
 from loadgen.workers import auto

@@ -1,5 +1,6 @@
 """The settings that say what is reported of a run, and where it is kept."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,6 +8,7 @@ from loadgen.errors import BadInput
 from loadgen.options import OUTPUT, option
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,12 @@ class OutputSettings:
     html: str | None = option(None, OUTPUT, "write the report as one page of HTML", metavar="FILE.html")
     capture: str | None = option(
         None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
+    )
+    prometheus: str | None = option(
+        None,
+        OUTPUT,
+        "while it goes on, tell how far it is as Prometheus text at http://127.0.0.1:PORT/metrics",
+        metavar="PORT|HOST:PORT",
     )
     json: bool = option(False, OUTPUT, "the result as one JSON object on stdout, all else on stderr")
     quiet: bool = option(False, OUTPUT, "no progress")
@@ -55,6 +63,8 @@ class OutputSettings:
         for pair in self.metadata:
             if "=" not in pair:
                 raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
+        if self.prometheus is not None:
+            parse_listen(self.prometheus)
 
 
 def check_page(name: str, path: str | None) -> None:
@@ -74,3 +84,17 @@ def check_page(name: str, path: str | None) -> None:
 def parse_percentiles(text: str) -> list[float]:
     """Read "50,99,99.9"; the settings' check has refused anything else."""
     return [float(part) for part in text.split(",")]
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """Read "9100", "0.0.0.0:9100" or "[::1]:9100": where --prometheus listens, on loopback unless a host is named.
+
+    Raises:
+        BadInput: It is neither.
+    """
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
+    if not port_fits or (colon and not bare) or (":" in bare and host == bare):
+        raise BadInput("--prometheus", f"{text!r} is no place to listen", "write a port from 1 to 65535, or HOST:PORT")
+    return bare or LOOPBACK, int(port)

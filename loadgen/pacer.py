@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 
@@ -57,6 +58,12 @@ class Pacer:
         self.never_due = 0  # requests that `until_ns` cut off
         self.all_sent = asyncio.Event()
         self._alarm: AnyAlarm | None = None
+
+    @property
+    def overdue(self) -> int:
+        """Requests that are due and have not been handed out: without a slot, or late but for late turns."""
+        late = 0 if self._closed_loop else bisect_right(self._due, self._now_ns(), self._next) - self._next
+        return len(self._waiting) + late
 
     def start(self) -> None:
         """Begin; call in the loop that sends."""

@@ -7,9 +7,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from loadgen.errors import WorkerDied
+from loadgen.progress import Progress
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Job, Measured, Progress
+    from loadgen.heard import Heard
+    from loadgen.measurement import Job, Measured
 
 T = TypeVar("T")
 P = TypeVar("P", bound="Part")
@@ -44,7 +46,7 @@ class Part(Protocol):
             WorkerDied: It has gone.
         """
 
-    def progress(self) -> "Progress":
+    def progress(self) -> Progress:
         """How far it is."""
 
     def stop(self, reason: str) -> None:
@@ -100,12 +102,15 @@ class Group(Generic[P]):
 
     def __init__(self, parts: Sequence[P], workers: int) -> None:
         self._parts, self.workers = parts, workers
+        self._heard: Heard | None = None
 
     def shared(self, job: "Job") -> "list[tuple[P, Job]]":
         """Each part, with what it has to do of a job; what is done once is none of it."""
+        from loadgen.heard import Heard
         from loadgen.pieces import piece
 
         self.job, count = job, len(self._parts)
+        self._heard = None if job.scraping is None else Heard(job.folder)
         return [
             (
                 part,
@@ -141,11 +146,10 @@ class Group(Generic[P]):
         paths = [part.job.records for part in self._parts if part.job.records]
         return whole.with_records_error(await asyncio.to_thread(join, paths)) if paths else whole
 
-    def progress(self) -> "Progress":
+    def progress(self) -> Progress:
         """See `Part`."""
-        from loadgen.measurement import Progress
-
-        return Progress.together([part.progress() for part in self._parts])
+        whole = Progress.together([part.progress() for part in self._parts])
+        return whole if self._heard is None else replace(whole, server=self._heard.latest())
 
     def stop(self, reason: str) -> None:
         """See `Part`."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from loadgen.child import Child
 from loadgen.errors import LoadgenError
+from loadgen.progress import Progress
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.preparing import Order
 
 
@@ -21,15 +21,13 @@ class Preparer(Child):
     def __init__(self) -> None:
         super().__init__("loadgen.preparing")
 
-    async def prepare(self, order: "Order", on_progress: "Callable[[Progress], None]") -> None:
+    async def prepare(self, order: "Order", on_progress: Callable[[Progress], None]) -> None:
         """Have an order carried out, and tell how far it is.
 
         Raises:
             BadInput: The requests cannot be made.
             LoadgenError: The process died.
         """
-        from loadgen.measurement import Progress
-
         begun = time.monotonic()
         known = order.settings.num_prompts is not None or not order.settings.timed_by_data
         scheduled = order.count if known else 0

@@ -12,6 +12,7 @@ from loadgen import slo
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
+from loadgen.sketch import Sketch
 from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, Snapshot
 from loadgen.tally import Tally
 from loadgen.wire import Record
@@ -101,9 +102,17 @@ class Recorder:
         return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
 
     @property
-    def output_tokens(self) -> int:
-        """Output tokens of ok requests."""
-        return self._tally.output_tokens
+    def failures(self) -> Counter[str]:
+        """Requests that did not end well, by their class; those never sent are among them."""
+        return Counter({name: count for name, count in self._outcomes.items() if name != Outcome.OK})
+
+    def count(self, name: str) -> int:
+        """One of the `snapshot.COUNTERS`, so far."""
+        return self._count(name)
+
+    def sketch(self, name: str) -> Sketch:
+        """One of the `snapshot.DISTRIBUTIONS`, so far."""
+        return Sketch.of(self.histograms[name])
 
     def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
         """Count requests, of which the first has this number, that ended with `outcome` before they were sent."""

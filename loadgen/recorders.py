@@ -1,11 +1,14 @@
 """Recorders: the records of a run against several targets, counted for each of them apart; the whole is their sum."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import reduce
+from operator import add
 from typing import Self
 
 from loadgen.recorder import Recorder
 from loadgen.settings import RunSettings
+from loadgen.sketch import Sketch
 from loadgen.snapshot import Snapshot
 from loadgen.wire import Record
 
@@ -33,9 +36,18 @@ class Recorders(Recorder):
         return sum(one.failed for one in self._each)
 
     @property
-    def output_tokens(self) -> int:
-        """Output tokens of ok requests."""
-        return sum(one.output_tokens for one in self._each)
+    def failures(self) -> Counter[str]:
+        """Requests that did not end well, by their class; those never sent are among them."""
+        return sum((one.failures for one in self._each), super().failures)
+
+    def count(self, name: str) -> int:
+        """One of the `snapshot.COUNTERS`, so far."""
+        return super().count(name) + sum(one.count(name) for one in self._each)
+
+    def sketch(self, name: str) -> Sketch:
+        """One of the `snapshot.DISTRIBUTIONS`, so far."""
+        whole: Sketch = reduce(add, (one.sketch(name) for one in self._each), super().sketch(name))
+        return whole
 
     def snapshot(self, partial: str | None = None) -> Snapshot:
         """What has been counted so far, as it stands, with the part of each target."""

@@ -12,10 +12,11 @@ from loadgen import measurers, provenance, requests, scraping, scratch
 from loadgen.errors import BadInput
 from loadgen.heading import Heading
 from loadgen.launched import launched, wants_engine
-from loadgen.measurement import Job, Progress
+from loadgen.measurement import Job
 from loadgen.measurer import Measurer
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order, check, prepare
+from loadgen.progress import Progress
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude
 from loadgen.schedule import DEFAULT_COUNT, Schedule

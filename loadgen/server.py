@@ -8,8 +8,8 @@ from typing import Any
 
 from loadgen import http, target
 from loadgen.errors import BadInput, Unreachable
-from loadgen.measurement import Progress
 from loadgen.overhead import Overhead
+from loadgen.progress import Progress
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from loadgen import server, target
 from loadgen.errors import BadInput
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 from loadgen.server import Server
 from loadgen.settings import BALANCE, RunSettings
 from loadgen.target import Target

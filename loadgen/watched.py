@@ -8,8 +8,8 @@ from typing import Self
 
 from loadgen import measurers
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.measurement import Progress
 from loadgen.measurer import Measurer
+from loadgen.progress import Progress
 from loadgen.prompts import Dataset
 from loadgen.results import Result
 from loadgen.runner import run

@@ -50,3 +50,10 @@ def durations(least: float, most: float) -> str:
 def between(least: object, most: object) -> str:
     """ "2 to 3", or the one where both are the same."""
     return " to ".join(dict.fromkeys((str(least), str(most))))
+
+
+def minutes(seconds: float) -> str:
+    """A time as clocks show it, in whole seconds: "0:42", "1:02:03"."""
+    whole, rest = divmod(round(seconds), 60)
+    hours, whole = divmod(whole, 60)
+    return f"{hours}:{whole:02}:{rest:02}" if hours else f"{whole}:{rest:02}"

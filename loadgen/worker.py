@@ -7,8 +7,6 @@ somebody reads it.
 """
 
 import asyncio
-import contextlib
-import select
 import sys
 from typing import Any
 
@@ -17,24 +15,25 @@ from loadgen.beside import beside
 from loadgen.errors import LoadgenError
 from loadgen.measurement import Job, Measured, Measurement
 from loadgen.measurer import PROGRESS_S
+from loadgen.messages import Voice
 from loadgen.part import STEPS
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has gone"
 
 
-async def work(job: Job, commands: asyncio.StreamReader) -> None:
+async def work(job: Job, commands: asyncio.StreamReader, voice: Voice) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     measurement = Measurement(job, LINGER_NS)
-    async with measurement, beside(_tell_progress(measurement), obey(measurement, commands, steps)):
+    async with measurement, beside(_tell_progress(measurement, voice), obey(measurement, commands, steps)):
         await measurement.open()
         while step := await steps.get():
             name, *arguments = step
             found: Measured | None = await getattr(measurement, name)(*arguments)
             if found is not None and commands.at_eof() and job.records and found.records_error is None:
                 pieces.finish(job.records, found.ending)  # nobody else will
-            tell(found)
+            voice.tell(found)
 
 
 async def obey(
@@ -59,26 +58,10 @@ async def obey(
     steps.put_nowait(None)
 
 
-async def _tell_progress(measurement: Measurement) -> None:
+async def _tell_progress(measurement: Measurement, voice: Voice) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        tell_if_heard(measurement.progress())
-
-
-def tell(message: Any) -> None:
-    """Send a message to the process that started this one; once that has gone, nobody is left to be told."""
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.buffer.write(messages.encode(message))
-        sys.stdout.buffer.flush()
-
-
-def tell_if_heard(message: Any) -> None:
-    """As `tell`, unless nobody reads, as of a command that is stopped: waiting for it would hold up the clock.
-
-    The message must fit in PIPE_BUF: a pipe that can be written takes so much at once.
-    """
-    if select.select([], [sys.stdout], [], 0)[1]:
-        tell(message)
+        voice.tell_if_heard(measurement.progress())
 
 
 async def main() -> None:
@@ -87,7 +70,7 @@ async def main() -> None:
     import aiohttp  # noqa: F401
 
     machine.raise_open_files_limit()
-    commands = asyncio.StreamReader(limit=1 << 24)
+    commands, voice = asyncio.StreamReader(limit=1 << 24), Voice(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
@@ -95,9 +78,9 @@ async def main() -> None:
         job: Job = messages.decode(line)
         logs.to_stderr(job.settings.log_level)
         try:
-            await work(job, commands)
+            await work(job, commands, voice)
         except LoadgenError as error:
-            tell(error)
+            voice.tell(error)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from loadgen.child import Child
 from loadgen.errors import WorkerDied
 from loadgen.measurer import conduct
 from loadgen.part import Group, Proxy
+from loadgen.progress import PHASES, Progress
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Job, Measured, Progress
+    from loadgen.measurement import Job, Measured
 
 logger = logging.getLogger("loadgen")
 # Eight bear a million tokens a second, more than one server gives.
@@ -37,13 +38,11 @@ class Worker(Child, Proxy):
 
     def begin(self, job: "Job") -> None:
         """Hand the job over; connections are opened at once."""
-        from loadgen.measurement import PHASES, Progress
-
         self.job, self._progress = job, Progress(PHASES[0])
         self._said = self.messages()
         self.send(job)
 
-    def progress(self) -> "Progress":
+    def progress(self) -> Progress:
         """As it has told it last."""
         return self._progress
 
@@ -58,8 +57,6 @@ class Worker(Child, Proxy):
 
     async def step(self, name: str, *arguments: Any) -> Any:
         """See `Proxy`."""
-        from loadgen.measurement import Progress
-
         self.send((name, *arguments))
         async for message in self._said:
             if not isinstance(message, Progress):
@@ -96,7 +93,7 @@ class Workers(Group[Worker]):
             worker.begin(replace(own, sibling_pids=tuple(pid for pid in pids if pid != worker.pid)))
 
     async def measure(
-        self, job: "Job", prepared: Awaitable[None], on_progress: "Callable[[Progress], None]"
+        self, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
     ) -> "Measured":
         """Have them carry out a job."""
         self.begin(job)

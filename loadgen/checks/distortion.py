@@ -58,10 +58,14 @@ def _stalls(evidence: Evidence) -> Check:
     p99 = stalls.percentile(99)
     if p99 is None or stalls.count < FEWEST_BEATS:
         return inapplicable(name, "the run is too short to tell")
-    gap = evidence.snapshot.histograms["icl"].percentile(50)
-    limit = STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
+    limit = most_stall_ns(evidence.snapshot.histograms["icl"].percentile(50))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
     return Check(name, p99 <= limit, value, ms(limit), because(_WAITED, evidence))
+
+
+def most_stall_ns(gap: float | None) -> float:
+    """How long tokens may wait for the loop at p99, where the median gap between events is known, or not; ns."""
+    return STALL_CEILING_NS if gap is None else max(STALL_FLOOR_NS, min(STALL_CEILING_NS, STALL_SHARE * gap))
 
 
 def _busy(evidence: Evidence) -> Check:

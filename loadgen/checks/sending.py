@@ -39,9 +39,13 @@ def because(advice: str, evidence: Evidence) -> str:
 
 
 def lag_limit_ns(snapshot: Snapshot) -> float:
-    """How late requests may be sent at p99: a twentieth of the p5 TTFT, within bounds."""
-    ttft = snapshot.histograms["ttft_sent"].percentile(5)
-    return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft if ttft is not None else LAG_CEILING_NS))
+    """How late requests may be sent at p99."""
+    return most_lag_ns(snapshot.histograms["ttft_sent"].percentile(5))
+
+
+def most_lag_ns(ttft_p5: float | None) -> float:
+    """The same where the p5 TTFT from sent is known, or nobody knows it: a twentieth of that, within bounds; ns."""
+    return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft_p5 if ttft_p5 is not None else LAG_CEILING_NS))
 
 
 def _lag(snapshot: Snapshot, advice: str) -> Check:

@@ -10,8 +10,8 @@ from loadgen.gpustack.job import Job, Step, called
 
 if TYPE_CHECKING:
     from loadgen.gpustack.progress import Reporter
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
 
 LEAST_ENDED = 30  # requests, before a share of errors says anything; guidellm's number

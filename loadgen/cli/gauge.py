@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from loadgen.terminal import printable
+from loadgen.words import minutes
 
 PATIENCE_S = 1.0
 REDRAW_S, LINE_S = 0.25, 2.0
@@ -70,5 +71,4 @@ def left(done: int, total: int, elapsed_s: float) -> str:
     """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace or no rest."""
     if not 0 < done < total or elapsed_s <= 0:
         return ""
-    seconds = round((total - done) * elapsed_s / done)
-    return f", {seconds // 60}:{seconds % 60:02d} left"
+    return f", {minutes((total - done) * elapsed_s / done)} left"

@@ -9,12 +9,12 @@ from loadgen.cli import exits
 from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.journal import journal
-from loadgen.cli.progress import progress_view
+from loadgen.cli.live import progress_view
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
     from loadgen.server import Server
 

@@ -1,17 +1,13 @@
-"""Progress: a bar on a terminal, a line every few seconds elsewhere; drawn by the process that does not measure."""
+"""Progress: a line every few seconds, for logs; of a run as `live` shows it, only the notes are of here."""
 
-import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from loadgen.cli.gauge import preparing
-from loadgen.settings import RunSettings
+from loadgen.cli.pace import History, Pace
+from loadgen.progress import Progress
 from loadgen.terminal import printable
-
-if TYPE_CHECKING:
-    from loadgen.measurement import Progress
 
 LINE_EVERY_S = 2.0
 
@@ -21,7 +17,7 @@ class View(Protocol):
 
     measuring: bool
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: Progress) -> None:
         """Show it."""
 
     def note(self, text: str) -> None:
@@ -33,7 +29,7 @@ class Silent:
 
     measuring = False
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: Progress) -> None:
         """Only remember whether the measurement is under way."""
         self.measuring = progress.measuring
 
@@ -47,53 +43,24 @@ class Lines(Silent):
 
     def __init__(self) -> None:
         self._next, self._phase = 0.0, ""
+        self._history = History()
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: Progress) -> None:
         """A line if the phase is new or the last one is old."""
         super().show(progress)
+        self._history.add(progress)
         if progress.phase != self._phase or time.monotonic() >= self._next:
             self._phase, self._next = progress.phase, time.monotonic() + LINE_EVERY_S
-            self.note(describe(progress))
+            self.note(describe(progress, self._history.now()))
 
 
-class Bar(Silent):
-    """A bar that rich draws."""
+def describe(progress: Progress, now: Pace | None = None) -> str:
+    """One line: what is being done and how far it is.
 
-    def __init__(self, bars: Any) -> None:
-        self._bars = bars
-        self._task = bars.add_task("connecting", total=None)
-
-    def show(self, progress: "Progress") -> None:
-        """Move the bar."""
-        super().show(progress)
-        self._bars.update(
-            self._task, description=describe(progress), completed=progress.ended, total=progress.scheduled or None
-        )
-
-    def note(self, text: str) -> None:
-        """A line above the bar."""
-        self._bars.console.print(f"loadgen: {printable(text)}", markup=False, highlight=False)
-
-
-@contextlib.contextmanager
-def progress_view(settings: RunSettings) -> Iterator[View]:
-    """The view that the settings and the terminal ask for."""
-    if settings.quiet:
-        yield Silent()
-    elif settings.disable_tqdm or not sys.stderr.isatty():
-        yield Lines()
-    else:
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-        from rich.progress import Progress as Bars
-
-        columns = (BarColumn(bar_width=10), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
-        with Bars(*columns, console=Console(stderr=True), refresh_per_second=4, transient=True) as bars:
-            yield Bar(bars)
-
-
-def describe(progress: "Progress") -> str:
-    """One line: what is being done and how far it is."""
+    Args:
+        progress: What is known of it.
+        now: What goes by in a second, where that is to be said too.
+    """
     if progress.phase == "preparing":
         return preparing(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.phase == "starting":
@@ -105,7 +72,11 @@ def describe(progress: "Progress") -> str:
         return progress.phase
     failed = progress.ended - progress.ok
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""
-    return (
+    line = (
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
         f"{progress.in_flight} in flight, {failed} failed, {progress.output_tokens} tokens"
     )
+    if now is not None:
+        line += f"; now {now.sent:.1f} requests/s, {now.tokens:.0f} tokens/s"
+        line += f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""
+    return line

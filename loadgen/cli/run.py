@@ -9,13 +9,14 @@ from loadgen import logs
 from loadgen.cli import config, credentials, flags
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.measuring import carry_out, print_report
+from loadgen.cli.prometheus import exporting
 from loadgen.cli.sweep import sweep
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
 
 
@@ -50,5 +51,11 @@ async def run(
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
     interrupts = Interrupts()
-    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also, show=print_report))
+    with exporting(settings) as export:
+
+        def tell(progress: "Progress", measurer: "Measurer") -> None:
+            export(progress)
+            watch(progress, measurer)
+
+        ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=tell, also=also, show=print_report))
     return ended.code

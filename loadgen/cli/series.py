@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from loadgen.cli import exits
 from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
+from loadgen.cli.live import progress_view
 from loadgen.cli.measuring import carry_out, human, print_text
-from loadgen.cli.progress import progress_view
+from loadgen.cli.prometheus import exporting
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
     from loadgen.measurer import Measurer
+    from loadgen.progress import Progress
     from loadgen.results import Result
     from loadgen.server import Server
 
@@ -74,7 +75,8 @@ class Series:
         Raises:
             LoadgenError: It ended before anything was measured.
         """
-        return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
+        with exporting(self._asked) as self._export:
+            return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
 
     async def _carried_out(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
         try:
@@ -130,6 +132,7 @@ class Series:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
         def watch(progress: "Progress", measurer: "Measurer") -> None:
+            self._export(progress)
             if (why := stop(progress)) is not None:
                 measurer.abort(why)
 

@@ -14,7 +14,7 @@ from loadgen.terminal import printable
 from loadgen.words import between, durations
 
 if TYPE_CHECKING:
-    from loadgen.measurement import Progress
+    from loadgen.progress import Progress
     from loadgen.studies.plan import Plan
     from loadgen.studies.trial import Trial, Wanted
     from loadgen.studies.walk import Walk

@@ -13,8 +13,8 @@ from loadgen.checks import Verdict
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.launched import Started, started
 from loadgen.levels import Stop
-from loadgen.measurement import Progress
 from loadgen.plugins import find
+from loadgen.progress import Progress
 from loadgen.report.brief import brief, reasons
 from loadgen.results import Result
 from loadgen.settings import RunSettings

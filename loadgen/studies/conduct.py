@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loadgen.errors import BadInput
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 from loadgen.studies import facts, gate, published
 from loadgen.studies.bench import Bench
 from loadgen.studies.estimate import UsualStart

@@ -16,7 +16,7 @@ from loadgen.beside import beside
 from loadgen.cli.benchmark_runner import done, too_many
 from loadgen.gpustack.job import Job
 from loadgen.gpustack.progress import Receiver, Reporter
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 
 BOUND_S = 20.0
 

@@ -10,7 +10,7 @@ from loadgen.engines import EngineFailed, Launch, Launcher, Place, processes
 from loadgen.engines.registry import Registry
 from loadgen.errors import BadInput
 from loadgen.launched import launched
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 from loadgen.settings import RunSettings
 from tests.engines.fakes import Fake
 

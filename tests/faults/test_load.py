@@ -1,6 +1,7 @@
 """A run on the clock: whatever goes wrong, it ends, and every request is accounted for."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import Any
 import pytest
 
 from loadgen.measurement import Measurement
+from loadgen.messages import Voice
+from loadgen.progress import Progress
 from loadgen.recorder import Recorder
+from loadgen.sketch import Sketch
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.worker import work
@@ -39,6 +43,24 @@ async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> N
     assert len(measured.snapshot.outcomes) == len(names)
     assert sum(measured.snapshot.outcomes.values()) == faulty.requests == 300
     assert measured.snapshot.histograms["ttft_due"].count == faulty.played["none"]
+
+
+async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how(tmp_path: Path) -> None:
+    shares = Shares.parse("status:503=0.2,eof:1=0.2", seed=1)
+    async with serving(shares) as faulty:
+        measurement = Measurement(job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64))
+        assert measurement.progress() == Progress("connecting")
+        measured = await carried_out(measurement)
+    told, found = measurement.progress(), measured.snapshot
+    assert (told.phase, told.in_flight, told.waiting, told.due) == ("draining", 0, 0, 100)
+    assert {"ok": told.ok, **told.failures} == found.outcomes
+    assert told.streamed_tokens == told.counted_tokens + faulty.played["eof"]
+    assert told.output_tokens == found.counters["output_tokens"]
+    assert (told.cap, told.closed_loop) == (64, False)
+    assert told.sending_s == pytest.approx(0.05, abs=0.005)
+    assert 0 < told.busy_share <= 1
+    for name, sketch in {"ttft_due": told.ttft, "e2el_due": told.e2el, "icl": told.icl, "lag": told.lag}.items():
+        assert sketch == Sketch.of(found.histograms[name]), name
 
 
 @pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])
@@ -98,7 +120,9 @@ async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp
     commands = asyncio.StreamReader()
     commands.feed_eof()
     async with asyncio.timeout(PATIENCE_S):
-        await work(job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0), commands)
+        alone = job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
+        with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230 - not read from
+            await work(alone, commands, Voice(nowhere.fileno()))
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:

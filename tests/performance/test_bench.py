@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.performance import cost, scaling
+from tests.performance import cost, live, scaling
 from tests.performance.clients import Loadgen, flags
 from tests.performance.findings import Findings
 from tests.performance.load import Load, serve
@@ -120,3 +120,12 @@ def test_a_run_can_write_every_request_to_a_file(tmp_path: Path) -> None:
     assert told["tokens"] == 6
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
     assert len(lines) == 1 + 3 + 1  # what the run was, its requests, how it ended
+
+
+def test_what_the_live_view_costs_is_told_for_runs_with_it_and_without() -> None:
+    load = Load("live", rate=200, count=100, tokens=20)
+    with serve(QUICK.step_ms) as server:
+        shown, hidden = (live.run(server, load, shown=on) for on in (True, False))
+    assert min(*dataclasses.astuple(shown), *dataclasses.astuple(hidden)) > 0
+    text = live.report(load, [shown], [hidden], live.telling_us())
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 6

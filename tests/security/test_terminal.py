@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress as Bars
+from rich.live import Live
 
+from loadgen.cli.live import Screen
 from loadgen.cli.main import dispatch
-from loadgen.cli.progress import Bar
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
+from loadgen.progress import Progress
 from loadgen.report import render, to_json
 from loadgen.report.files import result_path
 from loadgen.settings import RunSettings
@@ -109,12 +110,19 @@ def test_an_error_is_shown_without_obeying_it(
     assert not UNSAFE.search(capsys.readouterr().err.replace("\r", "").replace("\n", ""))
 
 
-def test_the_progress_bar_neither_obeys_nor_formats_a_note() -> None:
-    screen = io.StringIO()
-    with Bars(console=Console(file=screen, force_terminal=True, width=200), auto_refresh=False) as bars:
-        Bar(bars).note(ESCAPES)
-    line = next(line for line in screen.getvalue().split("\n") if "owned" in line)
-    assert "\\x1b[2J\\x1b]0;owned\\x07\\x9b31m\\u202egnp.exe\\r\\n[red]" in line
+def test_the_live_view_neither_obeys_nor_formats_what_others_say() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=200)
+    with Live(screen := Screen(RunSettings(), console), console=console, auto_refresh=False) as live:
+        screen.note(ESCAPES)
+        screen.show(Progress("starting", 2.0, note=ESCAPES))
+        live.refresh()
+        screen.show(Progress("running", 2.0, failures={"status(503)" + ESCAPES: 1}))
+        live.refresh()
+    lines = [line for line in file.getvalue().split("\n") if "owned" in line]
+    assert len(lines) >= 3
+    for line in lines:
+        assert "\\x1b[2J\\x1b]0;owned\\x07\\x9b31m\\u202egnp.exe\\r\\n[red]" in line
 
 
 @pytest.mark.parametrize("model", ["../../etc/passwd", "a/..", "x\x00y", "m\x1b[2J", "a b;rm -rf ~", "\n"])

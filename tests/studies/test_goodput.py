@@ -12,7 +12,7 @@ from loadgen import levels
 from loadgen.demands import Share
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.levels import LONGEST_S, SOJOURNS, Stop
-from loadgen.measurement import Progress
+from loadgen.progress import Progress
 from loadgen.results import Result
 from loadgen.settings import RunSettings
 from loadgen.studies.findings import Verdict

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +51,22 @@ async def test_one_that_goes_on_is_killed() -> None:
     async with Child("loadgen.worker") as child:
         pass  # it waits for a job
     assert await child.end() == "was killed by signal 9"
+
+
+async def test_what_it_says_on_stderr_is_said_on_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", r"printf 'one\ntwo\nunfinish\377' >&2"))
+    async with Child("this") as child:
+        await child.end()
+    assert capsys.readouterr().err == "one\ntwo\nunfinish\\xff"
+
+
+async def test_it_is_not_waited_for_whoever_keeps_its_stderr_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid"))
+    monkeypatch.setattr("loadgen.child.PATIENCE_S", 0.01)
+    async with Child("this") as child:
+        await child.end()
+    os.kill(int((tmp_path / "python.pid").read_text()), signal.SIGKILL)

@@ -10,7 +10,7 @@ import pytest
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.progress import Silent
 from loadgen.errors import GivenUp
-from loadgen.measurement import PHASES, Progress
+from loadgen.progress import PHASES, Progress
 
 
 class Worker:

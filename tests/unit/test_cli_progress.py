@@ -2,8 +2,10 @@
 
 import pytest
 
-from loadgen.cli.progress import describe
-from loadgen.measurement import Progress
+from loadgen.cli.pace import Pace
+from loadgen.cli.progress import Lines, describe
+from loadgen.progress import Progress
+from tests.unit.seeing import running
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,19 @@ def test_a_run_is_described_by_its_requests():
 def test_who_is_waited_for_is_said_with_the_reason():
     waiting = Progress("waiting", 3.2, note="http://a:8000/v1/models answers 503")
     assert describe(waiting) == "waiting for the server 3 s: http://a:8000/v1/models answers 503"
+
+
+def test_a_line_says_what_goes_by_now_and_how_late_first_tokens_come():
+    assert describe(running(10.0), Pace(100.2, 100.2, 98.0, 1260.4)) == (
+        "running 10 s: 900 of 6000 ended, 100 in flight, 0 failed, 9000 tokens; "
+        "now 100.2 requests/s, 1260 tokens/s, TTFT p99 so far 41.7 ms"
+    )
+
+
+def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(monkeypatch, capsys):
+    lines = Lines()
+    for quarter in range(41):
+        monkeypatch.setattr("loadgen.cli.progress.time.monotonic", lambda now=quarter / 4: now)
+        lines.show(running(quarter / 4, "running" if quarter < 40 else "draining"))
+    said = [line.split(":")[1].strip() for line in capsys.readouterr().err.splitlines()]
+    assert said == ["running", "running 2 s", "running 4 s", "running 6 s", "running 8 s", "draining 10 s"]

@@ -112,6 +112,27 @@ def test_every_bucket_holds_the_values_between_its_ends_and_is_narrow(values):
         assert highest == lowest or highest + 1 - lowest <= lowest / 1024
 
 
+@given(SOME_VALUES)
+def test_coarse_counts_are_those_of_sixteenths_of_a_doubling(values):
+    histogram = histogram_of(values)
+    coarse = histogram.coarse()
+    ends = {low: low + (1 << max(6, low.bit_length() - 5)) for low in coarse}
+    assert list(coarse) == sorted(coarse)
+    assert sum(coarse.values()) == len(values)
+    for low, count in coarse.items():
+        assert count == sum(low <= value < ends[low] for value in values)
+        assert ends[low] - low <= max(64, low / 16)
+
+
+def test_coarse_counts_end_where_doublings_do():
+    for doubling in range(6, 46):
+        assert list(histogram_of([(1 << doubling) - 1, 1 << doubling]).coarse())[-1] == 1 << doubling
+
+
+def test_of_an_empty_histogram_there_are_no_coarse_counts():
+    assert Histogram().coarse() == {}
+
+
 def test_an_empty_histogram_has_no_statistics():
     empty = Histogram()
     assert (empty.count, empty.rejects, empty.total, empty.count_at_or_below(5)) == (0, 0, 0, 0)

@@ -6,8 +6,8 @@ import pytest
 
 from loadgen.demands import of_each
 from loadgen.levels import Watch
-from loadgen.measurement import Progress
 from loadgen.pieces import join, piece
+from loadgen.progress import Progress
 from loadgen.records import RecordWriter
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings

@@ -4,23 +4,29 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from loadgen import left, requests
 from loadgen.client import Client
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
-from loadgen.measurement import PHASES, Job, Measured, Progress
+from loadgen.measurement import Job, Measured
 from loadgen.measurer import conduct
 from loadgen.part import Group
+from loadgen.progress import Progress
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.schedule import Schedule
+from loadgen.scraper import Order
+from loadgen.scrapes import Source
 from loadgen.settings import RunSettings
 from loadgen.shard import Shard
 from loadgen.stripe import Stripe
 from loadgen.target import Target
+from loadgen.telemetry import FILE_NAME
 from tests.unit.making import answered, heading
+from tests.unit.telling import URL, scrape
 
 SCHEDULE = Schedule.burst(4)
 TARGET = Target("http://memory", "m", chat=True)
@@ -169,8 +175,13 @@ async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
         await run([alone], job)
 
 
-def test_progress_is_that_of_all_in_the_phase_of_the_last() -> None:
-    a = Progress("running", 2.0, 10, 3, 4, 4, 100)
-    b = Progress("draining", 2.5, 10, 1, 9, 8, 200)
-    assert Progress.together([a, b]) == Progress("running", 2.5, 20, 4, 13, 12, 300)
-    assert Progress.together([Progress(phase) for phase in PHASES]).phase == PHASES[0]
+async def test_what_the_server_says_is_read_by_whoever_waits_for_the_parts_and_by_no_part(job: Job) -> None:
+    made = parts(job, [])
+    group = Group(made, 2)
+    asked = Order((Source(URL, TARGET.url),), job.folder)
+    assert [own.scraping for _, own in group.shared(replace(job, scraping=asked))] == [None, None]
+    assert group.progress().server == {}
+    (job.folder / FILE_NAME).write_bytes(orjson.dumps(scrape(1, running=3).to_dict()) + b"\n")
+    assert group.progress().server == {"running": 3}
+    group.shared(job)
+    assert group.progress().server == {}

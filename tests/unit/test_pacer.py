@@ -264,3 +264,27 @@ async def test_a_bell_rung_too_early_sends_nothing():
     world.bell.ring()
     assert world.sends == []
     assert world.bell.at_ns == world.start + 5 * MS
+
+
+# -- what is due and not sent
+
+
+@timed
+async def test_requests_without_a_slot_and_such_as_are_late_are_overdue():
+    world = World(late=lambda: 30 * MS)
+    pacer = world.pace([1, 2, 3, 40, 90], cap=2)
+    assert pacer.overdue == 0
+    virtual.spend(2 * MS + 1)
+    assert pacer.overdue == 2  # the alarm has not rung yet
+    await world.run(until_ms=35)
+    assert pacer.overdue == 1  # the third has no slot
+    world.end_one()
+    assert pacer.overdue == 0
+
+
+@timed
+async def test_where_the_loop_is_closed_nothing_is_overdue():
+    world = World(serves=10 * MS)
+    pacer = world.pace([0] * 5, cap=2, closed_loop=True)
+    await world.run(until_ms=15)
+    assert (len(world.sends), pacer.overdue) == (4, 0)

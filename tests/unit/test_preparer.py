@@ -8,9 +8,9 @@ import pytest
 
 from loadgen import requests
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.measurement import Progress
 from loadgen.preparer import Preparer
 from loadgen.preparing import Order
+from loadgen.progress import Progress
 from loadgen.settings import RunSettings
 from loadgen.target import Target
 from tests.commands.calling import TOKENIZER

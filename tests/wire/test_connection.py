@@ -120,3 +120,27 @@ def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
     bell.at_ns = now_ns()
     connection.data_received(b"Content-Length: 5\r\n")
     assert len(rung) == 1
+
+
+def test_tokens_are_counted_as_they_come_whatever_becomes_of_their_request() -> None:
+    poll = Poll()
+    one, _, _ = connected(poll)
+    other, _, _ = connected(poll)
+    one.send(b"request", Record())
+    other.send(b"request", Record())
+    assert poll.tokens == 0
+    data = streamed(answer("a", "b", "c"), size=1 << 20)
+    for byte in range(len(data)):
+        one.data_received(data[byte : byte + 1])
+    assert poll.tokens == 3
+    other.data_received(data[: data.index(b"data:", data.index(b'"b"'))])
+    other.connection_lost(None)
+    assert poll.tokens == 5
+
+
+def test_tokens_that_another_reader_has_decoded_are_counted_too() -> None:
+    connection, _, _ = connected(poll := Poll())
+    connection.send(b"request", Record())
+    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
+    connection.feed_body(answer("a", "b"), now_ns())
+    assert poll.tokens == 2

@@ -1,0 +1,110 @@
+"""Prometheus: tells whoever scrapes this command how far its run is, in a thread of its own while it goes on."""
+
+import contextlib
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from loadgen.errors import BadInput
+from loadgen.output_settings import parse_listen
+from loadgen.progress import LATENCIES, PHASES, Progress
+from loadgen.settings import RunSettings
+from loadgen.sketch import Sketch
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+# Four a doubling, from 4 us to 73 min: where buckets of a sketch end too, so that counts are exact.
+BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
+HELP = {
+    "ttft": "Time to first token of requests that ended well, from when they were due (or sent, with --latency-from).",
+    "itl": "Time between tokens of requests that ended well.",
+    "icl": "Time between events with tokens of requests that ended well.",
+    "e2el": "Time to the last token of requests that ended well, from when they were due (or sent).",
+    "lag": "How late requests were sent, for no other reason than this client.",
+    "loop_stall": "How long tokens had to wait for the loop that measures.",
+}
+
+
+class Metrics:
+    """What is told of the run that goes on, as prometheus_client asks for it."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(PHASES[0])
+
+    def show(self, progress: Progress) -> None:
+        """Tell this from now on."""
+        self._progress = progress
+
+    def collect(self) -> "Iterator[Metric]":
+        """Each of the metrics."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        seen = self._progress
+        yield GaugeMetricFamily("loadgen_elapsed_seconds", "Since the run's clock started.", seen.elapsed_s)
+        requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by how.", labels=["outcome"])
+        for outcome, count in {"ok": seen.ok, **seen.failures}.items():
+            requests.add_metric([outcome], count)
+        yield requests
+        for name, text, count in (
+            ("loadgen_requests_due", "Requests that have become due.", seen.due),
+            ("loadgen_requests_sent", "Requests that were sent, or are being sent.", seen.sent),
+            ("loadgen_output_tokens", "Output tokens of requests that ended well.", seen.output_tokens),
+            ("loadgen_streamed_tokens", "Tokens that have come, as their events tell.", seen.streamed_tokens),
+        ):
+            yield CounterMetricFamily(name, text, count)
+        for name, text, value in (
+            ("loadgen_requests_scheduled", "Requests of the run.", seen.scheduled or None),
+            ("loadgen_in_flight", "Requests that were sent and have not ended.", seen.in_flight),
+            ("loadgen_in_flight_limit", "Most requests in flight.", seen.cap),
+            ("loadgen_waiting", "Requests that are due and have not been sent.", seen.waiting),
+            ("loadgen_loop_busy_ratio", "Share of the time for which the loop that measures ran.", seen.busy_share),
+            ("loadgen_server_running", "Requests that the server says it runs.", seen.server.get("running")),
+            ("loadgen_server_waiting", "Requests that the server says wait.", seen.server.get("waiting")),
+            ("loadgen_server_kv_usage_ratio", "How full it says its KV cache is.", seen.server.get("kv_usage")),
+        ):
+            if value is not None:
+                yield GaugeMetricFamily(name, text, value)
+        for name in LATENCIES:
+            sketch: Sketch = getattr(seen, name)
+            yield HistogramMetricFamily(f"loadgen_{name}_seconds", HELP[name], buckets(sketch), sketch.total_ns / 1e9)
+
+
+def buckets(sketch: Sketch) -> list[tuple[str, float]]:
+    """How many values are no greater than each bound, in seconds, as Prometheus has it."""
+    lowest, upto = list(sketch.counts), [0, *accumulate(sketch.counts.values())]
+    below = [(str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS]
+    return [*below, ("+Inf", float(upto[-1]))]
+
+
+@contextlib.contextmanager
+def exporting(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
+    """Listen while the context lasts, where the settings ask for it; what it yields is told how far a run is.
+
+    Raises:
+        BadInput: Nobody can listen there.
+    """
+    if settings.prometheus is None:
+        yield lambda progress: None
+        return
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    host, port = parse_listen(settings.prometheus)
+    metrics, registry = Metrics(), CollectorRegistry()
+    registry.register(metrics)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        problem = f"cannot listen at {host}:{port} ({error.strerror})"
+        raise BadInput("--prometheus", problem, "give a port that is free, and an address of this machine") from error
+    try:
+        if not settings.quiet:
+            where = f"[{host}]" if ":" in host else host
+            print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
+        yield metrics.show
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

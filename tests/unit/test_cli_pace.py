@@ -1,0 +1,39 @@
+"""Pace: what goes by in a second is of the last seconds, and of this run alone."""
+
+import pytest
+
+from loadgen.cli.pace import History, Pace
+from loadgen.progress import Progress
+
+
+def pace(*moments: Progress) -> Pace | None:
+    history = History()
+    for moment in moments:
+        history.add(moment)
+    return history.now()
+
+
+def test_a_run_of_which_no_time_has_gone_by_has_none() -> None:
+    assert pace() is pace(Progress("connecting")) is pace(Progress("running", 0.0)) is None
+
+
+def test_in_the_first_seconds_it_is_that_of_all_there_is() -> None:
+    assert pace(Progress("running", 2.0, in_flight=7, ended=3)) == Pace(5.0, 5.0, 1.5, 0.0)
+
+
+def test_later_it_is_that_of_the_last_seconds() -> None:
+    moments = [Progress("running", second / 4, ended=100 + second) for second in range(1, 100)]
+    found = pace(*moments)
+    assert found is not None
+    assert found.ended == pytest.approx(4.0)
+
+
+def test_where_little_was_told_it_reaches_back_to_what_was() -> None:
+    assert pace(Progress("running", 1.0, ended=10), Progress("running", 16.0, ended=40)) == Pace(2.0, 2.0, 2.0, 0.0)
+
+
+def test_what_is_done_before_the_clock_starts_is_none_of_it() -> None:
+    history = History()
+    history.add(Progress("preparing", 8.0, scheduled=6000, ended=5000))
+    history.add(Progress("running", 1.0, ended=3))
+    assert history.now() == history.so_far() == Pace(3.0, 3.0, 3.0, 0.0)

@@ -1,0 +1,86 @@
+"""Progress: what the parts of a run tell adds up to what the whole would have told."""
+
+import numpy as np
+
+from loadgen.histogram import Histogram
+from loadgen.progress import PHASES, Progress
+from loadgen.sketch import Sketch
+
+MS = 1_000_000
+
+
+def latencies(*ms):
+    histogram = Histogram()
+    histogram.record_many(np.array(ms, dtype=np.int64) * MS)
+    return Sketch.of(histogram)
+
+
+A = Progress(
+    "running",
+    2.0,
+    10,
+    3,
+    4,
+    3,
+    100,
+    waiting=2,
+    cap=4,
+    sending_s=9.0,
+    counted_tokens=50,
+    streamed_tokens=140,
+    failures={"refused": 1},
+    busy_share=0.1,
+    ttft=latencies(10, 20),
+)
+B = Progress(
+    "draining",
+    2.5,
+    10,
+    1,
+    9,
+    8,
+    200,
+    cap=3,
+    sending_s=8.0,
+    counted_tokens=100,
+    streamed_tokens=205,
+    failures={"refused": 2, "status(503)": 1},
+    busy_share=0.4,
+    ttft=latencies(400),
+)
+
+
+def test_counts_and_latencies_are_sums_the_phase_is_that_of_the_last_and_the_loop_the_busiest():
+    assert Progress.together([A, B]) == Progress(
+        "running",
+        2.5,
+        20,
+        4,
+        13,
+        11,
+        300,
+        waiting=2,
+        cap=7,
+        sending_s=9.0,
+        counted_tokens=150,
+        streamed_tokens=345,
+        failures={"refused": 3, "status(503)": 1},
+        busy_share=0.4,
+        ttft=latencies(10, 20, 400),
+    )
+    assert Progress.together([Progress(phase) for phase in PHASES]).phase == PHASES[0]
+
+
+def test_what_one_part_does_not_know_is_not_known_of_the_whole():
+    together = Progress.together([A, Progress("running", 2.0)])
+    assert together.cap is None
+    assert together.sending_s is None
+
+
+def test_what_has_become_due_was_sent_or_waits():
+    assert (A.sent, A.due) == (7, 9)
+
+
+def test_what_a_counted_token_stands_for_is_what_it_stood_for_in_requests_that_have_ended():
+    assert A.tokens_per_counted == 2
+    assert Progress("running").tokens_per_counted == 1
