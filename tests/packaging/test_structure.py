@@ -15,6 +15,7 @@ LAYERS = [
     {
         "arguments",
         "beside",
+        "blocks",
         "bounds",
         "buckets",
         "child",
@@ -34,6 +35,7 @@ LAYERS = [
         "messages",
         "metric_names",
         "node_facts",
+        "noise",
         "options",
         "outcomes",
         "output_settings",
@@ -51,6 +53,7 @@ LAYERS = [
         "stats",
         "stripe",
         "stream",
+        "student",
         "telemetry",
         "terminal",
     }
