@@ -49,16 +49,21 @@ class Heading:
         """
         return cls(
             **{field.name: data[field.name] for field in dataclasses.fields(cls)}
-            | {"settings": _settings(data["settings"])}
+            | {"settings": restored(data["settings"])}
         )
 
 
-def _settings(shown: dict[str, Any]) -> RunSettings:
+def restored(shown: dict[str, Any]) -> RunSettings:
+    """The settings of which `settings.public` made what is shown.
+
+    Raises:
+        TypeError, ValueError: It made something else.
+    """
     kinds = typing.get_type_hints(RunSettings)
 
-    def restored(name: str, value: Any) -> Any:
+    def value_of(name: str, value: Any) -> Any:
         if isinstance(value, list):
             return tuple(value)
         return float(value) if kinds[name] is float else value  # JSON has no infinity: "inf"
 
-    return RunSettings(**{name: restored(name, value) for name, value in shown.items()})
+    return RunSettings(**{name: value_of(name, value) for name, value in shown.items()})

@@ -88,7 +88,7 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"levels"},
-    {"runner", "testing", "tools"},
+    {"comparing", "runner", "testing", "tools"},
     {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
@@ -199,7 +199,7 @@ def test_the_design_of_the_engines_names_every_module_once() -> None:
     )
 
 
-@pytest.mark.parametrize("package", ["studies", "tools"])
+@pytest.mark.parametrize("package", ["comparing", "studies", "tools"])
 def test_the_design_of_a_package_names_every_module_once_and_below_those_that_it_knows(package: str) -> None:
     lines = (ROOT / "loadgen" / package / "DESIGN.md").read_text().splitlines()
     rows = [line.split("|")[1] for line in lines if line[:3] == "| `"]
