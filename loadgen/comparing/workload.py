@@ -88,10 +88,9 @@ def facts(result: Mapping[str, Any]) -> dict[str, Any]:
         engine["commands"] = [
             " ".join("PORT" if word == port else word for word in each.split()) for each in engine["commands"]
         ]
-    told = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)} - UNTOLD - set(ASKED)
-    settings = {
-        flag(name): value for name, value in origin["settings"].items() if name in told - (PLACES if own else set())
-    }
+    told = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)} - UNTOLD - {*ASKED}
+    told -= PLACES if own else set()
+    settings = {flag(name): value for name, value in origin["settings"].items() if name in told}
     named = {"engine": engine, "versions": origin["versions"], "machine": origin["machine"]}
     return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
 

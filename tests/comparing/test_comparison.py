@@ -11,6 +11,7 @@ from loadgen.comparing.metrics import named
 from loadgen.comparing.noise_file import NoiseFile
 from loadgen.comparing.side import Side
 from loadgen.errors import BadInput
+from loadgen.noise import Noise
 from tests.comparing.running import FEW, SETTINGS, recorded, result, saved, starts
 
 
@@ -129,6 +130,8 @@ class TestStarts:
         assert found.word is Word.DIFFERS  # whether that is better is not for us to say
         assert row(comparison, "server_prefix_hit_rate").change == 0.0
         none = row(beside(of("c", 0), of("d", 5)), "server_preemptions")
+        few = row(beside(of("e", 3), of("f", 5)), "server_preemptions")
+        assert few.why == "the server's own words need 3 starts of each"
         assert (none.one, none.other, none.change, none.why) == (0, pytest.approx(5), None, "a value is 0")
 
 
@@ -150,6 +153,16 @@ class TestNoise:
     def test_what_it_explains_is_not_told_apart(self, tmp_path: Path, noise: NoiseFile) -> None:
         comparison = beside(saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=20.3), noise=noise)
         assert row(comparison, "ttft_mean").word is Word.NOT_TOLD_APART
+
+    def test_what_it_says_nothing_of_is_told_within_the_run_and_is_not_better(self, tmp_path: Path) -> None:
+        paths = (recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=0.1, seed=1))
+        workload = Side.read("A", paths[0]).starts[0].workload
+        comparison = beside(*paths, noise=NoiseFile({"e2el_mean": Noise(0.1, 4)}, workload))
+        assert row(comparison, "e2el_mean").word is Word.BETTER
+        within = row(comparison, "ttft_mean")
+        assert within.interval is not None
+        assert within.interval.basis is Basis.WITHIN
+        assert within.word is Word.DIFFERS
 
     def test_it_is_kept_whole(self, tmp_path: Path, noise: NoiseFile) -> None:
         noise.save(str(tmp_path / "noise.json"))

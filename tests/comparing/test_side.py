@@ -60,8 +60,11 @@ def test_a_run_that_is_there_twice_counts_once_and_by_its_records(tmp_path: Path
 
 def test_what_one_worker_has_left_is_no_run(tmp_path: Path) -> None:
     path = Path(recorded(tmp_path / "run.jsonl"))
-    piece = path.read_text().replace('"stripe":[0,1]', '"stripe":[1,2]', 1)
-    (tmp_path / "run.jsonl.part2").write_text(piece)
+    first, *lines = path.read_text().splitlines(keepends=True)
+    assert '"stripe":[0,1]' in first
+    (tmp_path / "run.jsonl.part2").write_text(
+        "".join([first.replace('"stripe":[0,1]', '"stripe":[1,2]'), *lines[1::2]])
+    )
     assert len(read(tmp_path).starts) == 1
 
 

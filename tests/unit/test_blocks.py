@@ -39,7 +39,7 @@ class TestLength:
         share, count = 0.7, 5000
         best = (1.5 * (2 * share / (1 - share**2)) ** 2 * count) ** (1 / 3)
         found = [correlated(remembering(share, count, seed)) for seed in range(20)]
-        assert np.median(found) == pytest.approx(best, rel=0.25)
+        assert np.median(found) == pytest.approx(best, rel=0.12)
 
     def test_values_that_are_missing_tell_nothing(self) -> None:
         series = remembering(0.9, 2000, 1)
