@@ -66,5 +66,10 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _wrapped(text: str, lead: str) -> list[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=lead, subsequent_indent=lead + "  ", break_on_hyphens=False, break_long_words=False
+        text,
+        WIDTH,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead) + "  ",
+        break_on_hyphens=False,
+        break_long_words=False,
     )

@@ -11,6 +11,7 @@ import orjson
 
 from loadgen.comparing.metrics import USUAL
 from loadgen.comparing.side import LEAST_STARTS, Side
+from loadgen.comparing.workload import BEHIND
 from loadgen.errors import BadInput
 from loadgen.noise import Noise
 from loadgen.whole import write_whole
@@ -63,7 +64,7 @@ class NoiseFile:
         """
         try:
             told = orjson.loads(Path(path).read_bytes())
-            if told["loadgen_noise"] != SCHEMA:
+            if told["loadgen_noise"] != SCHEMA or not {*BEHIND, "requests"} <= told["workload"].keys():
                 raise ValueError
             each = {str(name): Noise(float(one["sd"]), int(one["df"])) for name, one in told["each"].items()}
             if not all(noise.df > 0 and 0 <= noise.sd < math.inf for noise in each.values()):

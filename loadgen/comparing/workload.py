@@ -20,8 +20,8 @@ ASKED = ("extra_body", "max_concurrency", "num_warmups", "think_time", "history"
 SEEDS = ("seed", "seed_arrivals", "seed_prompts", "seed_order")
 # The settings from which each hash follows.
 BEHIND = {
-    "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEEDS, "num_prompts", "duration"},
-    "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"ready_check_timeout_sec"},
+    "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEEDS},
+    "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"num_prompts", "ready_check_timeout_sec"},
 }
 # Settings that say nothing of how a server was measured.
 UNTOLD = {"model", "endpoint", "backend", "slo", "max_error_rate", "strict"}
@@ -73,6 +73,8 @@ def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]
     for hashed, names in BEHIND.items():
         if one[hashed] != other[hashed]:
             why = list(_between(one, other, sorted(names - set(always))))
+            if not why and one["requests"] != other["requests"]:
+                continue  # fewer of the same
             found += why or [Difference(hashed, *(f"SHA-256 {str(each[hashed])[:12]}" for each in (one, other)))]
     return list(dict.fromkeys(found))
 

@@ -1,5 +1,6 @@
 """Comparisons: values, differences, and the words that may be said of them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -196,9 +197,20 @@ class TestNoise:
             NoiseFile.of(Side.read("A", folder))
         assert NoiseFile.of(Side.read("A", folder), anyway=True).each["ttft_mean"].df == 3
 
-    @pytest.mark.parametrize("content", ["{}", "[]", "x", '{"loadgen_noise": 1, "each": {"ttft_mean": {"sd": -1}}}'])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            "{}",
+            "[]",
+            "x",
+            '{"loadgen_noise": 1, "each": {}, "workload": {}}',
+            '{"loadgen_noise": 1, "each": {"ttft_mean": {"sd": 0.1, "df": 0}}, "workload": %s}',
+            '{"loadgen_noise": 1, "each": {"ttft_mean": {"sd": -1, "df": 2}}, "workload": %s}',
+        ],
+    )
     def test_another_file_is_refused(self, tmp_path: Path, content: str) -> None:
-        (tmp_path / "n.json").write_text(content)
+        whole = json.dumps({"prompts": "", "due times": "", "requests": 1})
+        (tmp_path / "n.json").write_text(content.replace("%s", whole))
         with pytest.raises(BadInput, match="holds no noise; name a file of --save-noise"):
             NoiseFile.read(str(tmp_path / "n.json"))
 

@@ -56,6 +56,10 @@ def test_prompts_that_differ_are_told_by_what_they_were_made_of() -> None:
     assert said(asked(), long) == ["--random-input-len 1024 and 2048"]
 
 
+def test_fewer_of_the_same_are_told_once() -> None:
+    assert said(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == ["requests 20 and 30"]
+
+
 def test_where_nothing_says_why_they_differ_the_hashes_do() -> None:
     assert said(asked(), asked(prompts=OTHER_PROMPTS)) == ["prompts SHA-256 000000000000 and SHA-256 111111111111"]
 
