@@ -175,6 +175,8 @@ def _row(
     if not (np.isfinite(one).all() and np.isfinite(two).all()):  # logarithms, of which one is that of 0
         return Row(metric, first, second, 0.0 if first == second else None, None, "a value is 0")
     found = _interval(metric, base, other, (one, two), noise, length)
+    if metric.is_share and isinstance(found, Interval) and found.low == found.high:
+        found = "nothing of it was seen to vary"  # no error in a run does not show that there never is one
     sure, why = (None, found) if isinstance(found, str) else (found, "")
     return Row(metric, first, second, _change(float(two.mean() - one.mean()), metric), sure, why)
 

@@ -58,7 +58,14 @@ class TestSingleRuns:
     def test_runs_that_are_alike_are_not_told_apart(self, tmp_path: Path) -> None:
         comparison = beside(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
         assert row(comparison, "ttft_mean").word is Word.NOT_TOLD_APART
-        assert row(comparison, "error_rate").word is Word.NOT_TOLD_APART
+
+    def test_no_error_in_a_run_does_not_show_that_there_never_is_one(self, tmp_path: Path, bases: str) -> None:
+        within = beside(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
+        by_starts = beside(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9))
+        for comparison in (within, by_starts):
+            found = row(comparison, "error_rate")
+            assert (found.change, found.interval, found.word) == (0.0, None, Word.UNKNOWN)
+            assert found.why == "nothing of it was seen to vary"
 
     def test_percentiles_of_few_values_have_no_interval(self, tmp_path: Path) -> None:
         comparison = beside(recorded(tmp_path / "a"), recorded(tmp_path / "b", seed=1))
