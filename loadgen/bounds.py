@@ -1,9 +1,9 @@
 """Bounds: between which values a share, or a mean, lies that the requests of a run show.
 
 Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
-gaps, the sum of a latency by how many there are. Requests that shared the server share their fate, so a run tells less
-than as many independent ones would. How much less is told by a bootstrap of blocks of requests (Kuensch, Ann. Stat. 17,
-1989). Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927), means by the normal distribution.
+gaps, the sum of a latency by how many there are. How much less requests tell that shared the server is told by a
+bootstrap of blocks of them (`loadgen.blocks`). Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927),
+means by the normal distribution.
 """
 
 import math
@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+from loadgen import blocks
 
-RESAMPLES = 400
+Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
 def of_share(good: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
@@ -55,18 +55,6 @@ def _ratio(part: Floats, of: Floats) -> float:
 
 
 def _variance(part: Floats, of: Floats, in_flight: float) -> float:
-    """The variance of the ratio, by resampling blocks of the run, which is taken as a circle.
-
-    Blocks are twice as long as there are requests in flight, and no shorter than the cube root of the run.
-    """
-    count = len(part)
-    length = min(count, math.ceil(max(2 * in_flight, count ** (1 / 3))))
-    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, math.ceil(count / length)))
-    sums = [_sums(values, length)[drawn].sum(axis=1) for values in (part, of)]
-    counted = sums[1] > 0
-    return float((sums[0][counted] / sums[1][counted]).var())
-
-
-def _sums(values: Floats, length: int) -> Floats:
-    """The sum of the block that begins with each request."""
-    return np.convolve(np.concatenate((values, values[: length - 1])), np.ones(length), "valid").astype(float)
+    """The variance of the ratio, by resampling blocks of the run."""
+    ratios = blocks.ratios(part, of, blocks.length(len(part), in_flight))
+    return float(np.nanvar(ratios))

@@ -90,6 +90,13 @@ def _limit(text: str) -> Limit:
     return Limit(text, metric, statistic, sign == "<=", most)
 
 
+def named(name: str) -> tuple[str, str] | None:
+    """The latency and the statistic that a name is of, as ttft_p99; None where it is of none."""
+    metric, _, statistic = name.partition("_")
+    known = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
+    return (metric, statistic) if known else None
+
+
 def distribution(metric: str, clock: str) -> str:
     """Which distribution of a Snapshot a limit on a latency is held against.
 

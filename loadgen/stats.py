@@ -22,10 +22,10 @@ from functools import lru_cache
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special  # scipy.stats has the same functions, and takes half a second to import
 
-Floats = NDArray[np.float64]
+from loadgen.noise import Noise
+from loadgen.schedule import Floats
 
 GRID_POINTS = 401  # of the recursion: its boundaries are then right to four digits
 BEYOND = 8.0  # standard deviations, where the grid ends
@@ -84,54 +84,6 @@ class Comparison:
     def inverted(self) -> Self:
         """The same of 1 / what was compared: of a value of which less is better, where more of that was a gain."""
         return replace(self, effect=_inverse(self.effect), low=_inverse(self.high), high=_inverse(self.low))
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """The standard deviation of one run's logarithm, about 0.01 for 1 %, and its degrees of freedom."""
-
-    sd: float
-    df: int
-
-    @classmethod
-    def of(cls, values: Floats) -> Self:
-        """What an additive model of arms and blocks leaves.
-
-        Args:
-            values: Logarithms, shape (arms, blocks); NaN where an arm had no run.
-        """
-        there = ~np.isnan(values)
-        if there.all():  # the same in closed form
-            left = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
-            return cls._from(float(np.sum(left**2)), (values.shape[0] - 1) * (values.shape[1] - 1))
-        arm, block = np.nonzero(there)
-        rows = np.arange(len(arm))
-        design = np.zeros((len(arm), sum(values.shape)))
-        design[rows, arm] = design[rows, values.shape[0] + block] = 1.0
-        observed = values[arm, block]
-        fitted, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
-        return cls._from(float(np.sum((observed - design @ fitted) ** 2)), len(arm) - int(rank))
-
-    @classmethod
-    def of_replicates(cls, values: Sequence[float]) -> Self:
-        """What runs of one arm differ by, blocks and all.
-
-        Args:
-            values: What they achieved, two at least, each above 0.
-        """
-        left = np.log(values) - np.log(values).mean()
-        return cls._from(float(np.sum(left**2)), len(values) - 1)
-
-    @classmethod
-    def pooled(cls, each: Sequence["Noise"]) -> Self | None:
-        """What several tell together; None where none tells anything."""
-        telling = [noise for noise in each if noise.df]
-        df = sum(noise.df for noise in telling)
-        return cls._from(sum(noise.df * noise.sd**2 for noise in telling), df) if df else None
-
-    @classmethod
-    def _from(cls, squares: float, df: int) -> Self:
-        return cls(math.sqrt(squares / df) if df else math.nan, df)
 
 
 def spent(alpha: float, fraction: float) -> float:

@@ -13,12 +13,14 @@ SUSPECT = 4  # only with --strict
 ERRORS = 5  # more than --max-error-rate, or no success at all
 SLO_MISSED = 6
 NOTHING_FEASIBLE = 7  # by `loadgen tune run`: no arm held what the study demands
+CHANGED = 8  # by `loadgen compare`: a change that --fail-if names
 INTERRUPTED = 130
 
 EXPLAINED = (
     "0 done, 1 an engine that failed or an internal error (audit: what cannot be true; import: what could not be "
     "placed), 2 bad input, 3 INVALID, "
-    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 7 no arm of a study feasible, 130 interrupted"
+    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 7 no arm of a study feasible, "
+    "8 a change that compare --fail-if names, 130 interrupted"
 )
 
 

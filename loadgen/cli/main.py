@@ -21,6 +21,7 @@ OWN = {
     "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
     "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.doctor"),
     "report": ("print the report of a saved result again, or write it as a page", "loadgen.cli.report"),
+    "compare": ("hold runs against each other: what differs, and how sure that is", "loadgen.cli.compare"),
     "tune": ("find out by a study how a model is served best", "loadgen.cli.tune"),
     "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),
     "import": ("put published results into a store of a study", "loadgen.cli.imports"),

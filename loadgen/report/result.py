@@ -13,7 +13,7 @@ from loadgen.evidence import Evidence
 from loadgen.output_settings import METRICS, parse_percentiles
 from loadgen.report import targets
 from loadgen.report.server import server
-from loadgen.report.summary import summary
+from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.words import percentile, to_ms
@@ -184,15 +184,7 @@ def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float |
     """A number as an SLO names it (ttft, p99; error, rate), in ms or as a share; None where it was not measured."""
     if metric == "error":
         return _error_rate(snapshot)
-    histogram = snapshot.histograms[slo.distribution(metric, clock)]
-    match name:
-        case "mean":
-            return to_ms(histogram.mean)
-        case "max":
-            return to_ms(histogram.max)
-        case "median":
-            return to_ms(histogram.percentile(50))
-    return to_ms(histogram.percentile(float(name.removeprefix("p"))))
+    return number(snapshot.histograms[slo.distribution(metric, clock)], name)
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:

@@ -16,3 +16,15 @@ def summary(histogram: Histogram, percentiles: Iterable[float]) -> dict[str, flo
         "max": to_ms(histogram.max),
     }
     return found | {percentile(p): to_ms(histogram.percentile(p)) for p in percentiles}
+
+
+def number(histogram: Histogram, name: str) -> float | None:
+    """A number of it as an SLO names it (mean, median, max, p99), in ms; None where nothing was seen."""
+    match name:
+        case "mean":
+            return to_ms(histogram.mean)
+        case "max":
+            return to_ms(histogram.max)
+        case "median":
+            return to_ms(histogram.percentile(50))
+    return to_ms(histogram.percentile(float(name.removeprefix("p"))))

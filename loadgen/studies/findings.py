@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median_low
 
-from loadgen.stats import Comparison, Noise
+from loadgen.noise import Noise
+from loadgen.stats import Comparison
 from loadgen.studies.plan import CONFIRMATION, Planned, Step
 from loadgen.studies.scoring import distance
 from loadgen.studies.study import Study

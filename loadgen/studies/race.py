@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 import numpy as np
 
 from loadgen import stats
+from loadgen.noise import Noise
 from loadgen.studies import scoring
 from loadgen.studies.alike import alike, most_in_flight
 from loadgen.studies.arm import Arm
@@ -72,7 +73,7 @@ class Race:
         study: Study,
         planner: Planner,
         nogoods: list[Assignments],
-        before: stats.Noise | None,
+        before: Noise | None,
         answered: Answered | None,
     ) -> None:
         self.step, self._study, self._planner, self._nogoods, self._before = step, study, planner, nogoods, before
@@ -247,13 +248,13 @@ class Race:
         beside = scoring.gain(self._reference.values[0], self._study) if self._reference.values else 1.0
         return scoring.gain(entrant.values[0], self._study) / beside
 
-    def _noise(self) -> stats.Noise | None:
+    def _noise(self) -> Noise | None:
         """Of the arms that have run in every block so far; in the first step, of the one arm there is."""
         rows = [each.values for each in self._entrants.values() if len(each.values) >= 2]
         if self.step.kind == NOISE:
-            return stats.Noise.of_replicates(rows[0]) if rows else None
+            return Noise.of_replicates(np.log(rows[0])) if rows else None
         blocks = min(map(len, rows), default=0)
-        return stats.Noise.of(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+        return Noise.of(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
 
     def _told(self, entrant: Entrant, open_: str) -> ArmFound:
         verdict, why = entrant.verdict, entrant.why

@@ -6,7 +6,7 @@ that was interrupted goes on by being walked again with the trials that were kep
 
 from collections.abc import Generator
 
-from loadgen.stats import Noise
+from loadgen.noise import Noise
 from loadgen.studies.drawing import Drawing
 from loadgen.studies.findings import Findings, StepFound
 from loadgen.studies.plan import Planned, Step

@@ -15,6 +15,7 @@ LAYERS = [
     {
         "arguments",
         "beside",
+        "blocks",
         "bounds",
         "buckets",
         "child",
@@ -36,6 +37,7 @@ LAYERS = [
         "messages",
         "metric_names",
         "node_facts",
+        "noise",
         "options",
         "outcomes",
         "output_settings",
@@ -55,6 +57,7 @@ LAYERS = [
         "stats",
         "stripe",
         "stream",
+        "student",
         "telemetry",
         "terminal",
         "timeline",
@@ -90,7 +93,7 @@ LAYERS = [
     {"launched", "server", "targets", "worker"},
     {"results"},
     {"levels"},
-    {"runner", "testing", "tools", "watched"},
+    {"comparing", "runner", "testing", "tools", "watched"},
     {"doctor", "gpustack", "studies"},
     {"imports"},
     {"cli", "__main__"},
@@ -202,7 +205,7 @@ def test_the_design_of_the_engines_names_every_module_once() -> None:
     )
 
 
-@pytest.mark.parametrize("package", ["studies", "tools"])
+@pytest.mark.parametrize("package", ["comparing", "studies", "tools"])
 def test_the_design_of_a_package_names_every_module_once_and_below_those_that_it_knows(package: str) -> None:
     lines = (ROOT / "loadgen" / package / "DESIGN.md").read_text().splitlines()
     rows = [line.split("|")[1] for line in lines if line[:3] == "| `"]

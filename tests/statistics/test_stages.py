@@ -7,7 +7,8 @@ matters only beside an effect, so that one is enough.
 import numpy as np
 import pytest
 
-from loadgen.stats import Comparison, Decision, Noise, Plan, compare, least_effect_seen
+from loadgen.noise import Noise
+from loadgen.stats import Comparison, Decision, Plan, compare, least_effect_seen
 
 STAGES = 10_000
 FEWER = 2_500  # where the share is far from its bound

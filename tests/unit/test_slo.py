@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.slo import LATENCY_METRICS, distribution, judge, parse, parse_goodput
+from loadgen.slo import LATENCY_METRICS, distribution, judge, named, parse, parse_goodput
 from loadgen.snapshot import LATENCIES
 
 
@@ -145,3 +145,18 @@ def test_what_is_no_goodput_limit_is_refused(pair):
         parse_goodput(("tpot:50", pair))
     assert caught.value.field == "--goodput"
     assert repr(pair) in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("ttft_p99.9", ("ttft", "p99.9")),
+        ("icl_mean", ("icl", "mean")),
+        ("error_rate", None),
+        ("ttft", None),
+        ("ttft_p101", None),
+        ("lag_p99", None),
+    ],
+)
+def test_a_latency_and_its_statistic_have_one_name(name, found):
+    assert named(name) == found

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.stats import Comparison, Decision, Noise, Plan, boundaries, compare, least_effect_seen, spent
+from loadgen.noise import Noise
+from loadgen.stats import Comparison, Decision, Plan, boundaries, compare, least_effect_seen, spent
 
 BETTER, NOT_BETTER, OPEN = Decision
 
