@@ -8,7 +8,7 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize clean
+.PHONY: demo test docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
@@ -86,8 +86,11 @@ sanitize: $(VENV)/.test  ## the address and undefined-behaviour sanitizers over 
 		LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 		$(abspath $(BIN))/python -m pytest --quiet --capture=sys --timeout 300 $(SANITIZED)
 
+wheels: $(VENV)/.test  ## a wheel for each CPython at hand of those that are wanted, installed by itself and tried
+	$(BIN)/python -m tests.packaging.wheels
+
 clean:
-	rm -rf $(VENV) build *.egg-info loadgen/*.c loadgen/*.so
+	rm -rf $(VENV) build dist *.egg-info loadgen/*.c loadgen/*.so
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -18,7 +18,8 @@ def switched(name: str) -> bool:
 
 
 debug, sanitize = switched("LOADGEN_DEBUG"), switched("LOADGEN_SANITIZE")
-compile_args = ["-O2", "-g"] if not debug else ["-O0", "-g3"]
+# Symbols would be three quarters of a wheel.
+compile_args = ["-O0", "-g3"] if debug else ["-O2", "-g" if sanitize else "-g0"]
 link_args: list[str] = []
 if sanitize:
     compile_args += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]

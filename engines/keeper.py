@@ -25,12 +25,12 @@ KILL_EVERY_MS = 20
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
-prctl = ctypes.CDLL(None).prctl
+libc = ctypes.CDLL(None)
 
 
 def main(parent: int, log: str, folder: str, command: list[str]) -> None:
     """Start the engine and keep it; returns when nothing of it is left."""
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
     program = os.pidfd_open(parent)
     if os.getppid() != parent:
         return
@@ -84,7 +84,7 @@ def start(command: list[str], folder: str) -> int:
         return child
     try:
         os.setsid()
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != keeper:
             os._exit(1)
         for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from loadgen.settings import KEY_VARIABLE
 LOG = "engine.log"
 MOST_KEPT = 10  # logs of engines that failed
 SHOWN_PORT, SHOWN_FOLDER = 8000, Path("/tmp/loadgen-engine")  # in commands that are only shown, on any machine
+NOT_HERE = "engines are started on Linux alone, where nothing of them stays; start the server, and name its --base-url"
 
 logger = logging.getLogger("loadgen.engines")
 
@@ -103,8 +105,10 @@ class Launcher:
 
         Raises:
             BadInput: A knob, or the port, cannot be used.
-            EngineError: The command is not installed, or its files cannot be written.
+            EngineError: This system is not Linux, the command is not installed, or its files cannot be written.
         """
+        if sys.platform != "linux":
+            raise EngineError(NOT_HERE)
         for orphan in self.orphans():
             logger.warning("%s; end it, it may hold memory and ports", orphan)
         run_id = f"{time.strftime('%Y%m%d-%H%M%S')}-{engine.name}-{os.urandom(4).hex()}"

@@ -92,7 +92,7 @@ cdef inline bint take_string(Cursor *c, Text *text) noexcept nogil:
         if not c.escapes:
             break
         b = q
-        while b > text.p and b[-1] == b"\\":
+        while b > text.p and (b - 1)[0] == b"\\":
             b -= 1
         if (q - b) % 2 == 0:  # not escaped itself
             break

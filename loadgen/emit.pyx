@@ -15,15 +15,11 @@ from loadgen.clock cimport now_ns
 from loadgen.digits cimport PLACES, put_decimal
 from loadgen.heap cimport pop, postpone, push
 from loadgen.live cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
+from loadgen.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, send
 
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
-
-cdef extern from "<sys/socket.h>" nogil:
-    enum: MSG_NOSIGNAL
-    enum: MSG_DONTWAIT
-    ssize_t c_send "send"(int fd, const void *data, size_t size, int flags)
 
 
 cdef enum:
@@ -175,7 +171,7 @@ cdef class Outlet:
             if self._transport.get_write_buffer_size():
                 return self._hand_over(data, size)
             self._buffered = False
-        sent = c_send(self._fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT)
+        sent = send(self._fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT)
         if sent == size:
             return 0
         if sent < 0:

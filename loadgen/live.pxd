@@ -6,13 +6,19 @@ Each module that cimports this has counters of its own. In other builds nothing 
 cdef extern from *:
     """
     #ifdef LOADGEN_DEBUG
+    #ifdef __APPLE__
+    #include <malloc/malloc.h>
+    #define loadgen_size(memory) ((long long)malloc_size(memory))
+    #else
     #include <malloc.h>
+    #define loadgen_size(memory) ((long long)malloc_usable_size((void *)(memory)))
+    #endif
     static long long loadgen_live[6];
     #define loadgen_counted 1
     #define loadgen_living(kind) loadgen_live[kind]
     #define loadgen_count(kind, change) ((void)(loadgen_live[kind] += (change)))
-    #define loadgen_allocated(memory) ((void)(loadgen_live[0] += (long long)malloc_usable_size((void *)(memory))))
-    #define loadgen_freed(memory) ((void)(loadgen_live[0] -= (long long)malloc_usable_size((void *)(memory))))
+    #define loadgen_allocated(memory) ((void)(loadgen_live[0] += loadgen_size(memory)))
+    #define loadgen_freed(memory) ((void)(loadgen_live[0] -= loadgen_size(memory)))
     #else
     #define loadgen_counted 0
     #define loadgen_living(kind) 0

@@ -4,6 +4,7 @@ import math
 import os
 import platform
 import resource
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ MOST_STOLEN = 0.02
 DISTURBING_CORES = 0.1  # that others use: less is the system's own
 DISTURBING_STOLEN_CORES = 0.02  # that the hypervisor takes: all of it may have been the loop's
 TICKS = os.sysconf("SC_CLK_TCK")
+MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # in which the system tells memory
+MOST_FILES_OF_MACOS = 10_240  # OPEN_MAX: it refuses more, whatever its hard limit says
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def _stat(pid: int | None) -> list[str]:
 
 def peak_memory_bytes() -> int:
     """The most memory this process has had resident."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_BYTES
 
 
 def others_cores(before: Busy, after: Busy, friends_s: float = 0.0) -> float:
@@ -146,7 +149,8 @@ def usable_cores() -> int:
 def raise_open_files_limit() -> None:
     """Let this process open as many files as the hard limit allows; for processes of our own only."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    most = min(hard, MOST_FILES_OF_MACOS) if sys.platform == "darwin" else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def most_connections(pairs: int = 1, processes: int = 1) -> int:

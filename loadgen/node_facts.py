@@ -12,4 +12,5 @@ def facts() -> dict[str, Any]:
         version = importlib.metadata.version("loadgen")
     except importlib.metadata.PackageNotFoundError:
         version = None
-    return {"loadgen": version, "cores": len(os.sched_getaffinity(0))}
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"loadgen": version, "cores": usable}

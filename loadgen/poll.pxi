@@ -3,7 +3,6 @@
 cdef extern from *:
     """
     #include <errno.h>
-    #include <sys/socket.h>
     #include <unistd.h>
     #ifdef __linux__
     #include <sys/epoll.h>
@@ -15,22 +14,17 @@ cdef extern from *:
     static int epoll_ctl(int poll, int what, int fd, struct epoll_event *event) { return -1; }
     static int epoll_wait(int poll, struct epoll_event *events, int most, int timeout_ms) { return -1; }
     #endif
-    #ifndef MSG_NOSIGNAL
-    #define MSG_NOSIGNAL 0
-    #endif
     """
     ctypedef union epoll_data_t:
         int fd
     ctypedef struct epoll_event "struct epoll_event":
         uint32_t events
         epoll_data_t data
-    enum: EAGAIN, EINTR, EPOLLIN, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, MSG_DONTWAIT, MSG_NOSIGNAL
+    enum: EAGAIN, EINTR, EPOLLIN, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL
     int errno
     int epoll_create1(int) nogil
     int epoll_ctl(int, int, int, epoll_event *) nogil
     int epoll_wait(int, epoll_event *, int, int) nogil
-    ssize_t recv(int, void *, size_t, int) nogil
-    ssize_t send(int, const void *, size_t, int) nogil
     int close_fd "close"(int) nogil
 
 

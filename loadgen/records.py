@@ -195,7 +195,11 @@ class RecordFile:
             return False
 
     def __iter__(self) -> Iterator[Record]:
-        """Every record in the file; a last line that was cut off is left out.
+        """Every record in the file, as of `told`."""
+        return (record for _, record in self.told())
+
+    def told(self) -> Iterator[tuple[dict[str, Any], Record]]:
+        """Every line of a request, as it stands in the file, and its record; a last line that was cut off is left out.
 
         Raises:
             BadInput: A line is no record, or stands after the end.
@@ -216,7 +220,7 @@ class RecordFile:
                 except (KeyError, TypeError, ValueError) as error:
                     raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)
-                yield record
+                yield told, record
             if next(file, None) is not None:
                 problem = f"{self.path}: line {number + 1} stands after the end of the run"
                 raise BadInput("FILE", problem, "name the records of one run")

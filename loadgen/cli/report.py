@@ -1,14 +1,15 @@
 """`loadgen report FILE`: print the report of a saved result again, or make that of the records a run has left; or write
-either as a page."""
+either as a page, or as a table."""
 
-import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from loadgen.arguments import OneLineParser
+from loadgen.cli import rows
 from loadgen.cli.journal import journals
+from loadgen.cli.saved import results, whole
 from loadgen.errors import BadInput
 from loadgen.output_settings import check_page
 from loadgen.private import state_folder
@@ -16,15 +17,42 @@ from loadgen.private import state_folder
 
 def main(argv: list[str]) -> int:
     """Carry out the command."""
+    arguments = _parser().parse_args(argv)
+    if arguments.schema:
+        return _print_schema(arguments.files)
+    check_page("--html", arguments.html)
+    for name in ("html", "csv"):
+        if arguments.tool and getattr(arguments, name) is not None:
+            raise BadInput(f"--{name}", "given beside --as, which explains what it prints", "leave one of the two out")
+        _check_apart(name, getattr(arguments, name), arguments.files)
+    paths = arguments.files or [_latest()]
+    if arguments.tool:
+        for path in paths:
+            _compare(path, arguments.tool, arguments.json)
+        return 0
+    if arguments.csv is not None:
+        rows.write(paths, arguments.csv)
+        return 0
+    found = {path: results(path) for path in paths}
+    if arguments.html:
+        _write_page(arguments.html, found)
+        print(f"Saved: {arguments.html}", file=sys.stderr if arguments.json else sys.stdout)
+    if arguments.json or not arguments.html:
+        for path in paths:
+            _print(path, found[path], arguments.json)
+    return 0
+
+
+def _parser() -> OneLineParser:
     parser = OneLineParser(
         prog="loadgen report",
         description="Print the report of a saved result again, or of the records that a run has left, or write it as a "
-        "page.",
+        "page or a table.",
     )
     parser.add_argument(
-        "file",
+        "files",
         metavar="FILE",
-        nargs="?",
+        nargs="*",
         help="what `loadgen run` or `loadgen search` saved with --save-result or --json, or a file of --records; "
         "by default the records of the last run that ended early",
     )
@@ -36,63 +64,58 @@ def main(argv: list[str]) -> int:
         "vllm-0.11, vllm-0.32, vllm-0.33, sglang, benchmark-runner, aiperf",
     )
     parser.add_argument("--html", metavar="FILE.html", help="write the report as one page of HTML instead")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
-    arguments = parser.parse_args(argv)
-    check_page("--html", arguments.html)
-    if arguments.tool and arguments.html:
-        raise BadInput("--html", "given beside --as, which has no page", "leave one of the two out")
-    path = arguments.file or _latest()
-    if arguments.tool:
-        return _compare(path, arguments.tool, arguments.json)
-    results = _results(path)
-    if arguments.html:
-        _write(arguments.html, results, path)
-        print(f"Saved: {arguments.html}", file=sys.stderr if arguments.json else sys.stdout)
-    if arguments.json or not arguments.html:
-        for result in results:
-            with _whole(path):
-                text = _text(result, arguments.json)
-            sys.stdout.write(text)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
+    form.add_argument(
+        "--csv", metavar="FILE|-", help="write a row for each run instead, or of records one for each request"
+    )
+    form.add_argument(
+        "--schema", action="store_true", help="print the JSON schema of a result, and of several together"
+    )
+    return parser
+
+
+def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
+    """Refuse to write over what is to be read."""
+    if to is not None and any(os.path.realpath(to) == os.path.realpath(path) for path in paths):
+        raise BadInput(f"--{name}", f"{to} is the file that is to be read", "name another")
+
+
+def _print_schema(paths: Sequence[str]) -> int:
+    from importlib import resources
+
+    if paths:
+        raise BadInput("--schema", f"given beside {paths[0]}", "leave one of the two out")
+    sys.stdout.write(resources.files("loadgen.report").joinpath("result.schema.json").read_text())
     return 0
 
 
-def _text(result: dict[str, Any], as_json: bool) -> str:
+def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
     from loadgen.report import is_series, render, series, to_json
 
-    if as_json:
-        return to_json(result) + "\n"
-    return series.render(result) if is_series(result) else render(result)
+    for result in found:
+        with whole(path):
+            shown = series.render if is_series(result) else render
+            text = to_json(result) + "\n" if as_json else shown(result)
+        sys.stdout.write(text)
 
 
-def _write(page: str, results: list[dict[str, Any]], source: str) -> None:
+def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
     from loadgen.report import save_page
 
-    if os.path.realpath(page) == os.path.realpath(source):
-        raise BadInput("--html", f"{page} is the file that is read", "name another")
     try:
-        with _whole(source):
-            save_page(page, results)
+        with whole(", ".join(found)):
+            save_page(page, [result for of_file in found.values() for result in of_file])
     except OSError as error:
         raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "name another") from error
 
 
-@contextlib.contextmanager
-def _whole(path: str) -> Iterator[None]:
-    """Refuse a result in which something is missing that it would have had as it was saved."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        problem = f"{path} is no whole result of loadgen ({type(error).__name__}: {error})"
-        raise BadInput("FILE", problem, "name a result as it was saved") from error
-
-
-def _compare(path: str, name: str, as_json: bool) -> int:
+def _compare(path: str, name: str, as_json: bool) -> None:
     from loadgen import tools
     from loadgen.report import to_json
 
     comparison = tools.compare(path, name)
     sys.stdout.write(to_json(comparison.to_dict()) + "\n" if as_json else tools.render(comparison))
-    return 0
 
 
 def _latest() -> str:
@@ -100,15 +123,3 @@ def _latest() -> str:
     if not found:
         raise BadInput("FILE", f"no run that ended early has left records in {state_folder()}", "name a file")
     return str(found[-1])
-
-
-def _results(path: str) -> list[dict[str, Any]]:
-    from loadgen.records import RecordFile
-
-    if RecordFile.is_one(path):
-        from loadgen.results import from_records
-
-        return [from_records(path).data]
-    from loadgen.report import load
-
-    return load(path)

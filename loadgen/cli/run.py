@@ -1,16 +1,11 @@
 """`loadgen run`: measure a server, print the report, save what was asked for."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from loadgen import logs
 from loadgen.cli import config, credentials, flags
-from loadgen.cli.interrupts import Interrupts
-from loadgen.cli.measuring import carry_out, print_report
-from loadgen.cli.prometheus import exporting
-from loadgen.cli.sweep import sweep
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
 
@@ -22,7 +17,7 @@ if TYPE_CHECKING:
 
 def main(argv: list[str]) -> int:
     """Carry out the command; returns its exit code."""
-    given = flags.run_settings(argv)
+    given = flags.run_settings(argv)  # --help ends here, before anything that takes long is imported
     plot = given.pop("plot", None)
     swept, runs = config.swept(given)
     for settings in runs:
@@ -31,9 +26,13 @@ def main(argv: list[str]) -> int:
     if credentials.on_the_command_line(given):
         logging.warning(credentials.VISIBLE)
     if swept is not None:
+        from loadgen.cli.sweep import sweep
+
         return sweep(runs, swept, plot)
     if plot is not None:
         raise BadInput("--plot", "a picture of one run", "give several rates, as --request-rate 1,2,4,8")
+    import asyncio
+
     return asyncio.run(run(runs[0]))
 
 
@@ -50,6 +49,10 @@ async def run(
         watch: Is told of its progress too, and may stop whoever measures.
         also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
     """
+    from loadgen.cli.interrupts import Interrupts
+    from loadgen.cli.measuring import carry_out, print_report
+    from loadgen.cli.prometheus import exporting
+
     interrupts = Interrupts()
     with exporting(settings) as export:
 

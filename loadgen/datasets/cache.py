@@ -269,11 +269,11 @@ class _Draft:
 def _nameless(path: str, flags: int) -> int:
     """Open a file that has no name yet, so that nothing is left of a process that is killed; as an opener of `open`.
 
-    Where the file system knows none it has its name from the start.
+    Where the system knows none it has its name from the start.
     """
     try:
         return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except OSError:
+    except (AttributeError, OSError):  # of Linux, and not of all its file systems
         return private.opener(path, flags)
 
 

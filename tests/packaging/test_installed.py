@@ -1,15 +1,19 @@
-"""The package as others get it: a wheel with one top-level name, an editable install that imports from anywhere."""
+"""The package as others get it: a source distribution that makes a wheel, and an editable install that works."""
 
+import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from tests.commands.calling import environment
+from tests.packaging import building, wheels
+from tests.source import ROOT
 
-ROOT = Path(__file__).parents[2]
 IMPORT_ALL = """
 import importlib, pkgutil, loadgen
 for module in pkgutil.walk_packages(loadgen.__path__, "loadgen."):
@@ -20,12 +24,13 @@ print(loadgen.__file__)
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment(), check=False)
-    assert done.returncode == 0, done.stderr
-    return next(folder.glob("*.whl"))
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return building.sdist(tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return building.wheel(sys.executable, source, tmp_path_factory.mktemp("wheel"))[0]
 
 
 @pytest.mark.timeout(400)
@@ -40,9 +45,11 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/engines/sim/tokenizer.json",
         "loadgen/bench/__init__.py",
         "loadgen/pages/templates/base.html.j2",
+        "loadgen/report/result.schema.json",
     ):
         assert needed in names
     assert sum(name.endswith(".so") for name in names) == 5
+    assert not [name for name in names if name.endswith((".c", ".pyx"))]
 
 
 @pytest.mark.timeout(400)
@@ -82,3 +89,33 @@ def test_the_editable_install_imports_from_anywhere(where: str, tmp_path: Path) 
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()) == ROOT / "loadgen" / "__init__.py"
+
+
+@pytest.mark.timeout(400)
+def test_the_source_distribution_has_every_module_and_nothing_that_was_built(source: Path) -> None:
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = [path for folder in ("loadgen", "engines", "bench") for path in (ROOT / folder).rglob("*.p*")]
+    wanted = {str(path.relative_to(ROOT)) for path in tracked if path.suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")}
+    assert wanted <= names
+    assert not [name for name in names if name.endswith((".c", ".so"))]
+
+
+def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    named = [match[1] for line in told if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))]
+    assert wheels.wanted() == named
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("loadgen/wire.c:1:2: warning: unused variable 'x' [-Wunused-variable]", True),
+        ("warning: loadgen/wire.pyx:1:2: Unreachable code", True),
+        ("  SetuptoolsDeprecationWarning: License classifiers are deprecated.", True),
+        ("copying loadgen/words.py -> build/lib/loadgen", False),
+        ("copying loadgen/warnings.py -> build/lib/loadgen", False),
+    ],
+)
+def test_what_a_build_warns_of_is_told(line: str, is_one: bool) -> None:
+    assert wheels.warnings(line) == ([line.strip()] if is_one else [])

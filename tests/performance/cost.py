@@ -77,10 +77,7 @@ def measure_startup(found: Findings) -> None:
         seconds[f"first request of the same with {plan.many:,} prompts of 128 tokens"] = startup.first_send_s(
             "--rate", "1000", "--num-prompts", str(plan.many), "--random-input-len", "128"
         )
-    seconds["`loadgen --help`"] = startup.help_s(plan.repeats)
-    bare = seconds["`python -c pass`"] = startup.python_s("pass", plan.repeats)
-    with_import = seconds["`python -c 'import loadgen'`"] = startup.python_s("import loadgen", plan.repeats)
-    found.import_ratio = with_import / bare
+    seconds |= startup.commands_s(plan.repeats)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

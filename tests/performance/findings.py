@@ -16,7 +16,6 @@ class Findings:
         samples: What each run cost.
         memory: The run whose memory was looked at.
         startup_s: Seconds to the first request, or of a command, by what was called.
-        import_ratio: How many times as long as a bare interpreter one that imports loadgen takes.
         notes: What was left out, and why.
     """
 
@@ -25,5 +24,4 @@ class Findings:
     samples: list[Sample] = field(default_factory=list)
     memory: Sample | None = None
     startup_s: dict[str, float] = field(default_factory=dict)
-    import_ratio: float = 0.0
     notes: list[str] = field(default_factory=list)

@@ -9,6 +9,7 @@ from tests.performance.findings import Findings
 from tests.performance.load import EVENTS_BESIDE_TOKENS, PROMPT_TOKENS
 from tests.performance.ratios import Cost, Costs
 from tests.performance.sample import Sample
+from tests.performance.startup import BARE, COMMANDS
 
 DISTURBED_CORES = 0.2
 
@@ -130,7 +131,8 @@ def _startup(found: Findings) -> str:
         what += f"{memory.load.tokens} tokens at {memory.load.rate:,}/s ({memory.verdict})"
         rows.append([what, figure(memory.peak_mb)])
     rows += [[f"seconds, {name}", figure(seconds)] for name, seconds in found.startup_s.items()]
-    rows.append(["`python -c 'import loadgen'` / `python -c pass`", figure(found.import_ratio)])
+    bare_s = found.startup_s[BARE]
+    rows += [[f"{name} / {BARE}", figure(found.startup_s[name] / bare_s)] for name in COMMANDS if name != BARE]
     return table(["", "loadgen"], rows)
 
 

@@ -1,4 +1,4 @@
-"""Start-up: seconds from a command to what its user waits for."""
+"""Start-up: seconds from a command to what its user waits for; `python -m tests.performance.startup` shows them."""
 
 import signal
 import statistics
@@ -6,14 +6,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 
 import orjson
 
+from loadgen.bench.table import figure, table
 from tests.commands.calling import LOADGEN, environment
 from tests.performance.clients import LONGEST_S, ROOT, call
 
 SENDING_S = 0.3  # how long a run goes on once it says that it runs
+REPEATS = 31
+BARE = "`python -c pass`"
+COMMANDS = {
+    BARE: [sys.executable, "-c", "pass"],
+    "`python -c 'import loadgen'`": [sys.executable, "-c", "import loadgen"],
+    "`loadgen --help`": [*LOADGEN, "--help"],
+    "`loadgen run --help`": [*LOADGEN, "run", "--help"],
+}
 
 
 def first_send_s(*flags: str) -> float:
@@ -49,21 +57,23 @@ def first_send_s(*flags: str) -> float:
     return float(min(sent_s)) - began_s
 
 
-def command_s(command: Sequence[str], repeats: int) -> float:
-    """Seconds that a command takes from start to end, as the median of `repeats`."""
-    taken = []
+def commands_s(repeats: int) -> dict[str, float]:
+    """Seconds that each of COMMANDS takes from start to end: the medians of so many, called in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(repeats):
-        began_s = time.monotonic()
-        call(command)
-        taken.append(time.monotonic() - began_s)
-    return statistics.median(taken)
+        for name, command in COMMANDS.items():
+            began_s = time.monotonic()
+            call(command)
+            taken[name].append(time.monotonic() - began_s)
+    return {name: statistics.median(each) for name, each in taken.items()}
 
 
-def help_s(repeats: int) -> float:
-    """Seconds of `loadgen --help`."""
-    return command_s([*LOADGEN, "--help"], repeats)
+def main() -> None:
+    """Measure, and print the table."""
+    found = commands_s(REPEATS)
+    rows = [[name, figure(seconds * 1e3), figure(seconds / found[BARE])] for name, seconds in found.items()]
+    print(table(["", "ms", f"of {BARE}"], rows))
 
 
-def python_s(code: str, repeats: int) -> float:
-    """Seconds of `python -c CODE`."""
-    return command_s([sys.executable, "-c", code], repeats)
+if __name__ == "__main__":
+    main()

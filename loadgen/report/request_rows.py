@@ -1,0 +1,68 @@
+"""Request rows: the records of a run as rows of a table, one for each request, in ms."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from loadgen.outcomes import Outcome
+from loadgen.pieces import piece
+from loadgen.records import RecordFile
+from loadgen.report.csv_file import Value
+from loadgen.wire import Record
+from loadgen.words import to_ms
+
+PLAIN = (
+    *("index", "source", "target", "outcome", "detail", "status", "finish_reason"),
+    *("planned_input_tokens", "planned_output_tokens", "prompt_tokens", "cached_tokens"),
+)
+STAMPS = ("due", "ready", "sent", "first_byte", "closed", "connect")  # ns in a record
+ENDS = {"ttft": "first_token", "ttfo": "first_answer", "e2el": "last_token"}  # of latencies
+COLUMNS = (
+    "file",
+    *PLAIN,
+    *("output_tokens", "events"),
+    *(f"{name}_ms" for name in STAMPS),
+    *(f"{metric}_{clock}_ms" for metric in ENDS for clock in ("due", "sent")),
+    *("tpot_ms", "icl_max_ms", "lag_ms"),
+)
+
+
+def rows(path: str) -> Iterator[dict[str, Value]]:
+    """A row for each request in a file of records, in the order in which they ended.
+
+    Raises:
+        BadInput: It is no such file, or a line of it is no record.
+    """
+    for told, record in _told(RecordFile(path)):
+        yield {"file": path, **_row(told, record)}
+
+
+def _told(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
+    """What stands in the file, and in those of further workers where it never came to be put together."""
+    alone = file.ending is not None
+    beside = [] if alone else [piece(file.path, number) for number in range(1, file.stripe.of)]
+    seen: set[int] = set()  # what was put together last may stand in a part still
+    for part in (file, *map(RecordFile, filter(Path.exists, beside))):
+        for told, record in part.told():
+            if record.index not in seen:
+                seen.add(record.index)
+                yield told, record
+
+
+def _row(told: dict[str, Any], record: Record) -> dict[str, Value]:
+    row: dict[str, Value] = {name: told.get(name) for name in PLAIN}
+    row |= {f"{name}_ms": to_ms(told[name]) for name in STAMPS}
+    sent = told["sent"]
+    for metric, end in ENDS.items():
+        row[f"{metric}_due_ms"] = to_ms(told[end])
+        row[f"{metric}_sent_ms"] = None if told[end] is None else to_ms(told[end] - sent)
+    ok = record.outcome is Outcome.OK
+    gaps = [later - earlier for earlier, later in pairwise(told["token_times"])]
+    return row | {
+        "output_tokens": record.answer_tokens if ok else None,
+        "events": record.events,
+        "tpot_ms": to_ms(record.tpot_ns) if ok else None,
+        "icl_max_ms": to_ms(max(gaps, default=None)),
+        "lag_ms": None if sent is None else to_ms(max(0, sent - told["ready"] - told["connect"])),
+    }
