@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from loadgen import checks
 from loadgen.cli.flags import parse
+from loadgen.outcomes import Outcome
 from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
-from loadgen.report.page import document, html
+from loadgen.report.page import document, html, outcomes, verdict
 from loadgen.report.page.origin import command
 from loadgen.settings import RunSettings, public
 from tests.unit import making
@@ -92,6 +94,11 @@ def test_every_check_is_there_folded() -> None:
     assert found["C did the client distort it?"] == ["loop stall p99", "failed", "4.1 ms", "0.8 ms"]
     assert found["D is it enough, and steady?"][1] == "noted"
     assert found["B did we send it?"][1] == "passed"
+
+
+def test_every_group_of_checks_and_every_outcome_is_told_in_words() -> None:
+    assert verdict.GROUPS.keys() == checks.GROUPS.keys()
+    assert outcomes.ABOUT.keys() == {*map(str, Outcome)}
 
 
 @pytest.mark.parametrize(

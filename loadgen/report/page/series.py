@@ -34,7 +34,7 @@ def blocks(data: Mapping[str, Any]) -> Iterator[Block]:
     for banner in series.banners(whole):
         yield Note("warning", banner, ())
     if said := [line(each.strip()) for each in series.conclusions(whole)]:
-        yield Note("tip", "What they come to", (Items(tuple(said)),))
+        yield Note("info", "What they come to", (Items(tuple(said)),))
     heads, rows = series.table(whole)
     heads[4 : 4 + len(NAMES)] = NAMES
     cells = tuple(tuple(cell(each.strip()) for each in row) for row in rows)
