@@ -9,6 +9,12 @@ from numpy.typing import NDArray
 
 DAY_NS: int
 
+def coarse_row(value: int) -> int:
+    """Which group of 64 neighbouring buckets counts `value` >= 0: 16 a doubling, as `Histogram.coarse` has them."""
+
+def coarse_lowest(row: int) -> int:
+    """The lowest value of such a group; that of the next one ends it."""
+
 @final
 class Histogram:
     """How often each value occurred, values being integers (nanoseconds by convention) in HdrHistogram's layout.

@@ -27,6 +27,16 @@ cdef inline int64_t lowest_at(int64_t index) noexcept nogil:
     return (index - (shift << HALF_BITS)) << shift
 
 
+def coarse_row(int64_t value):
+    """Which group of 64 neighbouring buckets counts `value` >= 0: 16 a doubling, as `Histogram.coarse` has them."""
+    return index_of(value) // COARSE
+
+
+def coarse_lowest(int64_t row):
+    """The lowest value of such a group; that of the next one ends it."""
+    return lowest_at(row * COARSE)
+
+
 cdef class Histogram:
     """How often each value occurred, values being integers (nanoseconds by convention) in HdrHistogram's layout.
 

@@ -4,10 +4,8 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from loadgen.histogram import Histogram
+from loadgen.histogram import Histogram, coarse_lowest, coarse_row
 
 MOST_ERROR = 1 / 32  # of a percentile, beside that of the histogram itself
 
@@ -28,7 +26,7 @@ class Sketch:
     total_ns: int = 0
 
     @classmethod
-    def of(cls, histogram: "Histogram") -> "Sketch":
+    def of(cls, histogram: Histogram) -> "Sketch":
         """What a histogram of ns holds by now."""
         return cls(histogram.coarse(), histogram.total)
 
@@ -75,5 +73,4 @@ class Sketch:
 
 
 def _middle_ns(lowest: int) -> float:
-    width = 1 << max(6, lowest.bit_length() - 5)
-    return lowest + (width - 1) / 2
+    return (lowest + coarse_lowest(coarse_row(lowest) + 1) - 1) / 2

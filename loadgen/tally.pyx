@@ -1,14 +1,14 @@
 # cython: language_level=3
 """Tally: sums and histograms over the requests of a run, taken from each record once."""
 from libc.stdint cimport int64_t
-from loadgen.histogram cimport Histogram, index_of, uint128
+from loadgen.histogram cimport COARSE, Histogram, index_of, uint128
 from loadgen.wire cimport Record
 
 from array import array
 
 from loadgen.outcomes import Outcome
 from loadgen.prompts import UNPLANNED
-from loadgen.timeline import COLUMNS, ROW_BITS, ROWS, SHORTEST_NS, Timeline, empty, width_for, widened
+from loadgen.timeline import COLUMNS, ROWS, SHORTEST_NS, Timeline, empty, width_for, widened
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
 
 cdef int64_t early_ns = 50_000, unplanned = UNPLANNED
@@ -16,7 +16,6 @@ cdef int by_events = BY_EVENTS, by_ids = BY_IDS, by_usage = BY_USAGE
 cdef object OK = Outcome.OK
 cdef Py_ssize_t GROWTH = 1_000  # bins added at a time
 cdef int64_t columns = COLUMNS, rows = ROWS
-cdef int row_bits = ROW_BITS
 
 
 cdef class Tally:
@@ -186,7 +185,7 @@ cdef class Tally:
         """Count what has taken from `since_ns` to `at_ns`, where it ended."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:
-            row = index_of(at_ns - since_ns) >> row_bits
+            row = index_of(at_ns - since_ns) // COARSE
             counts[max(0, min(column, columns - 1)), min(row, rows - 1)] += 1
 
     cdef int _widen(self, int64_t last_ns) except -1:

@@ -10,30 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.histogram import DAY_NS
+from loadgen.histogram import DAY_NS, coarse_lowest, coarse_row
 from loadgen.schedule import Int64s
 
 COLUMNS = 256
 SHORTEST_NS = 250_000_000
-# A row is 64 buckets of a `Histogram`: 16 rows a doubling, at most 6 % of its lowest value wide.
-ROW_BITS = 6
-_HALF_BITS = 10  # of the layout of `Histogram`
-
-
-def row_of(value: int) -> int:
-    """The row that counts `value` >= 0."""
-    shift = max(0, value.bit_length() - (_HALF_BITS + 1))
-    return ((shift << _HALF_BITS) + (value >> shift)) >> ROW_BITS
-
-
-def lowest_in(row: int) -> int:
-    """The lowest value of a row; that of the next one ends it."""
-    index = row << ROW_BITS
-    shift = (index >> _HALF_BITS) - 1
-    return index if shift <= 0 else (index - (shift << _HALF_BITS)) << shift
-
-
-ROWS = row_of(DAY_NS) + 1
+# A row is a group of a `Histogram`'s buckets: 16 a doubling, at most 6 % of its lowest value wide.
+ROWS = coarse_row(DAY_NS) + 1
 
 
 def width_for(last_ns: int, width_ns: int) -> int:
@@ -116,5 +99,5 @@ def _of_cells(width_ns: int, ttft: tuple[Int64s, Int64s], icl: tuple[Int64s, Int
 
 
 def _middles(rows: int) -> NDArray[np.float64]:
-    edges = np.array([lowest_in(row) for row in range(rows + 1)], dtype=np.float64)
+    edges = np.array([coarse_lowest(row) for row in range(rows + 1)], dtype=np.float64)
     return (edges[:-1] + edges[1:]) / 2

@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.output_settings import METRICS
 from loadgen.report.brief import brief
 from loadgen.report.csv_file import Value
-from loadgen.report.files import is_series
+from loadgen.report.series import is_series
 from loadgen.snapshot import DISTRIBUTIONS
 
 STATISTICS = ("p50", "p90", "p99", "max")

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from loadgen import timeline
+from loadgen.histogram import coarse_lowest
 from loadgen.schedule import Int64s
 from loadgen.snapshot import BIN_NS, Snapshot
 from loadgen.words import to_ms
@@ -64,6 +65,6 @@ def _heat_map(counts: Int64s) -> dict[str, Any]:
     there = np.flatnonzero(rows.any(axis=0))
     first, end = (int(there[0]), int(there[-1]) + 1) if len(there) else (0, 0)
     return {
-        "edges": [timeline.lowest_in(row * JOINED) / 1e6 for row in range(first, end + 1)],
+        "edges": [coarse_lowest(row * JOINED) / 1e6 for row in range(first, end + 1)],
         "counts": rows[:, first:end].tolist(),
     }

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen import timeline
-from loadgen.histogram import DAY_NS, Histogram
+from loadgen.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 from loadgen.outcomes import Outcome
 from loadgen.report.timeline import over_time
-from loadgen.timeline import COLUMNS, ROWS, lowest_in, row_of
+from loadgen.timeline import COLUMNS, ROWS
 from tests.unit.making import MS, S, answered, failed, measured, steady, unsent
 
 # -- rows
@@ -20,14 +20,14 @@ from tests.unit.making import MS, S, answered, failed, measured, steady, unsent
 
 @given(st.integers(0, DAY_NS))
 def test_a_value_stands_in_the_row_that_begins_at_or_below_it(value):
-    row = row_of(value)
-    assert lowest_in(row) <= value < lowest_in(row + 1)
+    row = coarse_row(value)
+    assert coarse_lowest(row) <= value < coarse_lowest(row + 1)
     assert row < ROWS
 
 
 def test_rows_are_at_most_six_per_cent_wide():
-    for row in range(row_of(2048), ROWS):
-        assert (lowest_in(row + 1) - lowest_in(row)) / lowest_in(row) <= 1 / 16
+    for row in range(coarse_row(2048), ROWS):
+        assert (coarse_lowest(row + 1) - coarse_lowest(row)) / coarse_lowest(row) <= 1 / 16
 
 
 def test_rows_end_where_buckets_of_a_histogram_do():
@@ -35,7 +35,7 @@ def test_rows_end_where_buckets_of_a_histogram_do():
     for value in (3, 2_047, 2_048, 1_000_000, DAY_NS):
         histogram.record(value)
     for lowest, highest, _ in histogram:
-        assert row_of(lowest) == row_of(highest)
+        assert coarse_row(lowest) == coarse_row(highest)
 
 
 # -- columns
@@ -44,18 +44,18 @@ def test_rows_end_where_buckets_of_a_histogram_do():
 def test_a_first_token_is_counted_when_it_came_by_how_long_it_took():
     found = measured([answered(due=100, sent=103, tokens=[400, 410])]).timeline
     (column, row), *more = np.argwhere(found.ttft).tolist()
-    assert (column, lowest_in(row) <= 300 * MS < lowest_in(row + 1), more) == (1, True, [])
+    assert (column, coarse_lowest(row) <= 300 * MS < coarse_lowest(row + 1), more) == (1, True, [])
 
 
 def test_it_counts_from_sent_where_latencies_do():
     found = measured([answered(due=100, sent=300, tokens=[400, 410])], from_due=False).timeline
     ((_, row),) = np.argwhere(found.ttft).tolist()
-    assert row == row_of(100 * MS)
+    assert row == coarse_row(100 * MS)
 
 
 def test_a_gap_between_events_is_counted_when_it_ended():
     found = measured([answered(tokens=[240, 260, 520])]).timeline
-    assert np.argwhere(found.icl).tolist() == [[1, row_of(20 * MS)], [2, row_of(260 * MS)]]
+    assert np.argwhere(found.icl).tolist() == [[1, coarse_row(20 * MS)], [2, coarse_row(260 * MS)]]
 
 
 @pytest.mark.parametrize("record", [failed(0), unsent(0), failed(0, Outcome.TRUNCATED)], ids=lambda r: str(r.outcome))
@@ -127,7 +127,7 @@ def test_percentiles_of_a_column_are_within_three_per_cent():
     values = np.random.default_rng(5).lognormal(17, 1, 2_000).astype(np.int64)
     counts = timeline.empty()
     for value in values.tolist():
-        counts[3, row_of(value)] += 1
+        counts[3, coarse_row(value)] += 1
     for p in (50, 90, 99):
         found = timeline.percentile(counts, p)[3]
         assert found == pytest.approx(np.percentile(values, p), rel=0.035)
