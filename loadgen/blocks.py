@@ -70,6 +70,7 @@ def ratios(part: Floats, of: Floats, length: int, seed: int = 0) -> Floats:
         Shape (RESAMPLES,); NaN where the sum of `of` is 0.
     """
     count = len(part)
+    assert 0 < length <= count, "a block goes round the circle once at most"
     drawn = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
     parts, counts = (_sums(values, length)[drawn].sum(axis=1) for values in (part, of))
     found: Floats = np.divide(parts, counts, out=np.full(RESAMPLES, math.nan), where=counts > 0)

@@ -296,6 +296,7 @@ class Measurement:
             load.ended,
             load.ended - recorder.failed,
             tokens,
+            never_due=recorder.count("never_due"),
             waiting=load.waiting,
             cap=self.job.cap,
             closed_loop=load.closed_loop,

@@ -13,7 +13,7 @@ PHASES = ("connecting", "warming up", "ready", "running", "draining")  # in whic
 ON_THE_CLOCK = PHASES[-2:]
 LATENCIES = ("ttft", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
-    *("scheduled", "in_flight", "ended", "ok", "waiting"),
+    *("scheduled", "in_flight", "ended", "never_due", "ok", "waiting"),
     *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
 )
 
@@ -29,6 +29,7 @@ class Progress:
         in_flight: Sent, or being sent, and not ended.
         ended: Requests that have ended.
         ok: Those that ended well.
+        never_due: Those that were never sent, since a turn before them had failed.
         output_tokens: Of those that ended well, as the result counts them.
         note: What the engine said last, or why the server is waited for.
         usual_s: That this engine takes to start.
@@ -60,6 +61,7 @@ class Progress:
     note: str = ""
     usual_s: float | None = None
     _: KW_ONLY
+    never_due: int = 0
     waiting: int = 0
     cap: int | None = None
     closed_loop: bool = False
@@ -85,7 +87,7 @@ class Progress:
     @property
     def sent(self) -> int:
         """Requests that were sent, or are being sent."""
-        return self.ended + self.in_flight
+        return self.ended - self.never_due + self.in_flight
 
     @property
     def due(self) -> int:

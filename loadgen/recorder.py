@@ -55,7 +55,7 @@ class Recorder:
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
         self._row = array("q")  # index, sent and closed of one request after the other
-        self._failed = array("q")  # when those that are not ok ended
+        self._failed = array("q")  # when those ended that have failed
         self._details = Details() if detailed else None
 
     @classmethod
@@ -89,7 +89,8 @@ class Recorder:
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
-            self._failed.append(record.closed - self.start_ns)
+            if record.outcome is not Outcome.CANCELLED:
+                self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")
             if record.sent and record.outcome in GIVEN_UP:
                 self.histograms[UNFINISHED].record(record.closed - record.due)

@@ -15,7 +15,7 @@ class Sketch:
     """How often values occurred, ns, to a sixteenth.
 
     A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So percentiles
-    are within `MOST_ERROR` of those of the histogram that it was made of, or 32 ns.
+    are within `MOST_ERROR` of those of the histogram that it was made of, and 32 ns.
 
     Attributes:
         counts: How many values lie in each bucket, by its lowest value, ascending; empty ones are left out.

@@ -104,7 +104,7 @@ class Snapshot:
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
             it never was.
         bins: Output tokens per BIN_NS of the run.
-        failed: When those of them ended that are not ok, ascending.
+        failed: When those of them ended that have failed, ascending; none that was cancelled.
         timeline: TTFT and gaps between events over time.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.

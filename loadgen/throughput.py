@@ -10,11 +10,11 @@ LEAST_STEADY_NS = 1_000_000_000
 
 
 def wall_ns(snapshot: Snapshot) -> int:
-    """From the first send to the last byte of any response; 0 when nothing was sent."""
+    """From the first send until the last request has ended, one that found no server too; 0 when nothing was sent."""
     was_sent = snapshot.sent >= 0
     if not was_sent.any():
         return 0
-    return int(snapshot.closed[was_sent].max() - snapshot.sent[was_sent].min())
+    return int(snapshot.closed.max() - snapshot.sent[was_sent].min())
 
 
 def peak_output_tokens(snapshot: Snapshot) -> int:
@@ -58,7 +58,22 @@ def peak_concurrency(snapshot: Snapshot) -> int:
 
 def most_at_once(begins: Int64s, ends: Int64s) -> int:
     """The most intervals at once, each from its begin until just before its end; the two have one shape."""
+    return int(np.max(_at_once(begins, ends)[1], initial=0))
+
+
+def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
+    """The same in each stretch of time between two neighbouring edges, which ascend; shape (edges - 1,)."""
+    times, counts = _at_once(begins, ends)
+    first = np.searchsorted(times, edges)
+    before = np.concatenate(([0], counts))[first[:-1]]
+    within = np.maximum.reduceat(np.append(counts, 0), first[:-1])
+    most: Int64s = np.where(first[:-1] < first[1:], np.maximum(before, within), before)
+    return most
+
+
+def _at_once(begins: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+    """When how many intervals there are changes, ascending, and how many there are from then on."""
     times = np.concatenate((ends, begins))
     steps = np.concatenate((np.full(len(ends), -1), np.full(len(begins), 1)))
     order = np.argsort(times, kind="stable")  # at equal times the ends, which stand first, come first
-    return int(np.max(np.cumsum(steps[order]), initial=0))
+    return times[order], np.cumsum(steps[order])

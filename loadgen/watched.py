@@ -23,6 +23,8 @@ class Watched:
     def __init__(self, settings: RunSettings, dataset: Dataset | None, measurer: Measurer, every_s: float) -> None:
         self._measurer, self._every_s = measurer, every_s
         self._progress = Progress("starting")
+        self._was_told = False
+        self._failure: BaseException | None = None
         running = run(settings, dataset=dataset, measurer=measurer, on_progress=self._told)
         self._task = asyncio.create_task(running)
 
@@ -33,6 +35,7 @@ class Watched:
         """How far it is, as long after the last one as `watch` was told; raises what ended the run, if anything did."""
         await asyncio.wait({self._task}, timeout=self._every_s)
         if self._task.done():
+            self._was_told = True
             self._task.result()
             raise StopAsyncIteration
         return self._progress
@@ -56,12 +59,19 @@ class Watched:
 
     async def result(self) -> Result:
         """What it found, once it has ended; raises what `run` does."""
+        self._was_told = True
         return await asyncio.shield(self._task)
 
     async def give_up(self) -> None:
         """End it without a result, if it has not ended."""
         self._task.cancel()
         await asyncio.wait({self._task})
+        self._failure = None if self._task.cancelled() else self._task.exception()
+
+    def raise_failure(self) -> None:
+        """Raise what ended the run where it was given up too late for that, and nobody has been told yet."""
+        if self._failure is not None and not self._was_told:
+            raise self._failure
 
     def _told(self, progress: Progress) -> None:
         self._progress = progress
@@ -90,3 +100,4 @@ async def watch(
             yield watched
         finally:
             await watched.give_up()
+        watched.raise_failure()

@@ -1,6 +1,7 @@
 """`loadgen compare A B...`: runs side by side, what they differ by, and how sure that is."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from loadgen.arguments import OneLineParser
 from loadgen.cli import exits
 from loadgen.errors import BadInput
 from loadgen.options import flag
+from loadgen.output_settings import check_page
 from loadgen.terminal import printable
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ def main(argv: list[str]) -> int:
     from loadgen import comparing
     from loadgen.comparing import condition
 
+    check_page("--html", arguments.html)
+    _check_apart(arguments)
     conditions = condition.parse(arguments.fail_if)
     sides = [comparing.Side.read(*each) for each in zip(_names(arguments), arguments.sides, strict=True)]
     if arguments.save_noise is not None:
@@ -92,6 +96,18 @@ def _names(arguments: argparse.Namespace) -> list[str]:
     if len(names) != count or len(set(names)) < count or not all(names):
         raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each a name of its own")
     return names
+
+
+def _check_apart(arguments: argparse.Namespace) -> None:
+    """Refuse to write over what is to be read, or two things into one file."""
+    used = {os.path.realpath(path): "read" for path in (*arguments.sides, arguments.noise) if path is not None}
+    for name in ("save_noise", "markdown", "html"):
+        path = getattr(arguments, name)
+        if path is not None:
+            use = used.get(os.path.realpath(path))
+            if use is not None:
+                raise BadInput(flag(name), f"{path} is the file that is {use} too", "name another")
+            used[os.path.realpath(path)] = f"written by {flag(name)}"
 
 
 def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:

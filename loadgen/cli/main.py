@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen import __version__
 from loadgen.cli import exits
@@ -31,16 +31,14 @@ OWN = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # texts of others may have what a terminal cannot show
+    if type(sys.stdout) is io.TextIOWrapper:
+        sys.stdout = _outliving(sys.stdout)
+    if type(sys.stderr) is io.TextIOWrapper:
+        sys.stderr = _outliving(sys.stderr)
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
             sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read us has gone. Python would try to write once more as it exits, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.DONE
     except OSError as error:
         if error.filename is not None:
             print(f"loadgen: {printable(str(error.filename))}: {error.strerror}", file=sys.stderr)
@@ -49,6 +47,29 @@ def main(argv: Sequence[str] | None = None) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.INTERNAL
     sys.exit(code)
+
+
+class _Output(io.FileIO):
+    """Output that goes nowhere once its reader has gone: no run is lost for it, and no gate in a pipe passes."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return memoryview(data).nbytes
+
+
+def _outliving(output: io.TextIOWrapper) -> io.TextIOWrapper:
+    """The same, for a command that ends as it would have, though whoever reads it does not wait for that."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Output(output.fileno(), "wb", closefd=False)),
+        encoding=output.encoding,
+        errors="backslashreplace",  # texts of others may have what a terminal cannot show
+        line_buffering=output.line_buffering,
+    )
 
 
 def dispatch(argv: list[str]) -> int:

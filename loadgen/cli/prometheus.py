@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import BadInput
 from loadgen.output_settings import parse_listen
-from loadgen.progress import LATENCIES, PHASES, Progress
+from loadgen.progress import LATENCIES, ON_THE_CLOCK, PHASES, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-# Four a doubling, from 4 us to 73 min: where buckets of a sketch end too, so that counts are exact.
+# Four a doubling, from 4 us to 64 min: where buckets of a sketch end too, so that counts are exact.
 BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
 HELP = {
     "ttft": "Time to first token of requests that ended well, from when they were due (or sent, with --latency-from).",
@@ -35,8 +35,8 @@ class Metrics:
         self._progress = Progress(PHASES[0])
 
     def show(self, progress: Progress) -> None:
-        """Tell this from now on."""
-        self._progress = progress
+        """Tell this from now on; before the clock starts, when other things are counted, only that there is nothing."""
+        self._progress = progress if progress.phase in ON_THE_CLOCK else Progress(PHASES[0])
 
     def collect(self) -> "Iterator[Metric]":
         """Each of the metrics."""

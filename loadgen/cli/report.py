@@ -25,6 +25,8 @@ def main(argv: list[str]) -> int:
         if arguments.tool and getattr(arguments, name) is not None:
             raise BadInput(f"--{name}", "given beside --as, which explains what it prints", "leave one of the two out")
         _check_apart(name, getattr(arguments, name), arguments.files)
+    if arguments.csv is not None and arguments.html is not None:
+        raise BadInput("--html", "given beside --csv", "write one after the other")
     paths = arguments.files or [_latest()]
     if arguments.tool:
         for path in paths:

@@ -173,10 +173,12 @@ def _row(
         return None
     first, second = (float(levels.mean() if metric.is_share else np.exp(levels.mean())) for levels in (one, two))
     if not (np.isfinite(one).all() and np.isfinite(two).all()):  # logarithms, of which one is that of 0
-        return Row(metric, first, second, 0.0 if first == second else None, None, "a value is 0")
+        change = second / first - 1 if first else None if second else 0.0
+        return Row(metric, first, second, change, None, "a value is 0")
     found = _interval(metric, base, other, (one, two), noise, length)
-    if metric.is_share and isinstance(found, Interval) and found.low == found.high:
-        found = "nothing of it was seen to vary"  # no error in a run does not show that there never is one
+    if isinstance(found, Interval) and found.low == found.high:
+        # No error in a run does not show that there never is one, nor times in one bucket that all are the same.
+        found = "nothing of it was seen to vary"
     sure, why = (None, found) if isinstance(found, str) else (found, "")
     return Row(metric, first, second, _change(float(two.mean() - one.mean()), metric), sure, why)
 

@@ -84,7 +84,7 @@ def within(
     levels = [_drawn(samples, metric, length) for samples in (one, other)]
     if levels[0] is None or levels[1] is None:
         return None
-    blocks = min(len(sample.ok) for sample in (*one, *other)) / length
+    blocks = min(sample.fewest for sample in (*one, *other)) / length
     error = float((levels[1] - levels[0]).std(ddof=1)) * math.sqrt(blocks / (blocks - 1))
     return Interval.of(difference, error, blocks - 1, Basis.WITHIN) if math.isfinite(error) else None
 

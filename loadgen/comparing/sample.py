@@ -84,11 +84,16 @@ class Sample:
         series = [each.means for name, each in self.latencies.items() if name not in GAPS]
         return max(blocks.length(len(self.ok), self.in_flight), *(2 * blocks.correlated(each) for each in series))
 
+    @property
+    def fewest(self) -> int:
+        """Requests of the run, or those that were sent, which are fewer where it was cut short."""
+        return min(len(self.ok), len(self.ended.waits_s))
+
     def why_not(self, length: int) -> str | None:
         """Why blocks of this length tell nothing of the run; None where they do."""
-        if len(self.ok) >= FEWEST_BLOCKS * length:
+        if self.fewest >= FEWEST_BLOCKS * length:
             return None
-        return f"{len(self.ok)} requests are fewer than {FEWEST_BLOCKS} blocks of {length}"
+        return f"{self.fewest} requests are fewer than {FEWEST_BLOCKS} blocks of {length}"
 
     def drawn(self, metric: Metric, length: int, seed: int) -> Floats | None:
         """The values of a metric in runs drawn anew, shape (blocks.RESAMPLES,); None where the requests do not tell it.

@@ -34,7 +34,7 @@ class Drive:
 
     Attributes:
         rate: Requests per second that were asked for.
-        requests_per_s: Requests that ended well, by the time from the first send to the last byte.
+        requests_per_s: Requests that ended well, by the time from the first send until the last has ended.
         events_per_s: Token events in its best second.
         streams: The most at once.
         busy_share: Of the measuring loop.

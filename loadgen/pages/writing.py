@@ -4,6 +4,7 @@ import base64
 import hashlib
 import html as escapes
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
@@ -184,12 +185,14 @@ def _svg(context: Context, chart: Chart) -> Markup:
 def _anchors(document: Document) -> dict[int, str]:
     """Names of the headings by their places: words of their texts, numbered where two are alike."""
     found: dict[int, str] = {}
+    taken: set[str] = set()
+    alike: Counter[str] = Counter()
     for place, block in enumerate(document.blocks):
         if isinstance(block, Heading):
             name = first = "-".join(re.findall(r"\w+", block.text.lower())) or "part"
-            number = 1
-            while name in found.values():
-                number += 1
-                name = f"{first}-{number}"
+            while name in taken:
+                alike[first] += 1
+                name = f"{first}-{alike[first] + 1}"
+            taken.add(name)
             found[place] = name
     return found

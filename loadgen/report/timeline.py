@@ -8,6 +8,7 @@ from loadgen import timeline
 from loadgen.histogram import coarse_lowest
 from loadgen.schedule import Int64s
 from loadgen.snapshot import BIN_NS, Snapshot
+from loadgen.throughput import most_in_each
 from loadgen.words import to_ms
 
 PERCENTILES = (50, 99)
@@ -24,7 +25,6 @@ def over_time(snapshot: Snapshot) -> dict[str, Any] | None:
     if not len(snapshot.closed):
         return None
     was_sent = snapshot.sent >= 0
-    sent, left = np.sort(snapshot.sent[was_sent]), np.sort(snapshot.closed[was_sent])
     closed = np.sort(snapshot.closed)
     counts = snapshot.timeline.of_width(timeline.width_for(int(closed[-1]), snapshot.timeline.width_ns))
     columns = int(closed[-1]) // counts.width_ns + 1
@@ -34,13 +34,12 @@ def over_time(snapshot: Snapshot) -> dict[str, Any] | None:
         """How many of these times, ascending, each column has."""
         return np.diff(np.searchsorted(at_ns, edges, side="left"))
 
-    begun = per_column(sent)
     return {
         "width_s": counts.width_ns / NS_PER_S,
-        "sent": begun.tolist(),
+        "sent": per_column(np.sort(snapshot.sent[was_sent])).tolist(),
         "ended": per_column(closed).tolist(),
         "failed": per_column(snapshot.failed).tolist(),
-        "in_flight": np.cumsum(begun - per_column(left)).tolist(),
+        "in_flight": most_in_each(snapshot.sent[was_sent], snapshot.closed[was_sent], edges).tolist(),
         "output_tokens": _tokens(snapshot, counts.width_ns, columns).tolist(),
         "ttft_ms": _percentiles(counts.ttft[:columns]),
         "icl_ms": _percentiles(counts.icl[:columns]) | _heat_map(counts.icl[:columns]),

@@ -259,6 +259,20 @@ def test_the_result_is_saved_even_when_nobody_reads_the_report(tmp_path: Path) -
     assert json.loads((tmp_path / "r.json").read_text())["completed"] == 3
 
 
+@pytest.mark.parametrize("output", ["stdout", "stderr"])
+def test_a_gate_holds_though_nobody_reads(tmp_path: Path, output: str) -> None:
+    run = start("run", "--num-prompts", "3", "--slo", "ttft_max<0.001ms", *SHORT, cwd=tmp_path)
+    left = {"stdout": run.stdout, "stderr": run.stderr}
+    gone, read = left.pop(output), left.popitem()[1]
+    assert gone is not None
+    assert read is not None
+    gone.close()
+    with read:
+        said = read.read()
+    assert run.wait(timeout=30) == 6
+    assert "Traceback" not in said
+
+
 def test_a_result_that_cannot_be_saved_is_printed_and_its_records_are_kept(tmp_path: Path, state: Path) -> None:
     flags = ["--num-prompts", "3", "--max-concurrency", "1", "--append-result", "--result-filename", "r.json"]
     (tmp_path / "r.json").symlink_to("/dev/full")

@@ -26,7 +26,7 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
         (["report", "none.json", "--html", "r.html"], "report: FILE: none.json: No such file or directory"),
         (
             ["report", "r.jsonl", "--html", "r.html", "--as", "vllm-0.11"],
-            "report: --html: given beside --as, which has no page; leave one of the two out",
+            "report: --html: given beside --as, which explains what it prints; leave one of the two out",
         ),
     ],
 )

@@ -67,6 +67,15 @@ class TestByThePoint:
         assert found.failed is failed
         assert "by the point alone (no interval: keep --records): whether it is noise is not known" in found.why
 
+    def test_what_has_come_down_to_nothing_has_lost_all_of_it(self, tmp_path: Path) -> None:
+        found = held("goodput<-3%", *_with_goodput(tmp_path, 20.0, 0.0))
+        assert found.failed
+        assert "-100.0% is beyond" in found.why
+
+    def test_from_nothing_no_change_can_be_told(self, tmp_path: Path) -> None:
+        with pytest.raises(BadInput, match="of a value of 0 no change can be told"):
+            held("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
+
     def test_a_line_names_the_condition_and_the_side(self, tmp_path: Path) -> None:
         found = held("ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
         assert str(found).startswith("FAILED ttft_mean>+20% (B): +25.0% is beyond by the point alone")
@@ -101,3 +110,11 @@ class TestByTheInterval:
 def test_a_metric_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="goodput is not known of both"):
         held("goodput<-5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
+
+
+def _with_goodput(folder: Path, *each: float) -> list[str]:
+    rates = dict.fromkeys(("steady_output_tokens_per_s", "uncached_input_tokens_per_s", "good_share"))
+    return [
+        saved(folder / f"{number}.json", rates={**rates, "goodput_requests_per_s": value})
+        for number, value in enumerate(each)
+    ]

@@ -57,6 +57,17 @@ def test_a_run_of_few_blocks_tells_nothing(start: Start) -> None:
     assert start.sample.why_not(141) == "700 requests are fewer than 5 blocks of 141"
 
 
+def test_of_a_run_cut_short_those_that_were_sent_count(tmp_path: Path) -> None:
+    path = Path(recorded(tmp_path / "run.jsonl"))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:31]))
+    sample = Sample.read(str(path))
+    assert (len(sample.ok), sample.fewest) == (200, 30)
+    assert sample.why_not(6) is None
+    assert sample.why_not(7) == "30 requests are fewer than 5 blocks of 7"
+    assert sample.drawn(named("request_throughput"), 6, 0) is not None
+
+
 def test_a_request_without_a_record_did_not_succeed(tmp_path: Path) -> None:
     path = Path(recorded(tmp_path / "run.jsonl"))
     lines = path.read_text().splitlines(keepends=True)

@@ -114,3 +114,12 @@ async def test_a_bad_setting_is_refused_at_the_door() -> None:
         async with loadgen.watch(SETTINGS.replace(request_rate=0)):
             pass
     assert refused.value.field == "--request-rate"
+
+
+async def test_what_ended_the_run_while_nobody_looked_is_raised_as_the_block_is_left() -> None:
+    async def look_away() -> None:
+        async with loadgen.watch(SETTINGS.replace(base_url="http://127.0.0.1:1"), dataset=MINE) as run:
+            await asyncio.wait({run._task})
+
+    with pytest.raises(loadgen.Unreachable):
+        await look_away()

@@ -125,3 +125,8 @@ def test_what_is_no_place_to_listen_is_refused_before_anything_else(text: str) -
 @pytest.mark.parametrize("text", ["9100", "127.0.0.1:9100", "0.0.0.0:9100", "[::1]:9100", "node-3:65535"])
 def test_a_port_is_one_with_a_host_before_it_or_without(text: str) -> None:
     assert RunSettings(prometheus=text).checked().prometheus == text
+
+
+def test_prompts_that_are_made_are_no_requests() -> None:
+    found = of(Progress("preparing", 8.0, scheduled=6000, ended=5000))
+    assert found["loadgen_requests_sent_total", ()] == found["loadgen_elapsed_seconds", ()] == 0

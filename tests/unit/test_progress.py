@@ -84,3 +84,7 @@ def test_what_has_become_due_was_sent_or_waits():
 def test_what_a_counted_token_stands_for_is_what_it_stood_for_in_requests_that_have_ended():
     assert A.tokens_per_counted == 2
     assert Progress("running").tokens_per_counted == 1
+
+
+def test_what_never_became_due_was_not_sent() -> None:
+    assert Progress("running", in_flight=2, ended=10, never_due=3).sent == 9

@@ -211,6 +211,7 @@ def test_what_cannot_be_written_is_one_line(
         ([saved, "--csv", saved], f"--csv: {saved} is the file that is to be read; name another"),
         ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); name another file"),
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
+        ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
         ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
         ([broken, "--csv", "-"], f"FILE: {broken} is no whole result of loadgen (KeyError: 'verdict');"),
         ([tmp_path / "none", "--csv", "-"], f"FILE: {tmp_path / 'none'}: No such file or directory;"),

@@ -27,7 +27,7 @@ def sketch_of(values):
 @given(st.lists(NANOSECONDS, min_size=1, max_size=200), st.floats(0, 100))
 def test_a_percentile_is_as_near_to_that_of_the_values_as_is_promised(values, p):
     truth_ms = np.percentile(values, p) / 1e6
-    assert sketch_of(values).percentile_ms(p) == pytest.approx(truth_ms, rel=MOST_ERROR, abs=32e-6)
+    assert abs(sketch_of(values).percentile_ms(p) - truth_ms) <= MOST_ERROR * truth_ms + 32e-6
 
 
 @given(VALUES, VALUES)

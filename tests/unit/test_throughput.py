@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.outcomes import Outcome
-from loadgen.throughput import peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
+from loadgen.throughput import most_in_each, peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
 from tests.unit.making import MS, S, answered, failed, measured, planned, steady, unsent
 
 
@@ -25,7 +25,7 @@ def spans(*pairs):
 # -- the wall time
 
 
-def test_the_wall_time_is_from_the_first_send_to_the_last_byte():
+def test_the_wall_time_is_from_the_first_send_to_the_end_of_the_last_request():
     records = [steady(0, due=10, ttft=20, n=1), answered(1, due=5, sent=7, tokens=[20], closed=95)]
     assert wall_ns(measured(records)) == 88 * MS
 
@@ -34,9 +34,12 @@ def test_a_failure_that_was_sent_takes_its_time_too():
     assert wall_ns(measured([steady(0, ttft=10, n=1), failed(1, Outcome.TRUNCATED)])) == 30 * MS
 
 
-def test_requests_that_were_never_sent_take_none():
+def test_so_does_one_that_found_no_server():
+    assert wall_ns(measured([steady(0, due=50, ttft=10, n=1), unsent(1, due=900)])) == 855 * MS
+
+
+def test_where_nothing_was_sent_no_time_was_taken():
     assert wall_ns(measured([unsent(0), unsent(1)])) == 0
-    assert wall_ns(measured([steady(0, due=50, ttft=10, n=1), unsent(1, due=900)])) == 10 * MS
 
 
 # -- the peak second
@@ -140,3 +143,9 @@ def test_a_cap_that_was_kept_is_never_exceeded():
         records.append(answered(index, due=free[slot] - 7 - index % 5, tokens=[free[slot]]))
         assert record.sent == records[-1].sent
     assert peak_concurrency(measured(records)) == 4
+
+
+def test_the_most_in_each_stretch_counts_what_began_before_it():
+    begins, ends = np.array([0, 5, 12, 12, 31]), np.array([11, 25, 13, 14, 40])
+    assert most_in_each(begins, ends, np.array([0, 10, 20, 30, 40])).tolist() == [2, 3, 1, 1]
+    assert most_in_each(begins[:0], ends[:0], np.array([0, 10, 20])).tolist() == [0, 0]

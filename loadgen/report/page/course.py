@@ -88,7 +88,7 @@ def _ours(timeline: Mapping[str, Any], times: Times, limits: Sequence[slo.Limit]
         places, counts = zip(*failed, strict=True)
         marks.append(Dots("failed", places, [scale.high] * len(places), "missed", texts=list(map(str, counts))))
     yield Panel("Requests/s", scale, tuple(marks))
-    flying: list[Curve] = [Curve("in flight", times.ends, [0, *timeline["in_flight"]], 1, steps=True)]
+    flying: list[Curve] = [times.steps("in flight", timeline["in_flight"], 1)]
     told = {"running": ("running, says the server", 2), "waiting": ("waiting, says the server", 3)}
     flying += _levels(said, times, told)
     yield Panel("Requests", Linear.over("", (y for curve in flying for y in curve.ys)), tuple(flying))

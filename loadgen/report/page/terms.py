@@ -20,7 +20,7 @@ ABOUT = {
     "pool_wait": "From when a request was due until --max-concurrency let it go.",
     "connect": "How long a request waited for a connection to be opened.",
     "requests": "A request is ok when it brought a token and a finish reason.",
-    "request_throughput": "Requests that succeeded, over the time from the first send to the last byte.",
+    "request_throughput": "Requests that succeeded, by the time from the first send until the last has ended.",
     "output_throughput": "Output tokens of requests that succeeded, over the same time as their throughput.",
     "goodput": "Requests that meet every --goodput limit; one that fails is not good.",
     "slo": "The limits that --slo demands of the run.",
