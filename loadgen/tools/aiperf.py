@@ -26,7 +26,7 @@ from loadgen.tools.tool import Tool
 
 REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")
 UNTOLD = Rule("untold", "an answer whose usage is not told has no output tokens and no ITL; loadgen counts what came")
-CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last byte")
+CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last request")
 RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, UNTOLD, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)
 CONTENTS = which(lambda says: says & (CONTENT | REASONING | TOOL))
 ANSWERS = which(lambda says: says & (CONTENT | TOOL))

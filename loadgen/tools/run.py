@@ -163,8 +163,8 @@ class Run:
         return Chosen(index, self.at[index], np.searchsorted(index, self.offsets))
 
     def seconds_since(self, begin: int) -> float:
-        """From `begin` to the end of the last response, in s; 0 where nothing was sent."""
-        closed = self.closed[(self.sent > 0) & ~self.unknown]
+        """From `begin` until the last request has ended, one that found no server too, in s; 0 where none has."""
+        closed = self.closed[~self.unknown]
         return float(closed.max() - begin) / 1e9 if len(closed) else 0.0
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:

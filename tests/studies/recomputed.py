@@ -18,7 +18,7 @@ def run(path: Path) -> dict[str, Any]:
     records = [line for line in lines[1:] if "index" in line]
     good = [each for each in records if each["outcome"] == "ok"]
     began = min(each["due"] + each["sent"] for each in records if each["sent"] is not None)
-    ended = max(each["due"] + each["closed"] for each in records if each["sent"] is not None)
+    ended = max(each["due"] + each["closed"] for each in records)
     seconds = (ended - began) / 1e9
     input_tokens = sum(each["prompt_tokens"] for each in good)
     output_tokens = sum(each["completion_tokens"] for each in good)

@@ -26,7 +26,15 @@ def one_token_an_answer() -> list[Record]:
     return [answered(i, due=due, tokens=[due + 20], closed=due + 25) for i, due in enumerate((0, 7, 30))]
 
 
-MADE = {"several tokens an event": several_tokens_an_event, "one token an answer": one_token_an_answer}
+def a_server_that_goes_away() -> list[Record]:
+    return [*one_token_an_answer(), *(unsent(i, Outcome.REFUSED, due=100 * i) for i in (3, 4, 5))]
+
+
+MADE = {
+    "several tokens an event": several_tokens_an_event,
+    "one token an answer": one_token_an_answer,
+    "a server that goes away": a_server_that_goes_away,
+}
 GROUPS = [*STREAMS, *MADE]
 
 
