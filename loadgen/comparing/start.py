@@ -9,6 +9,7 @@ from loadgen.comparing.workload import facts, workload
 from loadgen.errors import BadInput
 from loadgen.histogram import Histogram
 from loadgen.report.brief import reasons
+from loadgen.snapshot import LATENCIES
 
 
 class Start:
@@ -31,7 +32,7 @@ class Start:
             self.simulated, self.reasons = bool(own["simulated"]), reasons(result)
             self.kept: str | None = own["provenance"]["settings"]["records"]
             self.workload, self.facts = workload(result), facts(result)
-            self._histograms = {name: Histogram.from_dict(each) for name, each in own["histograms"].items()}
+            self._histograms = {name: Histogram.from_dict(own["histograms"][name]) for name in LATENCIES}
             self.key = (self.date, result["duration"], result["completed"], result["total_output_tokens"])
         except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
             problem = f"{where} is no whole result of loadgen ({type(error).__name__}: {error})"

@@ -102,3 +102,9 @@ def test_runs_of_a_side_that_are_not_of_one_thing_are_told(tmp_path: Path) -> No
     saved(tmp_path / "two.json", engine={"name": "vllm", "version": "0.12.0"})
     assert [str(each) for each in read(tmp_path).otherwise] == ["engine.version 0.11.0 and 0.12.0"]
     assert read(tmp_path).unlike == []
+
+
+def test_a_result_without_a_latency_s_histogram_is_not_whole(tmp_path: Path) -> None:
+    path = saved(tmp_path / "r.json", histograms={})
+    with pytest.raises(BadInput, match="is no whole result of loadgen"):
+        read(path)
