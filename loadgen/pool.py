@@ -78,9 +78,9 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
 
 
 def _sure(settings: RunSettings, schedule: Schedule) -> int:
-    """How many requests are sure to be in flight at once: those of a burst, as far as a cap lets them."""
+    """How many requests are sure to be in flight at once: those of a burst, as far as a cap lets them, else one."""
     sessions = int(schedule.begins.sum())
-    return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else 0
+    return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else min(1, sessions)
 
 
 def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> float:

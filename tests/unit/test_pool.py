@@ -131,6 +131,16 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
         check_limits(settings, scheduled(settings, 1000), Stripe(0, 2))
 
 
+def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monkeypatch):
+    settings = RunSettings(request_rate=1000.0, num_prompts=2000, base_url=ELSEWHERE)
+    schedule = Schedule.from_settings(settings, 0)
+    allow(monkeypatch, 1)
+    check_limits(settings, schedule)
+    allow(monkeypatch, 0)
+    with pytest.raises(BadInput, match="may have 0; raise the limit"):
+        check_limits(settings, schedule)
+
+
 def test_an_address_that_this_machine_has_not_is_refused():
     settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)  # one that no machine has
     with pytest.raises(BadInput, match=r"--source-address: 192\.0\.2\.1 cannot be used"):
