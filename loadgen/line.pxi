@@ -76,10 +76,10 @@ cdef int put_events(Bytes *to, Record record) except -1:
     return append(to, b"]", 1)
 
 
-def line(Record record not None, int64_t start_ns, source):
+def line(Record record not None, int64_t start_ns, source, *, bint answer=False):
     """The JSON of an ended record, as docs/records.md describes it; of `source`, where its prompt comes from, or None.
 
-    A stamp is null where the thing did not happen, a count where it was not told.
+    A stamp is null where the thing did not happen, a count where it was not told. answer: whether its text stands there too.
     """
     cdef Bytes to
     cdef int64_t due = record.due
@@ -115,6 +115,8 @@ def line(Record record not None, int64_t start_ns, source):
         put_number(&to, b',"other_events":', record.other_events)
         put_number(&to, b',"counted_by":', record.counted_by)
         put_events(&to, record)
+        if answer:
+            put_text(&to, b',"answer":', record.generated_text)
         append(&to, b"}\n", 2)
         return to.data[:to.size]
     finally:

@@ -98,7 +98,7 @@ class Load:
         self._streamed_before = transport.bell.tokens
         self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
-        self._keeps_answer = following > 0 and requests.repeats_answers
+        self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []

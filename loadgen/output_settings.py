@@ -18,7 +18,7 @@ class OutputSettings:
     percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
     save_result: bool = option(False, OUTPUT, "write the result as JSON")
-    save_detailed: bool = option(False, OUTPUT, "keep every request's lengths and latencies in it")
+    save_detailed: bool = option(False, OUTPUT, "keep every request's lengths, latencies and text in it")
     append_result: bool = option(False, OUTPUT, "append to the file, one JSON object a line")
     label: str | None = option(None, OUTPUT, "kept in the result, and first in the name of its file (--backend)")
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")

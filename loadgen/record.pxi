@@ -139,13 +139,16 @@ cdef class Record:
                 since_ns = self.stamps_ns[i]
         return imputed
 
-    def restore(self, stamps, tokens=None, stream=None):
-        """Take events from a file: stamps of those that bear tokens, how many each bears, and `stream`, if it is known."""
+    def restore(self, stamps, tokens=None, stream=None, answer=""):
+        """Take events from a file: stamps of those that bear tokens, how many each bears, and `stream` and the text of the
+        answer, if they are known."""
         for at_ns, k in zip(stamps, tokens or [1] * len(stamps), strict=True):
             self.mark(at_ns, k)
         for what, value in stream or ():
             self.tell(what, value)
             self.told[2 * self.tellings - 1] = value
+        escaped = json.dumps(answer).encode()
+        append(&self.answered, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
 
     @property
     def text(self):
@@ -159,6 +162,12 @@ cdef class Record:
     def answer(self):
         """The content alone, no reasoning, as the bytes between the quotes of a JSON string; empty where none was kept."""
         return self.answered.data[:self.answered.size] if self.answered.size else b""
+
+    @property
+    def generated_text(self):
+        """`answer` as text; half a surrogate pair, which some servers send, stands as U+FFFD."""
+        text = json.loads(f'"{self.answer.decode("utf-8", "replace")}"', strict=False)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     @property
     def stream(self):

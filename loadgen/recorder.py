@@ -31,7 +31,7 @@ class Recorder:
         scheduled: How many requests are to be sent.
         limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
         from_due: Whether those limits, and TTFT over time, count from due (else from sent).
-        detailed: Keep every request's lengths and latencies.
+        detailed: Keep every request's lengths, latencies and text.
     """
 
     def __init__(
@@ -178,6 +178,7 @@ class Recorder:
         details.latencies.append((record.last_token - record.sent) / 1e9 if ok else 0.0)
         details.start_times.append(record.sent / 1e9)
         details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
+        details.generated_texts.append(record.generated_text if ok else "")
         details.errors.append(error)
 
 

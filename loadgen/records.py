@@ -39,7 +39,7 @@ class RecordWriter:
 
     def __init__(self, file: BinaryIO, limit: float = math.inf) -> None:
         self._file, self._left = file, limit
-        self._start_ns, self._sources = 0, list[str]()
+        self._start_ns, self._sources, self._answers = 0, list[str](), False
         self.error: str | None = None
 
     @classmethod
@@ -79,6 +79,7 @@ class RecordWriter:
             stripe: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
+        self._answers = heading.settings.save_detailed
         told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
         told |= {"asked_due": asked, "stripe": [stripe.number, stripe.of]}
         self._append(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
@@ -88,7 +89,7 @@ class RecordWriter:
         """Write one ended record."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(line(record, self._start_ns, source))
+            self._append(line(record, self._start_ns, source, answer=self._answers))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
@@ -139,7 +140,8 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     record.detail, record.finish_reason = told["detail"], told["finish_reason"]
     record.connect_ns = told["connect"]
     runs = stream.from_json(told.get("stream") or (), due)  # older files do not have it
-    record.restore([due + since for since in told["token_times"]], told["tokens_per_event"], runs)
+    stamps = [due + since for since in told["token_times"]]
+    record.restore(stamps, told["tokens_per_event"], runs, told.get("answer", ""))
     return record
 
 

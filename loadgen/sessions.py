@@ -40,8 +40,8 @@ class Sessions:
         think_ns = self._requests.think_ns(index) if index < self._end else None
         if think_ns is None:
             return None
-        if record.keeps_answer:
-            self._answers[index] = [*given, _sendable(record.answer)]
+        if self._requests.repeats_answers:
+            self._answers[index] = [*given, _sendable(record)]
         return record.closed + think_ns
 
     def given_up(self, record: Record) -> list[Record]:
@@ -57,10 +57,8 @@ class Sessions:
         return given_up
 
 
-def _sendable(answer: bytes) -> bytes:
-    """The inside of a JSON string as every parser takes it: UTF-8, without halves of surrogate pairs."""
-    text = answer.decode("utf-8", "replace")
-    if not SURROGATE.search(answer):
-        return text.encode()
-    units = str(json.loads(f'"{text}"')).encode("utf-16", "surrogatepass")
-    return json.dumps(units.decode("utf-16", "replace"))[1:-1].encode()
+def _sendable(record: Record) -> bytes:
+    """The answer as the inside of a JSON string that every parser takes: UTF-8, without halves of surrogate pairs."""
+    if SURROGATE.search(record.answer):
+        return json.dumps(record.generated_text)[1:-1].encode()
+    return record.answer.decode("utf-8", "replace").encode()

@@ -83,6 +83,7 @@ class Details:
     latencies: list[float] = field(default_factory=list)  # s, from sent to the last token
     start_times: list[float] = field(default_factory=list)  # s, CLOCK_MONOTONIC
     queue_times: list[float] = field(default_factory=list)  # s, from due to sent
+    generated_texts: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     def __add__(self, other: "Details") -> "Details":

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -83,9 +84,11 @@ def test_what_is_saved_is_rendered_again_identically(tmp_path: Path) -> None:
     assert again.returncode == 0, again.stderr
     assert done.stdout.split("Saved: ")[0] == again.stdout
     result = json.loads((tmp_path / "r.json").read_text())
-    for column in ("input_lens", "output_lens", "ttfts", "itls", "start_times", "errors"):
+    for column in ("input_lens", "output_lens", "ttfts", "itls", "start_times", "generated_texts", "errors"):
         assert len(result[column]) == 50, column
+    assert all(result["generated_texts"])
     _, *records, end = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert [record["answer"] for record in sorted(records, key=itemgetter("index"))] == result["generated_texts"]
     assert end["end"]["scheduled"] == 50
     assert sorted(record["index"] for record in records) == list(range(50))
     assert all(len(record["token_times"]) == 4 for record in records)

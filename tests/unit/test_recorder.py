@@ -242,9 +242,17 @@ def test_details_are_the_lengths_and_latencies_of_each_request_in_seconds_from_s
     assert details.errors == [""]
 
 
+def test_details_have_the_text_of_the_answer():
+    record = planned()
+    record.keeps_answer = True
+    read(record, CHUNKED + chunk(delta(content="good ") + delta(content="day") + delta("stop")) + LAST_CHUNK)
+    assert measured([record], detailed=True).details.generated_texts == ["good day"]
+
+
 def test_details_of_a_failure_say_why_and_hold_no_latency():
     details = measured([failed(0, Outcome.TRUNCATED, detail="reset")], detailed=True).details
     assert (details.output_lens, details.ttfts, details.itls) == ([0], [0.0], [[]])
+    assert details.generated_texts == [""]
     assert details.errors[0].startswith("truncated: ")
 
 

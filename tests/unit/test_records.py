@@ -135,6 +135,40 @@ def test_secrets_are_not_in_the_file(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def spoken(content, *, keeps_answer=True):
+    """A record whose answer is this, as the inside of a JSON string."""
+    record = planned()
+    record.keeps_answer = keeps_answer
+    words = delta(reasoning="hm") + b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % content
+    return read(record, CHUNKED + chunk(words + delta("stop")) + LAST_CHUNK)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (rb"say \"hi\"\n", 'say "hi"\n'),
+        ("n\u00e9".encode(), "n\u00e9"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud83d!", "\ufffd!"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content, text):
+    told_of = orjson.loads(line(spoken(content), START, None, answer=True))
+    assert told_of["answer"] == text
+    assert from_dict(told_of, START).generated_text == text
+
+
+def test_what_was_answered_is_not_written_down_unasked(tmp_path):
+    asked = dataclasses.replace(HEADING, settings=RunSettings(save_detailed=True))
+    for heading, found in ((HEADING, [None]), (asked, ["xyz"])):
+        path = tmp_path / "records.jsonl"
+        with RecordWriter.optional(path) as writer:
+            writer.begin(heading, START, 1, [])
+            writer.write(spoken(b"xyz"))
+        assert [record.get("answer") for record, _ in RecordFile(path).told()] == found
+
+
 def sent_to(target, record):
     record.target = target
     return record

@@ -41,7 +41,7 @@ VLLM = {
     for metric in ("ttft", "tpot", "itl", "e2el")
     for statistic in ("mean", "median", "std", "p50", "p90", "p99")
 }
-# What --save-detailed adds, after total_token_throughput; generated_texts are not kept.
+# What --save-detailed adds, after total_token_throughput.
 VLLM_DETAILED = {
     "input_lens": int,
     "output_lens": int,
@@ -50,6 +50,7 @@ VLLM_DETAILED = {
     "latencies": float,
     "start_times": float,
     "queue_times": float,
+    "generated_texts": str,
     "errors": str,
 }
 
