@@ -143,7 +143,9 @@ def _help() -> str:
             "",
             "`loadgen run --rate 1000` measures the built-in simulator; `loadgen run --base-url URL` a server.",
             "`loadgen COMMAND --help` lists the flags, which are those of `vllm bench serve`.",
-            f"Exit codes: {exits.EXPLAINED}.",
+            "",
+            "Exit codes:",
+            exits.EXPLAINED,
         ]
     )
 
