@@ -169,14 +169,23 @@ def headers(settings: RunSettings) -> dict[str, str]:
 
 
 def _base_parts(url: str) -> SplitResult:
+    parts = _parts(url)
+    if parts is None:
+        shown = without_user(url)
+        meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
+        raise BadInput("--base-url", f"{shown!r} is no http or https URL", f"write {meant}")
+    return parts
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a URL that a server may have; None of any other."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not (url.isascii() and url.isprintable() and " " not in url):
-        raise BadInput("--base-url", f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT")
-    return parts
+        return None
+    plain = url.isascii() and url.isprintable() and " " not in url
+    return parts if usable and plain and not parts.query and not parts.fragment else None
 
 
 def _put(headers: dict[str, str], name: str, value: str) -> None:
