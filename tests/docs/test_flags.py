@@ -7,12 +7,12 @@ from loadgen.cli.flags import run_parser
 from loadgen.options import flag
 from loadgen.settings import RunSettings
 from tests.commands.migrating import releases
-from tests.docs.flag_table import BEGIN, DOCUMENT, END, flag_table
+from tests.docs.flag_table import BEGIN, DOCUMENT, END, flag_tables
 from tests.documents import cells_of, found_between
 
 
-def test_the_table_is_what_the_settings_say() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_table(), "python -m tests.docs.flag_table"
+def test_the_tables_are_what_the_settings_say() -> None:
+    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_tables(), "python -m tests.docs.flag_table"
 
 
 def test_every_flag_of_its_own_is_told_of_apart() -> None:
