@@ -16,8 +16,8 @@ INTERRUPTED = 130
 
 WHEN = {
     DONE: "done: VALID, and SUSPECT too",
-    INTERNAL: "an engine that failed, a file that could not be written, or an internal error; of `loadgen audit`: "
-    "something that cannot be true; of `loadgen import`: something that could not be placed",
+    INTERNAL: "an engine that failed, a file that was not written, or an internal error; `loadgen audit`: what cannot "
+    "be true; `loadgen import`: what was not placed",
     BAD_INPUT: "bad input, or a server that is not there; nothing was measured",
     INVALID: "INVALID",
     SUSPECT: "SUSPECT, with `--strict`",
