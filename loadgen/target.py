@@ -159,7 +159,9 @@ def headers(settings: RunSettings) -> dict[str, str]:
     for given in settings.header:
         name, equals, value = given.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):
-            raise BadInput("--header", f"{header_name(given)!r} comes without =, or is no name", "write Name=value")
+            shown = header_name(given)  # alone: what else stands there may be a secret
+            problem = f"{shown!r} comes without =" if shown else "one that is not shown has no name, or no ="
+            raise BadInput("--header", problem, "write Name=value")
         if name.strip().lower() in _FRAMING:
             raise BadInput(
                 "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"

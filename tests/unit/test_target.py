@@ -273,3 +273,17 @@ def test_no_secret_stands_in_the_repr_of_a_target():
     assert SECRET in str(made.headers)
     assert SECRET not in repr(made)
     assert SECRET not in made.url
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("X-Key: abc", "'X-Key' comes without ="),
+        (SECRET, "one that is not shown has no name, or no ="),
+        (f"={SECRET}", "one that is not shown has no name, or no ="),
+    ],
+)
+def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):
+    with pytest.raises(BadInput) as refused:
+        headers(RunSettings(header=(given,)))
+    assert str(refused.value) == f"--header: {problem}; write Name=value"
