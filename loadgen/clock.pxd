@@ -16,5 +16,5 @@ cdef extern from *:
     #endif
     }
     """
-    # Nanoseconds on CLOCK_MONOTONIC: the clock of `time.monotonic_ns()`, on every system.
+    # Nanoseconds on the clock of `time.monotonic_ns()`.
     int64_t now_ns "loadgen_now_ns"() noexcept nogil

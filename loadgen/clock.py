@@ -1,4 +1,4 @@
-"""The clock: CLOCK_MONOTONIC in nanoseconds, and an alarm on it for event loops.
+"""The clock: that of `time.monotonic_ns()`, on Linux CLOCK_MONOTONIC, and an alarm on it for event loops.
 
 What runs on the clock is given a `Clock`: `KERNEL`, or in a test one whose time is virtual. `clock.pxd` beside this
 file gives compiled modules the same `now_ns`, inlined.
@@ -35,7 +35,7 @@ class Clock:
     """What the time is, and how to be called at one.
 
     Attributes:
-        now_ns: The time, ns; CLOCK_MONOTONIC on the kernel's clock.
+        now_ns: The time, ns; of the kernel: that of `time.monotonic_ns()`.
         alarm: Makes an alarm that calls back in a loop.
     """
 

@@ -108,9 +108,8 @@ def reason(error: BaseException) -> str:
         case aiohttp.ClientConnectorCertificateError(certificate_error=cause):
             return f"the certificate is not trusted ({getattr(cause, 'verify_message', '') or cause}; see --insecure)"
         case aiohttp.ClientConnectorSSLError(host=host, port=port, os_error=cause):
-            return (
-                f"no TLS with {host}:{port} ({getattr(cause, 'reason', None) or cause}): if it has none, write http://"
-            )
+            why = getattr(cause, "reason", None) or cause
+            return f"no TLS with {host}:{port} ({why}; where it has none, write http://)"
         case aiohttp.ClientConnectorError(host=host, port=port, os_error=cause):
             number = cause.errno or 0  # of a name that is not resolved it is below 0
             said = os.strerror(number) if number > 0 else cause.strerror or str(cause)

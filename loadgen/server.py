@@ -55,8 +55,10 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
-            remedy = "leave /v1 out of --base-url" if base.endswith("/v1") else "name the model, if it is an LLM server"
-            raise BadInput("--model", f"{base}/v1/models lists none (status {reply.status})", remedy)
+            field_name, remedy = "--model", "name the model, if it is an LLM server"
+            if base.endswith("/v1"):
+                field_name, remedy = "--base-url", "leave /v1 out of it"
+            raise BadInput(field_name, f"{base}/v1/models lists no model (status {reply.status})", remedy)
         asked = listed[0]
     elif listed and asked not in listed:
         field_name = "--served-model-name" if settings.served_model_name else "--model"

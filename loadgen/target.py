@@ -159,7 +159,9 @@ def headers(settings: RunSettings) -> dict[str, str]:
     for given in settings.header:
         name, equals, value = given.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):
-            raise BadInput("--header", f"{header_name(given)!r} comes without =, or is no name", "write Name=value")
+            shown = header_name(given)  # alone: what else stands there may be a secret
+            problem = f"{shown!r} comes without =" if shown else "one that is not shown has no name, or no ="
+            raise BadInput("--header", problem, "write Name=value")
         if name.strip().lower() in _FRAMING:
             raise BadInput(
                 "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"
@@ -169,14 +171,23 @@ def headers(settings: RunSettings) -> dict[str, str]:
 
 
 def _base_parts(url: str) -> SplitResult:
+    parts = _parts(url)
+    if parts is None:
+        shown = without_user(url)
+        meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
+        raise BadInput("--base-url", f"{shown!r} is no http or https URL", f"write {meant}")
+    return parts
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a URL that a server may have; None of any other."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or not (url.isascii() and url.isprintable() and " " not in url):
-        raise BadInput("--base-url", f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT")
-    return parts
+        return None
+    plain = url.isascii() and url.isprintable() and " " not in url
+    return parts if usable and plain and not parts.query and not parts.fragment else None
 
 
 def _put(headers: dict[str, str], name: str, value: str) -> None:

@@ -72,7 +72,8 @@ class Workers(Group[Worker]):
 
     def __init__(self, workers: int) -> None:
         if workers > (cores := machine.usable_cores()):
-            logger.warning("--workers: %d processes share %d cores, and wait for each other", workers, cores)
+            wait = "--workers: %d processes share %d cores, and wait for each other; ask for fewer, or for auto"
+            logger.warning(wait, workers, cores)
         super().__init__([Worker() for _ in range(workers)], workers)
         self._stack = AsyncExitStack()
 

@@ -31,8 +31,10 @@ def _field(key: Any) -> str:
     name = str(key).replace("-", "_").removeprefix("__")
     name = {"rate": "request_rate"}.get(name, name)
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        remedy = f"did you mean {near[0]!r}?" if near else "see `loadgen run --help` for the names"
+        remedy = "see `loadgen run --help` for the names"
+        for near in difflib.get_close_matches(name, known, 1):
+            meant = near.replace("_", "-") if "-" in str(key) else near
+            remedy = f"did you mean {meant!r}?"
         raise BadInput(str(key), "is no setting of a run", remedy)
     return name
 

@@ -3,33 +3,37 @@
 from collections.abc import Iterable
 from typing import Any
 
-DONE = 0  # a SUSPECT run too
-INTERNAL = 1  # or an engine that failed
-FOUND = 1  # by `loadgen audit`: something that cannot be true, told as linters tell it
-UNPLACED = 1  # by `loadgen import`: a result of which nothing says what it is of
+DONE = 0
+INTERNAL = FOUND = UNPLACED = 1
 BAD_INPUT = 2
 INVALID = 3
-SUSPECT = 4  # only with --strict
-ERRORS = 5  # more than --max-error-rate, or no success at all
+SUSPECT = 4
+ERRORS = 5
 SLO_MISSED = 6
-NOTHING_FEASIBLE = 7  # by `loadgen tune run`: no arm held what the study demands
-CHANGED = 8  # by `loadgen compare`: a change that --fail-if names
+NOTHING_FEASIBLE = 7
+CHANGED = 8
 INTERRUPTED = 130
 
-EXPLAINED = (
-    "0 done, 1 an engine that failed or an internal error (audit: what cannot be true; import: what could not be "
-    "placed), 2 bad input, 3 INVALID, "
-    "4 SUSPECT (with --strict), 5 too many errors, 6 SLO missed, 7 no arm of a study feasible, "
-    "8 a change that compare --fail-if names, 130 interrupted"
-)
-
-
-_GRAVEST = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)
+WHEN = {
+    DONE: "done: VALID, and SUSPECT too",
+    INTERNAL: "an engine that failed, a file that was not written, or an internal error; `loadgen audit`: what cannot "
+    "be true; `loadgen import`: what was not placed",
+    BAD_INPUT: "bad input, or a server that is not there; nothing was measured",
+    INVALID: "INVALID",
+    SUSPECT: "SUSPECT, with `--strict`",
+    ERRORS: "more errors than `--max-error-rate`, or no success at all",
+    SLO_MISSED: "an SLO was missed",
+    NOTHING_FEASIBLE: "no arm of a study holds what it demands",
+    CHANGED: "a change that `loadgen compare --fail-if` names",
+    INTERRUPTED: "interrupted; what was measured is reported",
+}
+EXPLAINED = "\n".join(f"  {code:<4} {when}" for code, when in WHEN.items())
+GRAVEST = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)
 
 
 def gravest(codes: Iterable[int]) -> int:
     """Of the exit codes of several runs, the one that the command has."""
-    return min(codes, key=_GRAVEST.index)
+    return min(codes, key=GRAVEST.index)
 
 
 def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:

@@ -82,7 +82,11 @@ def dispatch(argv: list[str]) -> int:
         print(f"loadgen {__version__}")
         return exits.DONE
     try:
-        return _command(name)(rest)
+        command = _command(name)
+        if command is None:
+            print(f"loadgen: {name!r} is no command; {_instead_of(name)}", file=sys.stderr)
+            return exits.BAD_INPUT
+        return command(rest)
     except (BadInput, Unreachable) as error:
         return _complain(name, error, exits.BAD_INPUT)
     except (GivenUp, KeyboardInterrupt):
@@ -92,7 +96,8 @@ def dispatch(argv: list[str]) -> int:
         return _complain(name, error, exits.INTERNAL)
 
 
-def _command(name: str) -> Command:
+def _command(name: str) -> Command | None:
+    """The command of that name; None: there is none."""
     if name in OWN:
         import importlib
 
@@ -102,15 +107,18 @@ def _command(name: str) -> Command:
     if name in added:
         command: Command = added[name].load()
         return command
+    return None
+
+
+def _instead_of(name: str) -> str:
+    """What to write where there is no command of that name."""
     import difflib
 
-    known = [*OWN, *added]
-    remedy = f"choose from {', '.join(known)}"
+    known = [*OWN, *_added()]
     if name.startswith("-"):
-        remedy = f"write `loadgen run {name}`, or another command before the flags"
-    elif near := difflib.get_close_matches(name, known, 1):
-        remedy = f"try {near[0]!r}"
-    raise BadInput("loadgen", f"{name!r} is no command", remedy)
+        return f"write `loadgen run {printable(name)}`, or another command before the flags"
+    near = difflib.get_close_matches(name, known, 1)
+    return f"try {near[0]!r}" if near else f"choose from {', '.join(known)}"
 
 
 def _added() -> "dict[str, EntryPoint]":
@@ -143,7 +151,9 @@ def _help() -> str:
             "",
             "`loadgen run --rate 1000` measures the built-in simulator; `loadgen run --base-url URL` a server.",
             "`loadgen COMMAND --help` lists the flags, which are those of `vllm bench serve`.",
-            f"Exit codes: {exits.EXPLAINED}.",
+            "",
+            "Exit codes:",
+            exits.EXPLAINED,
         ]
     )
 

@@ -18,7 +18,7 @@ from loadgen.datasets.structure import UNKNOWN, Structure
 from loadgen.errors import BadInput
 
 ENCODING_REMEDY = "save it as UTF-8"
-REMEDY = "give the ShareGPT file, a JSON list of conversations"
+REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` gets it), a JSON list of conversations"
 SPACE = b" \t\r\n"
 START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks, UTF-32's first bytes as well

@@ -358,6 +358,7 @@ def test_sglangs_own_api_is_refused() -> None:
     [
         ("--warmup-requests", "it is SGLang's: add --compat sglang"),
         ("--target", "it is guidellm's, which here is --base-url"),
+        ("--streaming", "it is AIPerf's; leave it out: every answer is streamed"),
         ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
         ("--concurrency", "it is AIPerf's, which here is --max-concurrency; several, as 1,2,4: a run each"),
         ("--bogus", "see `loadgen run --help`"),

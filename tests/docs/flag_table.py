@@ -1,5 +1,6 @@
-"""The table of docs/flags.md: every flag of the settings; `python -m tests.docs.flag_table` writes it."""
+"""The tables of docs/flags.md: every flag, group by group; `python -m tests.docs.flag_table` writes them."""
 
+import argparse
 import dataclasses
 
 from loadgen.cli.flags import run_parser
@@ -12,19 +13,27 @@ DOCUMENT = ROOT / "docs/flags.md"
 BEGIN, END = "<!-- flags: made by tests.docs.flag_table -->", "<!-- end of flags -->"
 
 
-def flag_table() -> str:
-    """In the order of `--help`: the flag, what it takes, and what it does."""
+def flag_tables() -> str:
+    """In the order of `--help`, each group under a heading of its own: the flag, what it takes, and what it does."""
     known = run_parser()._option_string_actions
-    rows = []
-    for field in sorted(dataclasses.fields(RunSettings), key=lambda field: GROUPS.index(field.metadata["group"])):
-        action = known[flag(field.name)]
-        takes = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
-        assert isinstance(takes, str)
-        assert action.help is not None
-        names = ", ".join(f"`{name}`" for name in action.option_strings)
-        rows.append((field.metadata["group"], names, takes, action.help.replace("%%", "%")))
-    return table(["group", "flag", "takes", "what it does"], rows)
+    fields = {
+        group: [field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == group]
+        for group in GROUPS
+    }
+    head = ("flag", "takes", "what it does")
+    return "\n\n".join(
+        f"### {group.capitalize()}\n\n{table(head, (_row(known[flag(field.name)]) for field in of_it))}"
+        for group, of_it in fields.items()
+    )
+
+
+def _row(action: argparse.Action) -> tuple[str, str, str]:
+    takes = action.metavar or " | ".join(map(str, action.choices or ()))
+    assert isinstance(takes, str)
+    assert action.help is not None
+    names = ", ".join(f"`{name}`" for name in action.option_strings)
+    return names, takes, action.help.replace("%%", "%")
 
 
 if __name__ == "__main__":
-    between(DOCUMENT, BEGIN, flag_table(), END)
+    between(DOCUMENT, BEGIN, flag_tables(), END)

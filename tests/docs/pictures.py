@@ -55,7 +55,7 @@ def request() -> Drawing:
     moments |= {"[DONE]": LAST, "closed": CLOSED}
     for name, ms in moments.items():
         drawing.line(x(ms), axis - 6, x(ms), axis + 6)
-        drawing.text(x(ms) + 3, axis - 14, name, anchor="start", turn=-40, kind="soft")
+        drawing.text(x(ms) + 3, axis - 14, name, anchor="start", turn=-40, quiet=True)
     for number, event in enumerate(EVENTS):
         drawing.dot(x(event.ms), axis, 3 + 2 * event.tokens, "thought" if event.kind == "reasoning" else "token")
         name = {0: "first token", 2: "first of the answer", 4: "last: 3 tokens"}.get(number)
@@ -79,9 +79,9 @@ def request() -> Drawing:
     for row, (start, end, name) in enumerate(rows):
         drawing.bracket(x(start), x(end), 184 + 36 * row, f"{name}: {end - start:g} ms")
     drawing.dot(x(0), 398, 4, "thought")
-    drawing.text(x(0) + 8, 402, "reasoning", anchor="start", kind="soft")
+    drawing.text(x(0) + 8, 402, "reasoning", anchor="start", quiet=True)
     drawing.dot(x(26), 398, 4, "token")
-    drawing.text(x(26) + 8, 402, "answer", anchor="start", kind="soft")
+    drawing.text(x(26) + 8, 402, "answer", anchor="start", quiet=True)
     return drawing
 
 
@@ -117,7 +117,7 @@ def loops() -> Drawing:
 
         drawing.text(left, 24, name, anchor="start")
         drawing.box(x(STALL_S[0]), top, scale * (STALL_S[1] - STALL_S[0]), row * 30, "stall")
-        drawing.text(x(sum(STALL_S) / 2), top + row * 30 - 6, "the server stalls", kind="soft")
+        drawing.text(x(sum(STALL_S) / 2), top + row * 30 - 6, "the server stalls", quiet=True)
         for start, end in requests:
             kind = "late" if end - start > 2 * ANSWER_S else "good"
             drawing.box(x(start), top + row * round(start / EVERY_S), max(scale * (end - start), 3), row - 2, kind)
@@ -125,7 +125,7 @@ def loops() -> Drawing:
         said = f"{len(requests)} requests: p50 {p50:.0f} ms, p90 {p90:.0f} ms"
         drawing.text(left, top + row * 30 + 22, said, anchor="start")
     drawing.text(
-        20, 256, "one bar a request, from due (sent) to answered; 3 s from left to right", anchor="start", kind="soft"
+        20, 256, "one bar a request, from due (sent) to answered; 3 s from left to right", anchor="start", quiet=True
     )
     return drawing
 
@@ -145,7 +145,7 @@ def chunks() -> Drawing:
                 drawing.dot(left + scale * event.ms, y - 7 * above, 4, "token")
                 seen[event.ms] = above + 1
     for ms in range(0, 121, 20):
-        drawing.text(left + scale * ms, 220, f"{ms} ms", kind="soft")
+        drawing.text(left + scale * ms, 220, f"{ms} ms", quiet=True)
     return drawing
 
 

@@ -1,34 +1,20 @@
-"""Drawings as SVG, of a few shapes; light or dark as the reader's screen is."""
+"""Drawings as SVG, of a few shapes, in the look of loadgen's own charts: light or dark as the reader's screen is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-STYLE = """
-text { font: 12px system-ui, sans-serif; fill: #1f2328 }
-.paper { fill: #ffffff }
-.soft, .soft text { fill: #59636e }
-.axis { stroke: #59636e; stroke-width: 1 }
-.bracket { stroke: #0969da; stroke-width: 1.5; fill: none }
-.token { fill: #1a7f37 }
-.thought { fill: #8250df }
-.other { fill: #59636e }
-.good { fill: #1a7f37 }
-.late { fill: #cf222e }
-.stall { fill: #59636e; fill-opacity: 0.15 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .paper { fill: #0d1117 }
-  .soft, .soft text { fill: #9198a1 }
-  .axis { stroke: #9198a1 }
-  .bracket { stroke: #4493f8 }
-  .token, .good { fill: #3fb950 }
-  .thought { fill: #ab7df8 }
-  .other { fill: #9198a1 }
-  .late { fill: #f85149 }
-  .stall { fill: #9198a1; fill-opacity: 0.2 }
-}
+from tests.source import ROOT
+
+LOOK = ROOT / "loadgen" / "pages" / "templates"
+OWN = """\
+.chart .bracket { fill: none; stroke: var(--c1); stroke-width: 1.5; }
+.chart .token, .chart .good { fill: var(--c3); }
+.chart .thought { fill: var(--c4); }
+.chart .late { fill: var(--c2); }
+.chart .stall { fill: var(--faint); fill-opacity: .15; }
 """
+STYLE = "".join((LOOK / name).read_text() for name in ("colours.css", "charts.css")) + OWN
 
 
 @dataclass
@@ -45,9 +31,12 @@ class Drawing:
     title: str
     shapes: list[str] = field(default_factory=list)
 
-    def text(self, x: float, y: float, said: str, *, anchor: str = "middle", turn: float = 0, kind: str = "") -> None:
+    def text(
+        self, x: float, y: float, said: str, *, anchor: str = "middle", turn: float = 0, quiet: bool = False
+    ) -> None:
         """A line of text whose middle, start or end is at a point, turned clockwise by so many degrees."""
         turned = f' transform="rotate({turn:g} {x:g} {y:g})"' if turn else ""
+        kind = "" if quiet else "label"
         self._add(f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{_kind(kind)}{turned}>{escape(said)}</text>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> None:
@@ -71,7 +60,8 @@ class Drawing:
             self.text((x1 + x2) / 2, y + 14, said)
 
     def __str__(self) -> str:
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img">'
+        box = f'viewBox="0 0 {self.width} {self.height}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img" class="chart">'
         paper = f'<rect class="paper" width="{self.width}" height="{self.height}" rx="6"/>'
         return _lines([head, f"<title>{escape(self.title)}</title>", f"<style>{STYLE}</style>", paper, *self.shapes])
 

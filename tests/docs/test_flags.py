@@ -1,8 +1,24 @@
-"""docs/flags.md tells of every flag, as the parser does."""
+"""docs/flags.md tells of every flag, as the parser does, and apart of those that `vllm bench serve` does not have."""
 
-from tests.docs.flag_table import BEGIN, DOCUMENT, END, flag_table
-from tests.documents import found_between
+import dataclasses
+import re
+
+from loadgen.cli.flags import run_parser
+from loadgen.options import flag
+from loadgen.settings import RunSettings
+from tests.commands.migrating import releases
+from tests.docs.flag_table import BEGIN, DOCUMENT, END, flag_tables
+from tests.documents import cells_of, found_between
 
 
-def test_the_table_is_what_the_settings_say() -> None:
-    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_table(), "python -m tests.docs.flag_table"
+def test_the_tables_are_what_the_settings_say() -> None:
+    assert found_between(DOCUMENT, BEGIN, END).strip() == flag_tables(), "python -m tests.docs.flag_table"
+
+
+def test_every_flag_of_its_own_is_told_of_apart() -> None:
+    theirs = set().union(*releases("vllm").values())
+    ours = {flag(field.name) for field in dataclasses.fields(RunSettings)} - theirs
+    rows = cells_of(DOCUMENT.read_text().partition("## loadgen's own")[2].partition("\n## ")[0])
+    told = {name for first, _ in rows for name in re.findall(r"--[a-z-]+", first)}
+    assert ours - told == set()
+    assert told <= set(run_parser()._option_string_actions)

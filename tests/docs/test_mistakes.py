@@ -28,5 +28,5 @@ def test_what_is_refused_is_one_line_with_what_is_wrong_and_what_to_do(row: tupl
     _, _, printed, code = row
     if code == "2":
         assert "<br>" not in printed
-        assert printed.startswith("`` loadgen ")
+        assert printed.startswith(("`` loadgen ", "`` loadgen: "))
         assert "; " in printed

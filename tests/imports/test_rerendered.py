@@ -10,7 +10,7 @@ import pytest
 from loadgen.studies import conduct, reading, reports
 from loadgen.studies.store import Store
 from tests.imports.taking import PAGES, STUDIES, take
-from tests.imports.test_pages import GOLDEN, QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B
+from tests.imports.test_published import GOLDEN, QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B
 
 
 @cache

@@ -205,7 +205,14 @@ def test_the_design_of_the_engines_names_every_module_once() -> None:
     )
 
 
-@pytest.mark.parametrize("package", ["comparing", "studies", "tools"])
+def test_the_design_says_of_every_folder_of_tests_what_it_holds() -> None:
+    rows = [line.split("|")[1] for line in (ROOT / "DESIGN.md").read_text().splitlines() if line[:3] == "| `"]
+    named = [name for row in rows for name in re.findall(r"`([\w/]+)`", row)]
+    folders = [path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith("_")]
+    assert sorted(named) == sorted([*folders, "accuracy/virtual"])
+
+
+@pytest.mark.parametrize("package", ["checks", "comparing", "doctor", "pages", "studies", "tools"])
 def test_the_design_of_a_package_names_every_module_once_and_below_those_that_it_knows(package: str) -> None:
     lines = (ROOT / "loadgen" / package / "DESIGN.md").read_text().splitlines()
     rows = [line.split("|")[1] for line in lines if line[:3] == "| `"]

@@ -10,7 +10,7 @@ from loadgen.settings import RunSettings
 from loadgen.studies import reading
 from loadgen.studies.plan import Plan
 from loadgen.studies.planner import plan
-from tests.pages import COMMANDS, MINDIE, MISPRINTS, WORKLOADS
+from tests.published import COMMANDS, MINDIE, MISPRINTS, WORKLOADS
 from tests.source import ROOT
 
 FOLDER = ROOT / "examples" / "studies"

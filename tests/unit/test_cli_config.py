@@ -111,7 +111,7 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
     ("text", "says"),
     [
         ("num_promts: 3", "did you mean 'num_prompts'?"),
-        ("--max-concurency: 3", "did you mean 'max_concurrency'?"),
+        ("--max-concurency: 3", "did you mean 'max-concurrency'?"),
         ("zzz: 3", "see `loadgen run --help`"),
         ("config: other.yaml", "config: is no setting of a run"),
         ("1: 2", "1: is no setting of a run"),

@@ -246,7 +246,7 @@ class TestCutOff:
 
 
 class TestBadInput:
-    REMEDY = "give the ShareGPT file, a JSON list of conversations"
+    REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` gets it), a JSON list of conversations"
 
     @pytest.mark.parametrize(
         ("content", "problem"),

@@ -67,3 +67,17 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
     answers += [Reply(401, b"", {}), LISTS]
     with pytest.raises(BadInput, match="--api-key"):
         await server.running(WAITING)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        (f"{URL}/v1", f"--base-url: {URL}/v1/v1/models lists no model (status 404); leave /v1 out of it"),
+        (URL, f"--model: {URL}/v1/models lists no model (status 404); name the model, if it is an LLM server"),
+    ],
+)
+async def test_one_that_lists_no_model_is_refused_with_what_is_likeliest_wrong(answers, url, said):
+    answers.append(Reply(404, b"", {}))
+    with pytest.raises(BadInput) as refused:
+        await server.running(RunSettings(base_url=url))
+    assert str(refused.value) == said

@@ -167,6 +167,22 @@ def test_a_base_url_that_is_none_is_refused_without_showing_its_user(url):
 
 
 @pytest.mark.parametrize(
+    ("url", "meant"),
+    [
+        ("a:8000", "http://a:8000"),
+        ("127.0.0.1:8000/prefix", "http://127.0.0.1:8000/prefix"),
+        ("ftp://a", "http://HOST:PORT"),
+        ("a b", "http://HOST:PORT"),
+        ("", "http://HOST:PORT"),
+    ],
+)
+def test_one_that_only_lacks_its_scheme_is_told_with_it(url, meant):
+    with pytest.raises(BadInput) as caught:
+        base_url(RunSettings(base_url=url))
+    assert caught.value.remedy == f"write {meant}"
+
+
+@pytest.mark.parametrize(
     ("options", "path", "chat"),
     [
         ({}, "/v1/completions", False),
@@ -257,3 +273,17 @@ def test_no_secret_stands_in_the_repr_of_a_target():
     assert SECRET in str(made.headers)
     assert SECRET not in repr(made)
     assert SECRET not in made.url
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("X-Key: abc", "'X-Key' comes without ="),
+        (SECRET, "one that is not shown has no name, or no ="),
+        (f"={SECRET}", "one that is not shown has no name, or no ="),
+    ],
+)
+def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):
+    with pytest.raises(BadInput) as refused:
+        headers(RunSettings(header=(given,)))
+    assert str(refused.value) == f"--header: {problem}; write Name=value"

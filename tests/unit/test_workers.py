@@ -41,7 +41,9 @@ def test_auto_lets_one_keep_the_responses(cores):
 def test_more_than_cores_is_told_and_done(cores, caplog):
     cores(2)
     assert Workers(count(RunSettings(workers=3))).workers == 3
-    assert caplog.messages == ["--workers: 3 processes share 2 cores, and wait for each other"]
+    assert caplog.messages == [
+        "--workers: 3 processes share 2 cores, and wait for each other; ask for fewer, or for auto"
+    ]
 
 
 async def test_the_running_loop_measures_where_it_may_and_one_is_enough():

@@ -14,6 +14,8 @@ from loadgen.cli.compat.theirs import Given, Theirs, add, settled
 
 __all__ = ["TOOLS", "Tool", "add", "completed", "known_elsewhere", "of"]
 
+NOTHING = "nothing: "  # what is not needed here, and why, begins so
+
 
 @dataclass(frozen=True, slots=True)
 class Tool:
@@ -52,7 +54,10 @@ def known_elsewhere(name: str) -> str | None:
         return "it is SGLang's: add --compat sglang"
     for tool, words in (("an older vLLM", OLDER_VLLM), ("guidellm", GUIDELLM), ("AIPerf", AIPERF)):
         if name in words:
-            return f"it is {tool}'s, which here is {words[name].replace('`', '')}"
+            said = words[name].replace("`", "")
+            if said.startswith(NOTHING):
+                return f"it is {tool}'s; leave it out: {said.removeprefix(NOTHING)}"
+            return f"it is {tool}'s, which here is {said}"
     return None
 
 

@@ -61,7 +61,7 @@ AIPERF: Mapping[str, str] = {
     "--endpoint-type": "`--backend openai-chat` for chat, `openai` for completions",
     "--endpoint": "`--endpoint`",
     "--custom-endpoint": "`--endpoint`",
-    "--streaming": "nothing: always",
+    "--streaming": "nothing: every answer is streamed",
     "--header": "`--header`",
     "--api-key": "`--api-key`",
     "--extra-inputs": "`--extra-body`, a JSON object; ignore_eos:true is `--ignore-eos`",

@@ -1,0 +1,19 @@
+"""The exit codes in docs/checks.md, as `loadgen --help` tells them; `python -m tests.docs.exit_codes` writes them."""
+
+from loadgen.cli import exits
+from tests.documents import between, table
+from tests.source import ROOT
+
+DOCUMENT = ROOT / "docs" / "checks.md"
+BEGIN, END = "<!-- exit codes: made by python -m tests.docs.exit_codes -->", "<!-- end of exit codes -->"
+
+
+def exit_codes() -> str:
+    """The codes of all commands, and which of them goes before which."""
+    first, *others, last, _ = exits.GRAVEST
+    order = f"Where several apply: {first}, then {', '.join(map(str, others))} and {last}."
+    return f"{table(('code', 'when'), ((str(code), when) for code, when in exits.WHEN.items()))}\n\n{order}"
+
+
+if __name__ == "__main__":
+    between(DOCUMENT, BEGIN, exit_codes(), END)
