@@ -8,13 +8,11 @@ means by the normal distribution.
 
 import math
 from statistics import NormalDist
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from loadgen import blocks
-
-Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
+from loadgen.schedule import Floats
 
 
 def of_share(good: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:

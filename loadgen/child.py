@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from loadgen import messages
 from loadgen.errors import LoadgenError
+from loadgen.machine import BLAS_THREADS
 from loadgen.settings import KEY_VARIABLE
 
-BLAS_THREADS = "OPENBLAS_NUM_THREADS"  # one each: more would spin for a tenth of a second as NumPy is imported
 LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
 PATIENCE_S = 1.0  # for the end of its stderr, which what it has started may keep open
 

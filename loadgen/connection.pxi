@@ -6,8 +6,8 @@ cdef class Bell:
 
     An engine that steps a large batch makes a thousand streams readable at once, and the loop reads them all
     before it looks at its timers. So every read looks whether the bell is due, which costs a comparison, and is counted
-    in `reads`, and what it brings in `tokens`, one for an event that does not say how many it bears. beats: whether a
-    heartbeat rings in the same line.
+    in `reads`, and what it brings in `tokens`, one for an event that does not say how many it bears; requests that are
+    written are counted in `sends`. beats: whether a heartbeat rings in the same line.
     """
 
     def __init__(self):
@@ -50,6 +50,7 @@ cdef class Connection(Response):
         cdef Py_ssize_t size = PyBytes_GET_SIZE(request), sent
         self.begin(record)
         record.sent = now_ns()
+        self.poll.sends += 1
         if self.fd >= 0:
             sent = send(self.fd, PyBytes_AS_STRING(request), size, MSG_DONTWAIT | MSG_NOSIGNAL)
             if sent < 0 and errno != EAGAIN and errno != EINTR:

@@ -27,7 +27,10 @@ class Unreachable(LoadgenError):
 
 
 class GivenUp(LoadgenError):
-    """An interrupt came before anything was measured. No KeyboardInterrupt, which a loop would take for its own."""
+    """A run that was given up and has no result, as by an interrupt before anything was measured.
+
+    No KeyboardInterrupt, which a loop would take for its own.
+    """
 
 
 class EngineError(LoadgenError):

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from loadgen import workers
 from loadgen.bounds import of_share
 from loadgen.checks import BUSY
 from loadgen.demands import Demand, Share
@@ -320,7 +319,8 @@ class Watch:
     That is when the bound by which the run would be judged is below the share, even if every request that has not ended
     turned out good. Answers that only a tokenizer counts are held to have a token for each event. A mean, and a share
     of gaps, may always recover. Until all who measure are on the clock, records of an earlier run may stand in the
-    files. Those of a cluster's machines are not here before the run has ended, so it is never stopped early.
+    files; then the first line says how many share them. Those of a cluster's machines are not here before the run has
+    ended, so it is never stopped early.
 
     Args:
         path: Of the records.
@@ -333,9 +333,8 @@ class Watch:
 
     def __init__(self, path: Path, demands: Sequence[Demand], settings: RunSettings) -> None:
         assert settings.num_prompts is not None
-        self._settings, self._count = settings, settings.num_prompts
-        here = workers.count(settings) if settings.ray is None else 0
-        self._pieces = [Growing(piece(path, number)) for number in range(here)]
+        self._settings, self._count, self._path = settings, settings.num_prompts, path
+        self._pieces = [Growing(path)]
         self._bad: dict[Share, set[int]] = {demand: set() for demand in demands if isinstance(demand, Share)}
         self._start_ns = 0
         self.reason: str | None = None
@@ -371,6 +370,8 @@ class Watch:
     def _take(self, told: dict[str, Any]) -> None:
         if "loadgen_records" in told:
             self._start_ns = told["start_ns"]
+            more = range(len(self._pieces), told["stripe"][1])
+            self._pieces += (Growing(piece(self._path, number)) for number in more)  # read in this very turn
         elif "end" not in told:
             record = from_dict(told, self._start_ns)
             for share, bad in self._bad.items():

@@ -95,7 +95,7 @@ class Load:
             clock=clock,
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
-        self._streamed_before = transport.bell.tokens
+        self._streamed_before, self._sent_before = transport.bell.tokens, transport.bell.sends
         self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
         self._body = self._sessions.body if self._sessions else requests.body
         self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
@@ -109,8 +109,13 @@ class Load:
         self.draining = False
 
     @property
+    def sent(self) -> int:
+        """Requests that were handed to a connection."""
+        return self._transport.bell.sends - self._sent_before
+
+    @property
     def in_flight(self) -> int:
-        """Requests sent, or being sent, that have not ended."""
+        """Requests sent, or waiting for a connection of their own, that have not ended."""
         return self._started - self.ended
 
     @property

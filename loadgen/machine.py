@@ -19,6 +19,8 @@ DISTURBING_STOLEN_CORES = 0.02  # that the hypervisor takes: all of it may have 
 TICKS = os.sysconf("SC_CLK_TCK")
 MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # in which the system tells memory
 MOST_FILES_OF_MACOS = 10_240  # OPEN_MAX: it refuses more, whatever its hard limit says
+# How many threads NumPy has for linear algebra; more than one would spin for a tenth of a second as it is imported.
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,7 @@ class Measurement:
             load.ended,
             load.ended - recorder.failed,
             tokens,
+            sent=load.sent,
             never_due=recorder.count("never_due"),
             waiting=load.waiting,
             cap=self.job.cap,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.beside import beside
 from loadgen.errors import LoadgenError
-from loadgen.progress import Progress
+from loadgen.progress import DONE, Progress
 
 if TYPE_CHECKING:
     from loadgen.measurement import Job, Measured, Measurement
@@ -86,7 +86,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
     Args:
         part: The whole of it; connections may be opened already.
         prepared: Awaited until the requests lie in the job's folder.
-        on_progress: Told a few times a second from then on.
+        on_progress: Told a few times a second from then on, and of the whole at the end.
 
     Raises:
         LoadgenError: Before the clock started; or all who measured have died, and nothing of the run is left.
@@ -107,6 +107,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
             start_ns = now_ns() + LEAD_NS
             measured = await part.carry_out(start_ns)
             await scraping.last()
+        on_progress(replace(part.progress(), phase=DONE))
     if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
         raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
     measured = replace(measured, telemetry=Telemetry.left_in(job.folder, start_ns))

@@ -66,7 +66,12 @@ class Remote(Proxy):
 
     async def carry_out(self, start_ns: int) -> Measured:
         """See `Part`; it starts when it hears of it, after the time that is left here."""
-        found: Measured = await self.call("carry_out", start_ns - now_ns())
+        try:
+            found: Measured = await self.call("carry_out", start_ns - now_ns())
+        except WorkerDied as died:
+            raise WorkerDied(died.who, f"{died.how}; what it had measured is lost") from died
+        with contextlib.suppress(WorkerDied):  # its records will be missed below
+            await self.look()
         shards = tuple(replace(shard, host=self.host) for shard in found.shards)
         found = replace(found, snapshot=found.snapshot.on_clock(start_ns), shards=shards)
         if self.job.records is None:
@@ -174,7 +179,9 @@ async def open_nodes(settings: RunSettings) -> AsyncIterator[Nodes]:
             actor = _placed(Node, node).remote()
             stack.push_async_callback(_put_away, actor)
             nodes.append(Remote(actor, host, workers))
-        yield Nodes(nodes, workers)
+        group = Nodes(nodes, workers)
+        stack.callback(group.clear)
+        yield group
 
 
 def _ray(module: str = "ray") -> Any:

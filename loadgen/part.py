@@ -10,6 +10,8 @@ from loadgen.errors import WorkerDied
 from loadgen.progress import Progress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadgen.heard import Heard
     from loadgen.measurement import Job, Measured
 
@@ -103,13 +105,14 @@ class Group(Generic[P]):
     def __init__(self, parts: Sequence[P], workers: int) -> None:
         self._parts, self.workers = parts, workers
         self._heard: Heard | None = None
+        self._records: Path | None = None
 
     def shared(self, job: "Job") -> "list[tuple[P, Job]]":
         """Each part, with what it has to do of a job; what is done once is none of it."""
         from loadgen.heard import Heard
         from loadgen.pieces import piece
 
-        self.job, count = job, len(self._parts)
+        self.job, self._records, count = job, job.records, len(self._parts)
         self._heard = None if job.scraping is None else Heard(job.folder)
         return [
             (
@@ -160,6 +163,13 @@ class Group(Generic[P]):
         """See `Part`."""
         for part in self._parts:
             part.abort(reason)
+
+    def clear(self) -> None:
+        """Once all have gone: leave no file beside the records in which nothing stands."""
+        from loadgen.pieces import clear
+
+        if self._records is not None:
+            clear(self._records)
 
     def snapshot(self) -> None:
         """None: it is elsewhere, and to send one takes longer than those who stamp tokens can wait."""

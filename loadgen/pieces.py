@@ -3,6 +3,8 @@
 The first worker writes where the records belong, every other one to a file beside it.
 """
 
+import contextlib
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,7 +26,9 @@ def piece(path: Path, number: int) -> Path:
 
 def others(path: Path) -> Iterator[Path]:
     """The pieces that lie beside `path`: what is left of a run that was killed."""
-    yield from path.parent.glob(f"{path.name}.part*")
+    for one in path.parent.glob(f"{glob.escape(path.name)}.part*"):
+        if one.suffix.removeprefix(".part").isdecimal():
+            yield one
 
 
 def join(paths: Sequence[Path]) -> str | None:
@@ -70,6 +74,14 @@ def finish(path: Path, ending: Ending) -> str | None:
         except OSError as wrong:
             error = wrong.strerror or str(wrong)
     return error
+
+
+def clear(path: Path) -> None:
+    """Remove the pieces beside `path` in which no record can stand, as of a run that ended before its clock started."""
+    for one in others(path):
+        with contextlib.suppress(OSError):
+            if not _begun(one):
+                one.unlink()
 
 
 def _begun(path: Path) -> bool:

@@ -9,11 +9,18 @@ from typing import Any, Self
 
 from loadgen.sketch import Sketch
 
-PHASES = ("connecting", "warming up", "ready", "running", "draining")  # in which a worker may be, in their order
-ON_THE_CLOCK = PHASES[-2:]
+PHASES = (
+    "connecting",
+    "warming up",
+    "ready",
+    "running",
+    "draining",
+    "done",
+)  # in which a worker may be, in their order
+ON_THE_CLOCK, DONE = PHASES[3:5], PHASES[5]
 LATENCIES = ("ttft", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
-    *("scheduled", "in_flight", "ended", "never_due", "ok", "waiting"),
+    *("scheduled", "in_flight", "sent", "ended", "never_due", "ok", "waiting"),
     *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
 )
 
@@ -24,11 +31,12 @@ class Progress:
 
     Attributes:
         phase: starting an engine, waiting for a server, preparing, or one of PHASES.
-        elapsed_s: Since the phase began; of `ON_THE_CLOCK`, since the clock started.
+        elapsed_s: Since the phase began; once the clock has started, since then.
         scheduled: Requests of the run; 0 where time alone bounds it.
-        in_flight: Sent, or being sent, and not ended.
+        in_flight: Sent, or waiting for a connection of their own, and not ended.
         ended: Requests that have ended.
         ok: Those that ended well.
+        sent: Requests that were handed to a connection; one that was refused was not.
         never_due: Those that were never sent, since a turn before them had failed.
         output_tokens: Of those that ended well, as the result counts them.
         note: What the engine said last, or why the server is waited for.
@@ -61,6 +69,7 @@ class Progress:
     note: str = ""
     usual_s: float | None = None
     _: KW_ONLY
+    sent: int = 0
     never_due: int = 0
     waiting: int = 0
     cap: int | None = None
@@ -85,14 +94,14 @@ class Progress:
         return self.phase in PHASES
 
     @property
-    def sent(self) -> int:
-        """Requests that were sent, or are being sent."""
-        return self.ended - self.never_due + self.in_flight
+    def begun(self) -> bool:
+        """Whether the clock has started, so that requests are counted."""
+        return self.measuring and self.phase not in PHASES[:3]
 
     @property
     def due(self) -> int:
         """Requests that have become due."""
-        return self.sent + self.waiting
+        return self.ended - self.never_due + self.in_flight + self.waiting
 
     @property
     def tokens_per_counted(self) -> float:

@@ -11,7 +11,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from loadgen.bounds import Floats, of_mean, of_share
+from loadgen.bounds import of_mean, of_share
+from loadgen.schedule import Floats
 
 AGAIN = 3  # runs at a level of which the first does not tell
 CONFIDENCE = 0.95  # that a demand is met, one-sided

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from loadgen.histogram import DAY_NS, coarse_lowest, coarse_row
+from loadgen.histogram import DAY_NS, coarse_row
 from loadgen.schedule import Int64s
 
 COLUMNS = 256
 SHORTEST_NS = 250_000_000
-# A row is a group of a `Histogram`'s buckets: 16 a doubling, at most 6 % of its lowest value wide.
+# A row is a group of a `Histogram`'s buckets, as wide as a bucket of a `Sketch`.
 ROWS = coarse_row(DAY_NS) + 1
 
 
@@ -76,15 +75,6 @@ class Timeline:
         return _of_cells, (self.width_ns, _cells(self.ttft), _cells(self.icl))  # most counts are 0
 
 
-def percentile(counts: Int64s, p: float) -> list[float | None]:
-    """The `p`-th percentile of each column, within 3 %; None where a column counts nothing."""
-    totals = counts.sum(axis=1)
-    ranks = (totals - 1) * (p / 100)
-    middles = _middles(counts.shape[1])
-    found = (np.cumsum(counts, axis=1) > ranks[:, None]).argmax(axis=1)
-    return [float(middles[row]) if total else None for row, total in zip(found, totals, strict=True)]
-
-
 def _cells(counts: Int64s) -> tuple[Int64s, Int64s]:
     """Where there are any, counted row after row, and how many."""
     there = np.flatnonzero(counts)
@@ -96,8 +86,3 @@ def _of_cells(width_ns: int, ttft: tuple[Int64s, Int64s], icl: tuple[Int64s, Int
     for counts, (there, values) in ((made.ttft, ttft), (made.icl, icl)):
         counts.flat[there] = values
     return made
-
-
-def _middles(rows: int) -> NDArray[np.float64]:
-    edges = np.array([coarse_lowest(row) for row in range(rows + 1)], dtype=np.float64)
-    return (edges[:-1] + edges[1:]) / 2

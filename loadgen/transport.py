@@ -127,16 +127,17 @@ class Transport:
         self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` are at hand; returns how many there are then."""
+        """Open connections ahead of the requests until `count` are at hand; returns how many there are then.
+
+        Those that are open are at hand where it is cancelled, too.
+        """
         at_ns = now_ns()
         for connection in [c for c in self._idle if not _usable(c, at_ns)]:
             self._idle.remove(connection)
             self._close(connection)
         while len(self._idle) < count:
-            batch = [self._connect() for _ in range(min(CONNECTS_AT_ONCE, count - len(self._idle)))]
-            opened = await asyncio.gather(*batch, return_exceptions=True)
-            self._idle.extend(c for c in opened if isinstance(c, Connection))
-            if any(isinstance(c, BaseException) for c in opened):
+            batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - len(self._idle)))]
+            if any(await asyncio.gather(*batch, return_exceptions=True)):
                 break  # the requests themselves will tell why
         return len(self._idle)
 
@@ -237,6 +238,10 @@ class Transport:
         connection.tap = self._tap
         self.opened += 1
         return connection
+
+    async def _connect_ahead(self) -> None:
+        """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
+        self._idle.append(await self._connect())
 
     async def _send_late(self, record: Record, request: bytes) -> None:
         started = now_ns()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from loadgen import measurers
-from loadgen.errors import BadInput, LoadgenError
+from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.measurer import Measurer
 from loadgen.progress import Progress
 from loadgen.prompts import Dataset
@@ -16,13 +16,18 @@ from loadgen.runner import run
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 
+LEFT = (
+    "the run was given up as its block was left: await result() inside of it, after stop() where it is to end early; "
+    "where `records` names a file, loadgen.from_records makes a partial result of that"
+)
+
 
 class Watched:
     """A run under way, made by `watch`: an asynchronous iterator of its progress, which ends with the run."""
 
     def __init__(self, settings: RunSettings, dataset: Dataset | None, measurer: Measurer, every_s: float) -> None:
         self._measurer, self._every_s = measurer, every_s
-        self._progress = Progress("starting")
+        self._progress = self._given = Progress("starting")
         self._was_told = False
         self._failure: BaseException | None = None
         running = run(settings, dataset=dataset, measurer=measurer, on_progress=self._told)
@@ -32,13 +37,17 @@ class Watched:
         return self
 
     async def __anext__(self) -> Progress:
-        """How far it is, as long after the last one as `watch` was told; raises what ended the run, if anything did."""
+        """How far it is, as long after the last one as `watch` was told, and in the end of the whole.
+
+        Raises what ended the run, if anything did.
+        """
         await asyncio.wait({self._task}, timeout=self._every_s)
         if self._task.done():
-            self._was_told = True
-            self._task.result()
-            raise StopAsyncIteration
-        return self._progress
+            self._found()
+            if self._given is self._progress:
+                raise StopAsyncIteration
+        self._given = self._progress
+        return self._given
 
     def snapshot(self) -> Snapshot | None:
         """What was measured so far; None before the clock starts, and where other processes measure.
@@ -58,9 +67,13 @@ class Watched:
         self._measurer.stop(reason)
 
     async def result(self) -> Result:
-        """What it found, once it has ended; raises what `run` does."""
-        self._was_told = True
-        return await asyncio.shield(self._task)
+        """What it found, once it has ended; raises what `run` does.
+
+        Raises:
+            GivenUp: The block was left before.
+        """
+        await asyncio.wait({self._task})
+        return self._found()
 
     async def give_up(self) -> None:
         """End it without a result, if it has not ended."""
@@ -72,6 +85,14 @@ class Watched:
         """Raise what ended the run where it was given up too late for that, and nobody has been told yet."""
         if self._failure is not None and not self._was_told:
             raise self._failure
+
+    def _found(self) -> Result:
+        """What the run has come to."""
+        self._was_told = True
+        try:
+            return self._task.result()
+        except asyncio.CancelledError:
+            raise GivenUp(LEFT) from None
 
     def _told(self, progress: Progress) -> None:
         self._progress = progress

@@ -78,7 +78,7 @@ cdef class Bell:
     cdef public int64_t at_ns
     cdef public object ring
     cdef public bint beats
-    cdef readonly int64_t reads, tokens
+    cdef readonly int64_t reads, tokens, sends
 
 
 cdef class Connection

@@ -1,9 +1,9 @@
 """Worker: a process that carries out one stripe of a run in its own event loop and draws nothing.
 
 `python -m loadgen.worker` reads messages: a Job, upon which it opens connections, then what its `Measurement` is to do,
-a name and arguments. Each of STEPS is answered with a message: what came of it, or the error that stopped it; `stop`
-and `abort` may come at any time and have no answer. In between it tells Progress several times a second, as long as
-somebody reads it.
+a name and arguments. Each of STEPS is answered with how far it is then, and with what came of it, or the error that
+stopped it; `stop` and `abort` may come at any time and have no answer. In between it tells Progress several times a
+second, as long as somebody reads it.
 """
 
 import asyncio
@@ -33,6 +33,7 @@ async def work(job: Job, commands: asyncio.StreamReader, voice: Voice) -> None:
             found: Measured | None = await getattr(measurement, name)(*arguments)
             if found is not None and commands.at_eof() and job.records and found.records_error is None:
                 pieces.finish(job.records, found.ending)  # nobody else will
+            voice.tell(measurement.progress())
             voice.tell(found)
 
 

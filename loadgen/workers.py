@@ -86,6 +86,7 @@ class Workers(Group[Worker]):
 
     async def __aexit__(self, *error: object) -> None:
         await self._stack.aclose()
+        self.clear()
 
     def begin(self, job: "Job") -> None:
         """Share a job among them; connections are opened at once."""

@@ -1,14 +1,14 @@
 """`loadgen benchmark-runner benchmark run`: a benchmark job of GPUStack's, measured by loadgen."""
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from loadgen import logs
 from loadgen.cli import exits, run
 from loadgen.errors import BadInput
-from loadgen.gpustack.job import Job, Step, called
+from loadgen.gpustack import arguments
 
 if TYPE_CHECKING:
+    from loadgen.gpustack.job import Job, Step
     from loadgen.gpustack.progress import Reporter
     from loadgen.measurer import Measurer
     from loadgen.progress import Progress
@@ -19,7 +19,12 @@ LEAST_ENDED = 30  # requests, before a share of errors says anything; guidellm's
 
 def main(argv: list[str]) -> int:
     """Carry out the runs in turn, until one ends with another code than 0; returns the last one's code."""
-    job = Job.parse(_arguments(argv))
+    given = arguments.parse(_arguments(argv))  # --help ends here, before anything that takes long is imported
+    import asyncio
+
+    from loadgen.gpustack.job import Job, called
+
+    job = Job.of(given)
     logs.to_stderr("warning")
     with called():
         return asyncio.run(_carry_out(job))
@@ -34,7 +39,7 @@ def _arguments(argv: list[str]) -> list[str]:
     return argv[2:] if argv[1:2] == ["run"] else argv[1:]
 
 
-async def _carry_out(job: Job) -> int:
+async def _carry_out(job: "Job") -> int:
     from loadgen.beside import beside
     from loadgen.gpustack.progress import Reporter
 
@@ -53,16 +58,16 @@ async def _carry_out(job: Job) -> int:
     return code
 
 
-async def _steps(job: Job, reporter: "Reporter | None") -> int:
+async def _steps(job: "Job", reporter: "Reporter | None") -> int:
     for number, step in enumerate(job.steps):
 
-        def watch(progress: "Progress", measurer: "Measurer", number: int = number, step: Step = step) -> None:
+        def watch(progress: "Progress", measurer: "Measurer", number: int = number, step: "Step" = step) -> None:
             if reporter is not None:
                 reporter.tell(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
             if progress.phase == "running" and (why := too_many(job, progress)):
                 measurer.stop(why)
 
-        def also(result: "Result", step: Step = step) -> list[str]:
+        def also(result: "Result", step: "Step" = step) -> list[str]:
             return [_save(step, result)]
 
         code = await run.run(step.settings, watch=watch, also=also)
@@ -81,7 +86,7 @@ def done(progress: "Progress", duration_s: float | None) -> float:
     return min(max(shares), 1.0)
 
 
-def too_many(job: Job, progress: "Progress") -> str | None:
+def too_many(job: "Job", progress: "Progress") -> str | None:
     """Which limit on errors has been passed, None while none has."""
     failed = progress.ended - progress.ok
     if job.max_errors is not None and failed >= job.max_errors:
@@ -92,7 +97,7 @@ def too_many(job: Job, progress: "Progress") -> str | None:
     return None
 
 
-def _save(step: Step, result: "Result") -> str:
+def _save(step: "Step", result: "Result") -> str:
     from loadgen.gpustack.summary import summarize
     from loadgen.records import RecordFile
     from loadgen.report import to_json

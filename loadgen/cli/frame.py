@@ -5,17 +5,17 @@ out from the right; where it is low, the rows that matter least.
 """
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from loadgen.cli.cadence import rest_s
 from loadgen.cli.health import troubles
 from loadgen.cli.pace import History
 from loadgen.cli.progress import describe
-from loadgen.progress import ON_THE_CLOCK, Progress
+from loadgen.progress import DONE, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
-from loadgen.terminal import printable
+from loadgen.terminal import columns, cut, fitting, printable, wrapped
 from loadgen.words import minutes, percent
 
 LABEL, CELL, FIELD, GAP = 15, 12, 17, "   "
@@ -53,8 +53,8 @@ def frame(
         width, height: Of the terminal.
         ascii_only: Whether it can show nothing else.
     """
-    if progress.phase not in ON_THE_CLOCK:
-        return [_cut(line, width) for line in _waiting(progress, width, ascii_only)[:height]]
+    if not progress.begun:
+        return [_fitting(line, width) for line in _waiting(progress, width, ascii_only)[:height]]
     rows = [
         Row(0, _head(progress, width, ascii_only)),
         Row(BLANK, []),
@@ -66,14 +66,14 @@ def frame(
     ]
     while len(rows) > height and (worst := max(row.rank for row in rows)):
         rows = [row for row in rows if row.rank < worst]
-    return [_cut(row.line, width) for row in rows]
+    return [_fitting(row.line, width) for row in rows]
 
 
 def _waiting(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
     """Before the clock starts: what is done, and how far it is where that is known."""
     said = printable(describe(progress))
     if not progress.scheduled:
-        return [[(line, PLAIN)] for line in textwrap.wrap(said, width)]
+        return [[(line, PLAIN)] for line in wrapped(said, width)]
     share = progress.ended / progress.scheduled
     return [[*_bar(share, LEAST_BAR, ascii_only), (f"{share:>5.0%}  {said}", PLAIN)]]
 
@@ -92,21 +92,20 @@ def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
 
 
 def _to_end(progress: Progress) -> int:
-    """How many requests will have ended in the end: once nothing more is sent, those that were; 0: nobody knows."""
-    return progress.sent if progress.phase == "draining" else progress.scheduled
+    """How many requests will have ended in the end, once nothing more is sent those that are left; 0: nobody knows."""
+    return progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
 
 
 def _left(progress: Progress) -> str:
     """How much is to come: by the schedule where that decides, else at the pace so far."""
+    if progress.phase == DONE:
+        return ""
     if progress.phase == "draining":
         return f"waiting for {progress.in_flight:,}"
+    seconds = rest_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
         seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
-    elif progress.ended and progress.scheduled:
-        seconds = progress.elapsed_s * (progress.scheduled - progress.ended) / progress.ended
-    else:
-        return ""
-    return f"about {minutes(seconds)} left"
+    return "" if seconds is None else f"about {minutes(seconds)} left"
 
 
 def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
@@ -179,7 +178,7 @@ def _row(
     line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in fitting), style)]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
     if note and room >= LEAST_NOTE:
-        line.append((GAP + textwrap.shorten(printable(note), room, placeholder=" ..."), style))
+        line.append((GAP + cut(note, room), style))
     return line
 
 
@@ -189,12 +188,12 @@ def _bar(share: float, width: int, ascii_only: bool) -> Line:
     return [(done * full, FULL), (open_ * (width - full), FAINT)]
 
 
-def _cut(line: Line, width: int) -> Line:
-    cut, room = [], width
+def _fitting(line: Line, width: int) -> Line:
+    spans, room = [], width
     for text, style in line:
-        cut.append((text[:room], style))
-        room -= len(cut[-1][0])
-    return cut
+        spans.append((fitting(text, room), style))
+        room -= columns(spans[-1][0])
+    return spans
 
 
 def _summary(sketch: Sketch) -> list[str]:

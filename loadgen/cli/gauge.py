@@ -6,11 +6,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
+from loadgen.cli.cadence import LINE_EVERY_S, REDRAWS_PER_S, Cadence, rest_s
 from loadgen.terminal import printable
 from loadgen.words import minutes
 
 PATIENCE_S = 1.0
-REDRAW_S, LINE_S = 0.25, 2.0
 ERASED = "\r\x1b[K"
 
 
@@ -36,7 +36,8 @@ class Gauge:
         self._stream = stream or sys.stderr
         self._on_terminal = self._stream.isatty()
         self._began_s = clock()
-        self._next_s = self._began_s + PATIENCE_S
+        every_s = 1 / REDRAWS_PER_S if self._on_terminal else LINE_EVERY_S
+        self._cadence = Cadence(every_s, PATIENCE_S, clock)
         self._drawn = False
 
     def __enter__(self) -> Self:
@@ -48,12 +49,10 @@ class Gauge:
 
     def __call__(self, done: int) -> None:
         """So much is done."""
-        now_s = self._clock()
-        if self._quiet or now_s < self._next_s:
+        if self._quiet or not self._cadence.due():
             return
-        self._next_s = now_s + (REDRAW_S if self._on_terminal else LINE_S)
         self._drawn = True
-        line = printable(self._text(done, now_s - self._began_s))
+        line = printable(self._text(done, self._clock() - self._began_s))
         self._say(f"{ERASED}{line}" if self._on_terminal else f"loadgen: {line}\n")
 
     def _say(self, text: str) -> None:
@@ -69,6 +68,5 @@ def preparing(done: int, total: int, elapsed_s: float) -> str:
 
 def left(done: int, total: int, elapsed_s: float) -> str:
     """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace or no rest."""
-    if not 0 < done < total or elapsed_s <= 0:
-        return ""
-    return f", {minutes((total - done) * elapsed_s / done)} left"
+    seconds = rest_s(done, total, elapsed_s)
+    return "" if seconds is None else f", {minutes(seconds)} left"

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 
-from loadgen.child import BLAS_THREADS
+from loadgen.machine import BLAS_THREADS
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from loadgen.cli.cadence import REDRAWS_PER_S
 from loadgen.cli.pace import History
 from loadgen.cli.progress import Lines, Silent, View
 from loadgen.progress import PHASES, Progress
@@ -14,8 +15,6 @@ from loadgen.terminal import printable
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.text import Text
-
-REDRAWS_PER_S = 4
 
 
 class Screen(Silent):

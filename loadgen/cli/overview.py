@@ -1,19 +1,15 @@
 """The overview of a data set as text of 80 columns."""
 
-import bisect
 import json
-import unicodedata
 from collections.abc import Iterator
-from itertools import accumulate
 
 from loadgen.datasets.overview import Overview, bins, summary
 from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.schedule import Int64s
-from loadgen.terminal import printable
+from loadgen.terminal import cut, printable
 
 WIDTH, BAR = 80, 40
 BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
-MOST_SHOWN = 400  # characters of a sample that are looked at
 
 
 def render(overview: Overview, *, colour: bool = False) -> str:
@@ -109,12 +105,3 @@ def _said(prompt: Prompt) -> Iterator[str]:
 def _hashes(overview: Overview) -> Iterator[str]:
     for name, digest in overview.hashes().items():
         yield f"{name:<10}{digest or 'none'}"
-
-
-def cut(text: str, columns: int) -> str:
-    """As much of a text as so many columns of a terminal hold, safe to show; where it is cut it ends in `…`."""
-    whole = printable(text[:MOST_SHOWN])
-    ends = list(accumulate(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in whole))
-    if len(text) <= MOST_SHOWN and (not ends or ends[-1] <= columns):
-        return whole
-    return whole[: bisect.bisect_right(ends, columns - 1)] + "…"

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Self
 
-from loadgen.progress import ON_THE_CLOCK, Progress
+from loadgen.progress import Progress
 
 NOW_S = 5.0  # over which what goes by now is counted
 BEGINNING = Progress("running")
@@ -47,7 +47,7 @@ class History:
 
     def add(self, progress: Progress) -> None:
         """Take what is known now; before the clock starts there is no pace."""
-        if progress.phase not in ON_THE_CLOCK:
+        if not progress.begun:
             return
         self._late.append(progress)
         while self._late[1].elapsed_s <= progress.elapsed_s - NOW_S:

@@ -2,14 +2,14 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Protocol
 
+from loadgen.cli.cadence import LINE_EVERY_S, Cadence
 from loadgen.cli.gauge import preparing
 from loadgen.cli.pace import History, Pace
-from loadgen.progress import Progress
+from loadgen.progress import DONE, Progress
 from loadgen.terminal import printable
-
-LINE_EVERY_S = 2.0
 
 
 class View(Protocol):
@@ -39,19 +39,23 @@ class Silent:
 
 
 class Lines(Silent):
-    """A line now and then, for logs."""
+    """A line now and then, for logs.
 
-    def __init__(self) -> None:
-        self._next, self._phase = 0.0, ""
+    Args:
+        clock: Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cadence, self._phase = Cadence(LINE_EVERY_S, clock=clock), ""
         self._history = History()
 
     def show(self, progress: Progress) -> None:
         """A line if the phase is new or the last one is old."""
         super().show(progress)
         self._history.add(progress)
-        if progress.phase != self._phase or time.monotonic() >= self._next:
-            self._phase, self._next = progress.phase, time.monotonic() + LINE_EVERY_S
-            self.note(describe(progress, self._history.now()))
+        begins, self._phase = progress.phase != self._phase, progress.phase
+        if self._cadence.due(begins=begins):
+            self.note(describe(progress, None if progress.phase == DONE else self._history.now()))
 
 
 def describe(progress: Progress, now: Pace | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import BadInput
 from loadgen.output_settings import parse_listen
-from loadgen.progress import LATENCIES, ON_THE_CLOCK, PHASES, Progress
+from loadgen.progress import LATENCIES, PHASES, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
 
@@ -36,7 +36,7 @@ class Metrics:
 
     def show(self, progress: Progress) -> None:
         """Tell this from now on; before the clock starts, when other things are counted, only that there is nothing."""
-        self._progress = progress if progress.phase in ON_THE_CLOCK else Progress(PHASES[0])
+        self._progress = progress if progress.begun else Progress(PHASES[0])
 
     def collect(self) -> "Iterator[Metric]":
         """Each of the metrics."""
@@ -50,14 +50,18 @@ class Metrics:
         yield requests
         for name, text, count in (
             ("loadgen_requests_due", "Requests that have become due.", seen.due),
-            ("loadgen_requests_sent", "Requests that were sent, or are being sent.", seen.sent),
+            ("loadgen_requests_sent", "Requests that were handed to a connection.", seen.sent),
             ("loadgen_output_tokens", "Output tokens of requests that ended well.", seen.output_tokens),
             ("loadgen_streamed_tokens", "Tokens that have come, as their events tell.", seen.streamed_tokens),
         ):
             yield CounterMetricFamily(name, text, count)
         for name, text, value in (
             ("loadgen_requests_scheduled", "Requests of the run.", seen.scheduled or None),
-            ("loadgen_in_flight", "Requests that were sent and have not ended.", seen.in_flight),
+            (
+                "loadgen_in_flight",
+                "Requests that are sent, or wait for a connection, and have not ended.",
+                seen.in_flight,
+            ),
             ("loadgen_in_flight_limit", "Most requests in flight.", seen.cap),
             ("loadgen_waiting", "Requests that are due and have not been sent.", seen.waiting),
             ("loadgen_loop_busy_ratio", "Share of the time for which the loop that measures ran.", seen.busy_share),

@@ -2,12 +2,12 @@
 
 import contextlib
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loadgen.cli.cadence import REDRAWS_PER_S, Cadence
 from loadgen.cli.progress import describe
 from loadgen.studies import told
 from loadgen.terminal import printable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loadgen.studies.trial import Trial, Wanted
     from loadgen.studies.walk import Walk
 
-LINE_EVERY_S = 10.0
+LINE_EVERY_S = 10.0  # a study takes hours
 TAIL_LINES = 4
 TAIL_BYTES = 4096
 
@@ -33,7 +33,7 @@ class Lines:
 
     def __init__(self, plan: "Plan") -> None:
         self.plan = plan
-        self._next_s, self._phase = 0.0, ""
+        self._cadence, self._phase = Cadence(LINE_EVERY_S, LINE_EVERY_S), ""
         self._step = ""
 
     def begin(self, walk: "Walk", wanted: "Wanted", folder: Path) -> None:
@@ -48,13 +48,10 @@ class Lines:
         self.say(f"  block {wanted.block + 1}: {wanted.arm} is started{again}, {left(walk, self.plan)}")
 
     def progress(self, workload: str, progress: "Progress") -> None:
-        """A line if the phase is new or the last one is old."""
-        phase = f"{workload} {progress.phase}"
-        if phase != self._phase or time.monotonic() >= self._next_s:
-            new = phase != self._phase
-            self._phase, self._next_s = phase, time.monotonic() + LINE_EVERY_S
-            if not new or progress.phase == "running":
-                self.say(f"    {workload or 'engine'}: {describe(progress)}")
+        """A line as a workload begins, and if the last one is old."""
+        before, self._phase = self._phase, f"{workload} {progress.phase}"
+        if self._cadence.due(begins=progress.phase == "running" and before != self._phase):
+            self.say(f"    {workload or 'engine'}: {describe(progress)}")
 
     def end(self, walk: "Walk", trial: "Trial") -> None:
         """Say what came of it, and what is decided with it."""
@@ -143,7 +140,7 @@ def study_view(plan: "Plan", *, lines: bool) -> Iterator[Lines | Screen]:
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(stderr=True), refresh_per_second=4) as live:
+    with Live(console=Console(stderr=True), refresh_per_second=REDRAWS_PER_S) as live:
         yield Screen(live, plan)
 
 

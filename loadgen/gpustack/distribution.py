@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from loadgen.tools.distribution import Distribution, Floats
+from loadgen.schedule import Floats
+from loadgen.tools.distribution import Distribution
 
 PERCENTILES = {
     "p001": 0.1,

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,13 +74,12 @@ class Job:
     max_error_rate: float | None = None
 
     @classmethod
-    def parse(cls, argv: Sequence[str]) -> "Job":
-        """What the arguments of `benchmark-runner benchmark run` ask.
+    def of(cls, given: dict[str, Any]) -> "Job":
+        """What the arguments of `benchmark-runner benchmark run` ask, as `arguments.parse` has read them.
 
         Raises:
             BadInput: Of the flag that cannot be used, or had; nothing has been sent or written.
         """
-        given = arguments.parse(argv)
         with called():
             common = _scenario(given) | _target(given) | _data(given) | _kept(given)
             if "max_requests" in given:

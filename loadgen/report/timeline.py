@@ -7,9 +7,9 @@ import numpy as np
 from loadgen import timeline
 from loadgen.histogram import coarse_lowest
 from loadgen.schedule import Int64s
+from loadgen.sketch import Sketch
 from loadgen.snapshot import BIN_NS, Snapshot
 from loadgen.throughput import most_in_each
-from loadgen.words import to_ms
 
 PERCENTILES = (50, 99)
 JOINED = 2  # rows of the timeline that make one of the heat map: 8 a doubling
@@ -55,7 +55,8 @@ def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> Int64s:
 
 
 def _percentiles(counts: Int64s) -> dict[str, list[float | None]]:
-    return {f"p{p}": [to_ms(value) for value in timeline.percentile(counts, p)] for p in PERCENTILES}
+    each = [Sketch({coarse_lowest(row): int(column[row]) for row in np.flatnonzero(column)}) for column in counts]
+    return {f"p{p}": [sketch.percentile_ms(p) for sketch in each] for p in PERCENTILES}
 
 
 def _heat_map(counts: Int64s) -> dict[str, Any]:

@@ -6,8 +6,8 @@ By its chat endpoint, which says what a response holds, and its `metrics/types`.
 from dataclasses import dataclass
 
 from loadgen.deltas import CONTENT, REASONING, TOKENS, TOOL
-from loadgen.schedule import Int64s
-from loadgen.tools.distribution import Distribution, Floats
+from loadgen.schedule import Floats, Int64s
+from loadgen.tools.distribution import Distribution
 from loadgen.tools.gaps import gaps
 from loadgen.tools.latencies import MS, began, first_start, reservations, starts
 from loadgen.tools.row import Row

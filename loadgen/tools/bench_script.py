@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadgen.schedule import Int64s
-from loadgen.tools.distribution import Distribution, Floats
+from loadgen.schedule import Floats, Int64s
+from loadgen.tools.distribution import Distribution
 from loadgen.tools.gaps import gaps
 from loadgen.tools.latencies import reservations, starts
 from loadgen.tools.rule import (

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 
 from loadgen.deltas import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
-from loadgen.schedule import Int64s
-from loadgen.tools.distribution import Distribution, Floats
+from loadgen.schedule import Floats, Int64s
+from loadgen.tools.distribution import Distribution
 from loadgen.tools.gaps import gaps
 from loadgen.tools.latencies import first_start, percentile_rows, reservations, starts
 from loadgen.tools.rates import concurrency, rates

@@ -4,8 +4,8 @@ from array import array
 
 import numpy as np
 
-from loadgen.schedule import Int64s
-from loadgen.tools.distribution import Distribution, Floats
+from loadgen.schedule import Floats, Int64s
+from loadgen.tools.distribution import Distribution
 
 APART_S = 1e-4  # events closer than this are one
 LEAST_S = 1e-6  # the shortest time that the last event is given

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from loadgen.schedule import Int64s
+from loadgen.schedule import Floats, Int64s
 from loadgen.snapshot import BIN_NS
 from loadgen.throughput import best_second
-from loadgen.tools.distribution import Floats
 from loadgen.tools.run import Bools, Chosen, Run
 
 SECOND_NS = 1_000_000_000

@@ -2,11 +2,13 @@
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from loadgen.errors import BadInput
+from loadgen.gpustack import arguments
 from loadgen.gpustack.job import Job, Step
 from tests.benchmark_runner.contract import COMMAND_LINES, DATA, argv
 from tests.commands.calling import TOKENIZER
@@ -18,14 +20,18 @@ LENGTHS = ("--data", "prompt_tokens=16,output_tokens=4")
 CONSTANT = ("--profile", "constant", "--rate", "2", "--max-requests", "3")
 
 
+def asked(argv: Sequence[str]) -> Job:
+    return Job.of(arguments.parse(argv))
+
+
 def only(*flags: str) -> Step:
-    (step,) = Job.parse([*TARGET, *flags]).steps
+    (step,) = asked([*TARGET, *flags]).steps
     return step
 
 
 def refusal(*flags: str) -> str:
     with pytest.raises(BadInput) as refused:
-        Job.parse(flags)
+        asked(flags)
     return str(refused.value)
 
 
@@ -47,7 +53,7 @@ def filled(name: str, token: str = "t") -> list[str]:
 class TestGpustacksCommandLines:
     @pytest.mark.parametrize("name", COMMAND_LINES)
     def test_all_are_understood(self, name: str) -> None:
-        job = Job.parse(filled(name))
+        job = asked(filled(name))
         assert job.progress is not None
         assert (job.progress.url, job.progress.token) == ("http://10.0.0.2/v2/benchmarks/7/state", "t")
         for step in job.steps:
@@ -57,7 +63,7 @@ class TestGpustacksCommandLines:
 
     @pytest.mark.parametrize("name", ["the first, random", "with reasoning, random"])
     def test_a_constant_rate_is_evenly_spaced_with_at_most_512_in_flight(self, name: str) -> None:
-        (step,) = Job.parse(filled(name)).steps
+        (step,) = asked(filled(name)).steps
         settings = step.settings
         assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (1000, math.inf, 512)
         assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (1024, 128, 1000)
@@ -65,19 +71,19 @@ class TestGpustacksCommandLines:
 
     @pytest.mark.parametrize("name", ["the first, random", "with reasoning, random"])
     def test_the_summary_is_where_gpustack_looks_for_it_with_the_records_beside_it(self, name: str) -> None:
-        (step,) = Job.parse(filled(name)).steps
+        (step,) = asked(filled(name)).steps
         assert step.summary == Path("/var/lib/gpustack/benchmarks/7.json")
         assert step.settings.records == "/var/lib/gpustack/benchmarks/7.records.jsonl"
 
     def test_streams_are_a_closed_loop_and_spread_lengths_are_loadgens_own(self) -> None:
-        (step,) = Job.parse(filled("streams")).steps
+        (step,) = asked(filled("streams")).steps
         settings = step.settings
         assert (settings.request_rate, settings.max_concurrency, settings.duration) == (math.inf, 4, 60)
         assert (settings.random_input_len, settings.dataset_rule) == ("normal:1024:2:4:30", None)
         assert (step.strategy.type_, step.strategy.rate) == ("concurrent", 4)
 
     def test_stages_are_runs_with_limits_seeds_and_files_of_their_own(self) -> None:
-        steps = Job.parse(filled("stages")).steps
+        steps = asked(filled("stages")).steps
         assert [step.summary.name for step in steps] == ["7__stage0.json", "7__stage1.json"]
         assert [step.settings.request_rate for step in steps] == [50, 100]
         assert [step.settings.num_prompts for step in steps] == [6, 8]
@@ -86,10 +92,10 @@ class TestGpustacksCommandLines:
 
     def test_without_an_increment_stages_share_the_seed(self) -> None:
         line = [flag if flag != "--seed-increment" else "--no-seed-increment" for flag in filled("stages")]
-        assert [step.settings.seed for step in Job.parse(line).steps] == [42, 42]
+        assert [step.settings.seed for step in asked(line).steps] == [42, 42]
 
     def test_the_patience_of_guidellm_is_that_of_a_read(self) -> None:
-        (step,) = Job.parse(filled("with reasoning, random")).steps
+        (step,) = asked(filled("with reasoning, random")).steps
         assert (step.settings.first_token_timeout, step.settings.stall_timeout) == (3600, 3600)
 
     def test_handlers_that_count_reasoning_are_what_is_done_anyway(self) -> None:
@@ -106,7 +112,7 @@ class TestGpustacksCommandLines:
         assert step.settings.dataset_rule == "benchmark-runner"
 
     def test_a_token_is_not_told_where_a_job_is_shown(self) -> None:
-        assert "hunter2" not in repr(Job.parse(filled("stages", token="hunter2")))
+        assert "hunter2" not in repr(asked(filled("stages", token="hunter2")))
 
 
 class TestProfiles:

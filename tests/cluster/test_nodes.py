@@ -153,7 +153,7 @@ def test_a_node_that_is_lost_makes_the_run_invalid_and_is_named(
     cluster.add()
     own = result.data["loadgen"]
     assert result.verdict is loadgen.Verdict.INVALID
-    assert own["partial"] == f"part 2 of 2 was lost with node {OTHER}"
+    assert own["partial"] == f"part 2 of 2 was lost with node {OTHER}; what it had measured is lost"
     lost = [worker["number"] for worker in own["workers"] if worker["lost"]]
     assert lost == [1, 3]
     assert f"worker 2 of 4 was lost with node {OTHER}" in str(result)

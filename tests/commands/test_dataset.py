@@ -176,13 +176,15 @@ def test_it_imports_nothing_that_it_does_not_need() -> None:
     assert done.stderr == ""
 
 
-def test_what_the_terminal_cannot_show_is_escaped() -> None:
-    command = [*LOADGEN, "dataset", *FLAGS, "--random-input-len", "200"]
+def test_what_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "caf\\u00e9", "input_tokens": 2, "output_tokens": 2}\n')
+    command = [*LOADGEN, "dataset", "--dataset-name", "jsonl", "--dataset-path", str(rows)]
     done = subprocess.run(
         command, env=environment() | {"PYTHONIOENCODING": "ascii"}, capture_output=True, check=False, timeout=60
     )
     assert done.returncode == 0
-    assert b"\\u2026\n" in done.stdout
+    assert b"caf\\xe9\n" in done.stdout
 
 
 # -- exported

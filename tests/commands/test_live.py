@@ -1,6 +1,7 @@
 """The live view on a terminal: it is there while a run goes on, gone after it, and changes nothing of what is found."""
 
 import json
+import re
 import signal
 import socket
 import time
@@ -41,9 +42,10 @@ def test_a_screen_shows_what_a_terminal_would() -> None:
 def test_it_is_there_while_the_run_goes_on_and_gone_after_it(run: list[str], tmp_path: Path) -> None:
     with on_terminal(*run, "--save-result", "--result-filename", "r.json", cwd=tmp_path) as command:
         lines = command.see("TTFT from due").splitlines()
-        assert lines[0].startswith(("running", "draining"))
+        assert lines[0].startswith(("running", "draining", "done"))
         assert max(map(len, lines)) < 80
         code, out = command.end()
+    assert "\x1b[1mdone" in command.drawn
     assert command.screen.text == ""
     assert command.drawn.rindex("\x1b[?25h") > command.drawn.rindex("\x1b[?25l")  # the cursor is back
     assert code == 0
@@ -89,6 +91,11 @@ def test_lines_are_on_a_terminal_too_where_that_is_better(run: list[str], how: d
     assert code == 0
     assert "\x1b" not in command.drawn
     assert "loadgen: running" in command.drawn
+
+
+def test_the_last_line_is_of_the_whole_run(run: list[str]) -> None:
+    last = loadgen(*run).stderr.splitlines()[-1]
+    assert re.match(r"loadgen: done \d+ s: 150 of 150 ended, 0 in flight, 0 failed, \d+ tokens$", last)
 
 
 def test_quiet_shows_nothing(run: list[str]) -> None:

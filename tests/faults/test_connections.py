@@ -1,6 +1,8 @@
 """Connections: opened ahead, used again or not, refused, secured; whose fault it is when there is none."""
 
+import asyncio
 import errno
+import itertools
 import resource
 import socket
 import ssl
@@ -16,6 +18,7 @@ from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
 from loadgen.transport import Timeouts
+from loadgen.wire import Connection
 from tests.faults.sending import NEIGHBOURS, S, Sender, assert_good, neighbours, until
 
 
@@ -96,6 +99,26 @@ class TestUsedAgain:
             assert record.connect_ns > 0
             assert sender.transport.opened == 2
         assert faulty.requests == sender.sent == 2
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_those_that_are_open_are_at_hand_where_others_are_given_up(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with Sender(faulty.url) as sender:
+            transport, connect, asked = sender.transport, sender.transport._connect, itertools.count()
+
+            async def none_but_the_first() -> Connection:
+                return await (connect() if next(asked) == 0 else asyncio.Event().wait())  # type: ignore[return-value]
+
+            monkeypatch.setattr(transport, "_connect", none_but_the_first)
+            ahead = asyncio.create_task(transport.warm(3))
+            await until(lambda: transport.opened == 1)
+            ahead.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await ahead
+            monkeypatch.setattr(transport, "_connect", connect)
+            assert await transport.warm(2) == 2
+            assert transport.opened == 2
 
     @pytest.mark.usefixtures("no_rest")
     async def test_a_request_lost_to_a_close_as_it_was_written_is_refused_and_not_repeated(

@@ -54,6 +54,7 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
     told, found = measurement.progress(), measured.snapshot
     assert (told.phase, told.in_flight, told.waiting, told.due) == ("draining", 0, 0, 100)
     assert {"ok": told.ok, **told.failures} == found.outcomes
+    assert told.sent == (found.sent >= 0).sum() == 100
     assert told.streamed_tokens == told.counted_tokens + faulty.played["eof"]
     assert told.output_tokens == found.counters["output_tokens"]
     assert (told.cap, told.closed_loop) == (64, False)
@@ -61,6 +62,15 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
     assert 0 < told.busy_share <= 1
     for name, sketch in {"ttft_due": told.ttft, "e2el_due": told.e2el, "icl": told.icl, "lag": told.lag}.items():
         assert sketch == Sketch.of(found.histograms[name]), name
+
+
+async def test_a_request_that_finds_no_server_is_due_and_was_not_sent(tmp_path: Path) -> None:
+    measurement = Measurement(job("http://127.0.0.1:1", tmp_path, 5, request_rate=1000))
+    measured = await carried_out(measurement)
+    told = measurement.progress()
+    assert measured.snapshot.outcomes == told.failures == {"refused": 5}
+    assert told.sent == (measured.snapshot.sent >= 0).sum() == 0
+    assert told.due == told.ended == 5
 
 
 @pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])

@@ -88,8 +88,30 @@ async def test_leaving_the_block_gives_the_run_up(faulty: Faulty) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
     sent = faulty.requests
     assert sent < 100_000
-    with pytest.raises(asyncio.CancelledError):
-        await run.result()
+    for ask in (run.result, run.__anext__):
+        with pytest.raises(loadgen.LoadgenError, match=r"given up as its block was left: .*from_records"):
+            await ask()
+
+
+async def test_who_waits_for_the_result_may_be_cancelled_and_the_run_goes_on(faulty: Faulty) -> None:
+    async with loadgen.watch(SETTINGS.replace(base_url=faulty.url), dataset=MINE) as run:
+        waiting = asyncio.create_task(run.result())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await run.result()).snapshot.ok == 60
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_the_last_progress_is_of_the_whole_run(faulty: Faulty, workers: int) -> None:
+    settings = SETTINGS.replace(base_url=faulty.url, workers=workers, tokenizer=TOKENIZER)
+    async with loadgen.watch(settings, every_s=60, dataset=MINE) as run:
+        (last,) = [progress async for progress in run]
+        result = await run.result()
+    assert (last.phase, last.ended, last.ok, last.sent, last.in_flight) == ("done", 60, 60, 60, 0)
+    assert last.output_tokens == result.data["total_output_tokens"]
+    assert last.ttft.count == 60
 
 
 async def test_what_ends_the_run_is_raised_where_it_is_looked_at() -> None:

@@ -18,6 +18,7 @@ from loadgen import runner
 from loadgen.pieces import join, others, piece
 from loadgen.records import RecordFile
 from loadgen.testing.ask import Ask
+from loadgen.testing.replies import whole
 from loadgen.workers import Workers
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import chatting, serving
@@ -290,6 +291,15 @@ async def test_a_run_that_is_given_up_before_its_clock_leaves_the_records_of_ano
         with pytest.raises(asyncio.CancelledError):
             await task
     assert path.read_bytes() == before
+
+
+async def test_a_run_whose_clock_never_starts_leaves_no_empty_files(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    settings = RANDOM.replace(workers=2, ready_check_timeout_sec=0.5, records=str(path))
+    async with serving(chatting(lambda ask: whole(500, b"{}"))) as url:
+        with pytest.raises(loadgen.Unreachable, match="no success"):
+            await loadgen.run(settings.replace(base_url=url))
+    assert not list(others(path))
 
 
 # -- everything dies

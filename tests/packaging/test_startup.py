@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from loadgen.cli.main import OWN, _added
 from tests.commands.calling import environment
 from tests.packaging.test_structure import HOMES
 
@@ -31,7 +32,10 @@ def test_an_import_of_the_package_brings_nothing_heavy() -> None:
     assert not imported("import loadgen") & HEAVY
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["report", "--help"]], ids=" ".join)
+COMMANDS = [*OWN, *_added()]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join)
 def test_a_help_brings_nothing_heavy(words: list[str]) -> None:
     assert not imported(COMMAND.format(words=words)) & HEAVY
 

@@ -30,6 +30,7 @@ def running(elapsed_s: float, phase: str = "running", **differs: object) -> Prog
     usual = {
         "scheduled": 6000,
         "in_flight": due - ended,
+        "sent": due,
         "ended": ended,
         "ok": ended,
         "output_tokens": 10 * ended,

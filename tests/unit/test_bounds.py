@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from loadgen.bounds import Floats, of_mean, of_share
+from loadgen.bounds import of_mean, of_share
+from loadgen.schedule import Floats
 
 
 def attained(good: Floats, in_flight: float, confidence: float) -> tuple[float, float]:

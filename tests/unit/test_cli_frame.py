@@ -6,8 +6,9 @@ import pytest
 
 from loadgen.cli.frame import BAD, frame
 from loadgen.cli.pace import History
-from loadgen.progress import PHASES, Progress
+from loadgen.progress import DONE, PHASES, Progress
 from loadgen.settings import RunSettings
+from loadgen.terminal import columns
 from tests.unit.seeing import SETTINGS, row, running, seen, sketch
 
 MINUTE = [running(second / 4) for second in range(1, 150)]
@@ -95,6 +96,12 @@ def test_once_a_run_was_interrupted_only_what_was_sent_is_to_come() -> None:
     assert row(lines, "requests ended").endswith("of 1,000")
 
 
+def test_in_the_end_all_of_it_is_shown_and_nothing_is_left() -> None:
+    lines = seen(*MINUTE, running(61.0, DONE))
+    assert row(lines, "done").endswith("100% 1:01")
+    assert row(lines, "requests ended").endswith("6,000 of 6,000")
+
+
 def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
     capped = running(10, cap=64, waiting=14)
     assert row(seen(capped), "in flight") == "100 at most 64, 14 wait for a slot"
@@ -167,6 +174,15 @@ def test_it_is_never_larger_than_the_terminal(width: int, height: int) -> None:
     lines = seen(*MINUTE, FAILING, width=width, height=height)
     assert 1 <= len(lines) <= height
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", range(1, 121, 7))
+def test_wide_characters_take_two_columns_of_it(width: int) -> None:
+    wide = Progress("starting", 3.0, note="模型 加载中 " * 20)
+    lines = seen(wide, width=width)
+    assert max(map(columns, lines)) <= width
+    failing = running(37.25, failures={"状态" * 30: 3})
+    assert max(map(columns, seen(failing, width=width))) <= width
 
 
 @pytest.mark.parametrize("width", range(30, 121, 3))

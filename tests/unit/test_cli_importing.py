@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from loadgen.child import BLAS_THREADS
 from loadgen.cli.importing import single_threaded
+from loadgen.machine import BLAS_THREADS
 
 
 @pytest.mark.parametrize(("given", "meanwhile"), [(None, "1"), ("4", "4")])

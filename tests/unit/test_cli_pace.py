@@ -18,7 +18,7 @@ def test_a_run_of_which_no_time_has_gone_by_has_none() -> None:
 
 
 def test_in_the_first_seconds_it_is_that_of_all_there_is() -> None:
-    assert pace(Progress("running", 2.0, in_flight=7, ended=3)) == Pace(5.0, 5.0, 1.5, 0.0)
+    assert pace(Progress("running", 2.0, in_flight=7, ended=3, sent=10)) == Pace(5.0, 5.0, 1.5, 0.0)
 
 
 def test_later_it_is_that_of_the_last_seconds() -> None:
@@ -29,11 +29,13 @@ def test_later_it_is_that_of_the_last_seconds() -> None:
 
 
 def test_where_little_was_told_it_reaches_back_to_what_was() -> None:
-    assert pace(Progress("running", 1.0, ended=10), Progress("running", 16.0, ended=40)) == Pace(2.0, 2.0, 2.0, 0.0)
+    assert pace(Progress("running", 1.0, ended=10, sent=10), Progress("running", 16.0, ended=40, sent=40)) == Pace(
+        2.0, 2.0, 2.0, 0.0
+    )
 
 
 def test_what_is_done_before_the_clock_starts_is_none_of_it() -> None:
     history = History()
     history.add(Progress("preparing", 8.0, scheduled=6000, ended=5000))
-    history.add(Progress("running", 1.0, ended=3))
+    history.add(Progress("running", 1.0, ended=3, sent=3))
     assert history.now() == history.so_far() == Pace(3.0, 3.0, 3.0, 0.0)

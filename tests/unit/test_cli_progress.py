@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.cli.pace import Pace
 from loadgen.cli.progress import Lines, describe
-from loadgen.progress import Progress
+from loadgen.progress import DONE, Progress
 from tests.unit.seeing import running
 
 
@@ -43,10 +43,19 @@ def test_a_line_says_what_goes_by_now_and_how_late_first_tokens_come():
     )
 
 
-def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(monkeypatch, capsys):
-    lines = Lines()
+def test_there_is_a_line_when_a_phase_begins_and_every_two_seconds(capsys):
+    now_s = 0.0
+    lines = Lines(clock=lambda: now_s)
     for quarter in range(41):
-        monkeypatch.setattr("loadgen.cli.progress.time.monotonic", lambda now=quarter / 4: now)
-        lines.show(running(quarter / 4, "running" if quarter < 40 else "draining"))
+        now_s = quarter / 4
+        lines.show(running(now_s, "running" if quarter < 40 else "draining"))
     said = [line.split(":")[1].strip() for line in capsys.readouterr().err.splitlines()]
     assert said == ["running", "running 2 s", "running 4 s", "running 6 s", "running 8 s", "draining 10 s"]
+
+
+def test_the_last_line_is_of_the_whole_run_and_of_nothing_that_goes_by(capsys):
+    lines = Lines(clock=lambda: 0.0)
+    lines.show(running(60.5))
+    lines.show(running(61.0, DONE))
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "loadgen: done 61 s: 6000 of 6000 ended, 0 in flight, 0 failed, 60000 tokens"

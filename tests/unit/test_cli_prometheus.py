@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from loadgen.cli.prometheus import BOUNDS_NS, Metrics, buckets, exporting
 from loadgen.errors import BadInput
 from loadgen.histogram import Histogram
-from loadgen.progress import LATENCIES, Progress
+from loadgen.progress import DONE, LATENCIES, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
 from tests.unit.seeing import running, sketch
@@ -55,6 +55,12 @@ def test_it_is_told_what_is_known() -> None:
         }.items()
     )
     assert "loadgen_server_waiting" not in plain
+
+
+def test_once_it_is_done_all_of_it_is_told() -> None:
+    found = of(running(61.0, DONE))
+    assert found["loadgen_requests_total", (("outcome", "ok"),)] == found["loadgen_requests_sent_total", ()] == 6000
+    assert found["loadgen_in_flight", ()] == 0
 
 
 def test_what_is_not_known_is_not_told() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loadgen.cli.overview import cut, render
+from loadgen.cli.overview import render
 from loadgen.datasets.export import exported
 from loadgen.datasets.overview import Overview, bins, summary
 from loadgen.datasets.rows import line as to_line
@@ -182,25 +182,6 @@ def test_headings_are_bold_in_colour_alone():
     plain, bold = (render(overview(*prompts(1)), colour=colour) for colour in (False, True))
     assert "\x1b" not in plain
     assert bold.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
-
-
-@pytest.mark.parametrize(
-    ("given", "columns", "shown"),
-    [
-        ("short", 5, "short"),
-        ("longer", 5, "long…"),
-        ("中文字", 6, "中文字"),
-        ("中文字", 5, "中文…"),
-        ("中文字", 4, "中…"),
-        ("a\nb", 4, "a\\nb"),
-    ],
-)
-def test_a_text_is_cut_to_the_columns_it_takes(given, columns, shown):
-    assert cut(given, columns) == shown
-
-
-def test_a_text_that_is_only_looked_at_in_part_is_marked_too():
-    assert cut("a" * 500, 1000) == "a" * 400 + "…"
 
 
 # -- the rows

@@ -7,10 +7,11 @@ import pytest
 from loadgen.demands import of_each
 from loadgen.levels import Watch
 from loadgen.pieces import join, piece
-from loadgen.progress import Progress
+from loadgen.progress import DONE, Progress
 from loadgen.records import RecordWriter
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from loadgen.stripe import WHOLE, Stripe
 from loadgen.wire import Record
 from tests.unit import making
 
@@ -24,11 +25,11 @@ def late(count: int, first: int = 0) -> list[Record]:
     return [making.steady(25 * number, ttft=600) for number in range(first, first + count)]
 
 
-def lines(path: Path, records: list[Record]) -> list[bytes]:
+def lines(path: Path, records: list[Record], stripe: Stripe = WHOLE) -> list[bytes]:
     """A file of records as they ended, cut into lines."""
     with RecordWriter.optional(path) as writer:
         assert writer is not None
-        writer.begin(making.heading(SETTINGS, Schedule.burst(1000)), making.START, 1000, [])
+        writer.begin(making.heading(SETTINGS, Schedule.burst(1000)), making.START, 1000, [], None, stripe)
         for record in records:
             writer.write(record)
     return path.read_bytes().splitlines(keepends=True)
@@ -39,8 +40,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "records.jsonl"
 
 
-def watch(path: Path, settings: RunSettings = SETTINGS) -> Watch:
-    return Watch(path, DEMANDS, settings)
+def watch(path: Path) -> Watch:
+    return Watch(path, DEMANDS, SETTINGS)
 
 
 def test_it_may_go_on_as_long_as_the_others_could_make_up_for_it(path: Path) -> None:
@@ -89,25 +90,31 @@ def test_records_of_an_earlier_run_at_the_same_place_are_not_this_runs(path: Pat
 
 
 def test_the_pieces_of_all_workers_are_read(path: Path) -> None:
-    lines(path, late(8))
-    watching = watch(path, SETTINGS.replace(workers=2))
+    lines(path, late(8), Stripe(0, 2))
+    watching = watch(path)
     assert watching(RUNNING) is None
-    lines(piece(path, 1), late(8, first=8))
+    lines(piece(path, 1), late(8, first=8), Stripe(1, 2))
     assert watching(RUNNING) is not None
 
 
 def test_what_is_read_again_where_pieces_are_joined_counts_once(path: Path) -> None:
     pieces = [piece(path, number) for number in range(2)]
-    lines(pieces[0], late(8))
-    written = lines(pieces[1], late(8, first=8))
+    lines(pieces[0], late(8), Stripe(0, 2))
+    written = lines(pieces[1], late(8, first=8), Stripe(1, 2))
     pieces[1].write_bytes(b"".join(written[:-1]))  # the last record is not on disk yet
-    watching = watch(path, SETTINGS.replace(workers=2))
+    watching = watch(path)
     assert watching(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
     join(pieces)
     assert str(watching(RUNNING)).startswith("16 of 1000 requests")
 
 
-def test_what_lies_here_while_machines_of_a_cluster_measure_is_of_an_earlier_run(path: Path) -> None:
+def test_what_an_earlier_run_of_more_workers_has_left_is_not_this_runs(path: Path) -> None:
+    lines(piece(path, 1), late(40), Stripe(1, 2))
+    lines(path, late(8))
+    assert watch(path)(RUNNING) is None
+
+
+def test_a_run_that_is_done_is_not_ended_any_more(path: Path) -> None:
     lines(path, late(40))
-    assert watch(path, SETTINGS.replace(ray="auto"))(RUNNING) is None
+    assert watch(path)(Progress(DONE)) is None

@@ -13,7 +13,7 @@ from loadgen.errors import LoadgenError, Unreachable, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.measurer import conduct
 from loadgen.part import Group
-from loadgen.progress import Progress
+from loadgen.progress import DONE, Progress
 from loadgen.prompts import Prompt
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
@@ -41,6 +41,7 @@ class Fake:
         self.job, self._log, self._fails, self._error = job, log, fails, error
         self.name = f"{job.stripe.number}"
         self.stopped: str | None = None
+        self.told = Progress("connecting")
 
     async def _step(self, step: str) -> None:
         self._log.append(f"{step} {self.name}")
@@ -69,7 +70,7 @@ class Fake:
         return Measured(recorder.snapshot(self.stopped), (shard,))
 
     def progress(self) -> Progress:
-        return Progress("connecting")
+        return self.told
 
     def stop(self, reason: str) -> None:
         self.stopped = reason
@@ -127,6 +128,21 @@ async def test_nothing_is_told_of_a_part_before_the_requests_are_prepared(job: J
     assert seen == [[]]
     assert told
     assert told[0].measuring
+
+
+async def test_the_last_that_is_told_is_of_the_whole(job: Job) -> None:
+    told: list[Progress] = []
+
+    async def prepared() -> None:
+        pass
+
+    made = parts(job, [])
+    group = Group(made, 2)
+    group.job = job
+    for part in made:
+        part.told = Progress("draining", ended=2, ok=2)
+    await conduct(group, prepared(), told.append)
+    assert told[-1] == Progress(DONE, ended=4, ok=4)
 
 
 async def test_what_they_bring_is_merged(job: Job) -> None:

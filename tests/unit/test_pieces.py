@@ -8,7 +8,7 @@ import pytest
 
 from loadgen import pieces
 from loadgen.ending import Ending
-from loadgen.pieces import finish, join, piece
+from loadgen.pieces import clear, finish, join, others, piece
 from loadgen.records import RecordFile, RecordWriter
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
@@ -120,3 +120,20 @@ def test_what_is_no_file_is_left_as_it_is(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert finish(pipe, ENDING) is None
+
+
+def test_of_a_run_that_never_began_no_piece_stays_and_none_that_holds_anything_goes(paths, tmp_path):
+    never = [piece(paths[0], number) for number in (2, 3)]
+    never[0].write_bytes(b"")
+    never[1].write_bytes(b'{"loadgen_rec')
+    mine = tmp_path / "r.jsonl.part"
+    mine.write_bytes(b"of a download")
+    clear(paths[0])
+    assert sorted(tmp_path.iterdir()) == sorted([*paths, mine])
+
+
+def test_a_name_may_have_what_a_pattern_has(tmp_path):
+    path = tmp_path / "r[1].jsonl"
+    piece(path, 1).write_bytes(b"")
+    piece(tmp_path / "r1.jsonl", 1).write_bytes(b"")
+    assert list(others(path)) == [piece(path, 1)]

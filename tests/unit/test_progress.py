@@ -23,6 +23,7 @@ A = Progress(
     4,
     3,
     100,
+    sent=6,
     waiting=2,
     cap=4,
     sending_s=9.0,
@@ -40,6 +41,7 @@ B = Progress(
     9,
     8,
     200,
+    sent=10,
     cap=3,
     sending_s=8.0,
     counted_tokens=100,
@@ -59,6 +61,7 @@ def test_counts_and_latencies_are_sums_the_phase_is_that_of_the_last_and_the_loo
         13,
         11,
         300,
+        sent=16,
         waiting=2,
         cap=7,
         sending_s=9.0,
@@ -77,8 +80,8 @@ def test_what_one_part_does_not_know_is_not_known_of_the_whole():
     assert together.sending_s is None
 
 
-def test_what_has_become_due_was_sent_or_waits():
-    assert (A.sent, A.due) == (7, 9)
+def test_what_has_become_due_has_ended_or_is_in_flight_or_waits():
+    assert A.due == 9
 
 
 def test_what_a_counted_token_stands_for_is_what_it_stood_for_in_requests_that_have_ended():
@@ -86,5 +89,10 @@ def test_what_a_counted_token_stands_for_is_what_it_stood_for_in_requests_that_h
     assert Progress("running").tokens_per_counted == 1
 
 
-def test_what_never_became_due_was_not_sent() -> None:
-    assert Progress("running", in_flight=2, ended=10, never_due=3).sent == 9
+def test_what_never_became_due_is_not_due() -> None:
+    assert Progress("running", in_flight=2, ended=10, never_due=3).due == 9
+
+
+def test_requests_are_counted_once_the_clock_has_started() -> None:
+    begun = [phase for phase in ("starting", "waiting", "preparing", *PHASES) if Progress(phase).begun]
+    assert begun == ["running", "draining", "done"]

@@ -1,0 +1,62 @@
+"""What there is room for on a terminal: columns are counted, a wide character takes two, and what is cut says so."""
+
+import pytest
+
+from loadgen.terminal import columns, cut, fitting, wrapped
+
+WIDE = "中文字"
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("plain", 5), (WIDE, 6), ("a中", 3), ("é━…", 3)])
+def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
+    assert columns(text) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [("plain", 5, "plain"), ("plain", 3, "pla"), (WIDE, 5, "中文"), (WIDE, 1, ""), ("", 0, "")],
+)
+def test_what_fits_is_the_beginning_and_no_half_of_a_character(text: str, room: int, shown: str) -> None:
+    assert fitting(text, room) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "l ..."),
+        ("two words", 8, "two ..."),
+        ("two words", 7, "two ..."),
+        ("two words", 6, "tw ..."),
+        (WIDE, 6, WIDE),
+        (WIDE * 2, 7, "中 ..."),
+        (WIDE, 5, "..."),
+        ("a\nb", 4, "a\\nb"),
+    ],
+)
+def test_a_text_is_cut_between_words_to_the_columns_that_there_are(text: str, room: int, shown: str) -> None:
+    assert cut(text, room) == shown
+
+
+def test_a_text_that_is_only_looked_at_in_part_is_marked_too() -> None:
+    assert cut("a" * 500, 1000) == "a" * 400 + " ..."
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "lines"),
+    [
+        ("one two three", 7, ["one two", "three"]),
+        ("one two three", 80, ["one two three"]),
+        ("unbroken", 3, ["unb", "rok", "en"]),
+        (WIDE, 4, ["中文", "字"]),
+        ("", 4, []),
+    ],
+)
+def test_a_text_is_wrapped_between_words_where_there_are_any(text: str, room: int, lines: list[str]) -> None:
+    assert list(wrapped(text, room)) == lines
+
+
+@pytest.mark.parametrize("room", range(1, 12))
+def test_nothing_of_a_text_that_is_wrapped_is_lost(room: int) -> None:
+    text = "a 中文字 of words, some-long ones 中"
+    assert "".join(wrapped(text, room)).replace(" ", "") == text.replace(" ", "")
