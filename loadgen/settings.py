@@ -23,6 +23,7 @@ BALANCE: Balance = "round-robin"  # unless the settings say otherwise
 MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
+MOST_REPLICAS = 128  # sixteen accelerators, each cut into seven, are the most that a machine has
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 SWEPT = ("request_rate", "max_concurrency")  # of which a command takes several, for a run each
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
@@ -213,9 +214,9 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
             "num_prompts",
             "duration",
             "engine_timeout",
-            "replicas",
         ):
             require(name, getattr(self, name), lambda v: v > 0, "a number above 0")
+        require("replicas", self.replicas, lambda v: 0 < v <= MOST_REPLICAS, f"1 to {MOST_REPLICAS}")
         for name in (
             "ramp_up_start_rps",
             "ramp_up_end_rps",

@@ -69,6 +69,8 @@ BAD = [
     ({"port": 65536}, "--port"),
     ({"port": -1}, "--port"),
     ({"engine": "sim", "port": 8000}, "--port"),
+    ({"engine": "sim", "replicas": 0}, "--replicas"),
+    ({"engine": "sim", "replicas": 129}, "--replicas"),
     ({"engine": "sim", "base_url": "http://127.0.0.1:8000"}, "--base-url"),
     ({"warm_connections": "some"}, "--warm-connections"),
     ({"warm_connections": "-1"}, "--warm-connections"),
