@@ -1,6 +1,8 @@
 """Server: who is to be measured, and what it tells of itself."""
 
 import asyncio
+import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ from loadgen.progress import Progress
 from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
+
+HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
         raise BadInput(
             "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
         )
-    listed = _models(reply)
+    cards = _models(reply)
+    listed = list(cards)
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
@@ -66,7 +71,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     model = settings.model or asked
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
-    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or model, backend=backend)
+    own = None if settings.served_model_name else _usable(cards.get(asked))
+    resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend)
     told = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings).values())
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in told.items()}
@@ -108,10 +114,19 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     return reply.status not in (400, 422)
 
 
-def _models(reply: http.Reply) -> list[str]:
+def _models(reply: http.Reply) -> dict[str, Any]:
+    """The models that a server lists, and for each its `root`: what the server was started with, where it says so."""
     listed = reply.json() if reply.status == 200 else None
     rows = listed.get("data") if isinstance(listed, dict) else None
-    return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
+    return {str(row["id"]): row.get("root") for row in rows or [] if isinstance(row, dict) and "id" in row}
+
+
+def _usable(root: Any) -> str | None:
+    """A root of which a tokenizer can be had here: a folder on this machine that has one, or a name of the hub."""
+    if not isinstance(root, str):
+        return None
+    has_one = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))
+    return root if has_one or HUB_NAME.fullmatch(root) else None
 
 
 async def _version(base: str, settings: RunSettings) -> str | None:

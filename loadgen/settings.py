@@ -58,7 +58,10 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
         None, TARGET, "name to send in requests, where it differs from --model", metavar="NAME"
     )
     tokenizer: str | None = option(
-        None, TARGET, "tokenizer.json, its folder, or a hub name (--model)", metavar="PATH|NAME"
+        None,
+        TARGET,
+        "tokenizer.json, its folder, or a hub name (what the server names, else --model)",
+        metavar="PATH|NAME",
     )
     header: tuple[str, ...] = option(
         (), TARGET, "extra headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"

@@ -205,7 +205,7 @@ def _from_hub(name: str) -> Tokenizer:
     from huggingface_hub import constants, hf_hub_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    remedy = f"give the path of a {FILE}, or a name as the hub spells it"
+    remedy = f"give the path of the served model's {FILE}, or a name as the hub spells it"
     try:
         return _from_file(Path(hf_hub_download(name, FILE, local_files_only=True)), name)
     except HFValidationError as error:
@@ -213,7 +213,10 @@ def _from_hub(name: str) -> Tokenizer:
     except LocalEntryNotFoundError as error:
         if constants.HF_HUB_OFFLINE or not resolves(constants.ENDPOINT):
             problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
-            raise BadInput(FIELD, problem, remedy) from error
+            copied = (
+                f"copy the served model's {FILE} here and give its path; `loadgen serve` prints that of what it starts"
+            )
+            raise BadInput(FIELD, problem, copied) from error
     try:
         path = Path(hf_hub_download(name, FILE))
     except (OSError, ValueError) as error:

@@ -157,8 +157,8 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
 
 
 def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:
-    with served("--served-model-name", "./models/mine") as (url, _):
-        line = refused("run", "--base-url", url, cwd=tmp_path)
+    with served("--served-model-name", "m") as (url, _):
+        line = refused("run", "--base-url", url, "--served-model-name", "m", "--model", "./models/mine", cwd=tmp_path)
     assert "--tokenizer" in line
     assert "./models/mine" in line
     assert "tokenizer.json" in line

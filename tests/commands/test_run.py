@@ -239,3 +239,14 @@ def test_more_requests_at_once_than_files_may_be_open_are_refused_with_the_numbe
     assert done.returncode == 2, done.stderr
     assert "500 requests at once" in done.stderr
     assert "ulimit -n" in done.stderr
+
+
+def test_without_a_tokenizer_and_the_hub_that_of_the_server_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with served("--served-model-name", "nobody/has-this-model") as (url, _):
+        done = loadgen("run", "--base-url", url, "--num-prompts", "5", *SHORT, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["completed"], result["tokenizer_id"]) == (5, str(Path(TOKENIZER).parent))

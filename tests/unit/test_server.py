@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import orjson
 import pytest
 
 from loadgen import server
@@ -67,3 +68,36 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
     answers += [Reply(401, b"", {}), LISTS]
     with pytest.raises(BadInput, match="--api-key"):
         await server.running(WAITING)
+
+
+# -- its tokenizer, where no other is named
+
+
+def lists(root, name="m"):
+    return Reply(200, orjson.dumps({"data": [{"id": name, "root": root}]}), {})
+
+
+async def tokenizer(answers, root, **given):
+    answers.append(lists(root))
+    return (await server.running(RunSettings(base_url=URL, **given))).settings.tokenizer
+
+
+async def test_it_is_that_of_the_folder_or_the_hub_name_that_the_server_was_started_with(answers, tmp_path):
+    (tmp_path / "tokenizer.json").touch()
+    assert await tokenizer(answers, str(tmp_path)) == str(tmp_path)
+    answers.clear()
+    assert await tokenizer(answers, "Qwen/Qwen3-8B") == "Qwen/Qwen3-8B"
+
+
+@pytest.mark.parametrize("root", [None, "", 7, "m", "/models/on/another/machine", "s3://models/m", "../m"])
+async def test_what_is_of_no_use_here_is_passed_over_for_the_models_name(answers, root):
+    assert await tokenizer(answers, root) == "m"
+
+
+async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
+    assert await tokenizer(answers, str(tmp_path)) == "m"
+
+
+@pytest.mark.parametrize("given", [{"tokenizer": "mine"}, {"model": "mine", "served_model_name": "m"}], ids=str)
+async def test_what_the_user_names_goes_first(answers, given):
+    assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
