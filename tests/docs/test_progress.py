@@ -3,6 +3,7 @@
 import dataclasses
 
 from loadgen.progress import Progress
+from loadgen.sketch import MOST_ERROR
 from tests.source import ROOT
 
 
@@ -12,3 +13,8 @@ def test_the_page_names_every_attribute_of_a_progress() -> None:
     names = [*(field.name for field in dataclasses.fields(Progress)), *properties]
     assert len(properties) >= 3
     assert [name for name in names if f"`{name}`" not in told] == []
+
+
+def test_the_page_says_how_near_percentiles_are() -> None:
+    of_the_histogram = 1 / 2048  # half a bucket
+    assert f"within {100 * (MOST_ERROR + of_the_histogram):.1f} %" in (ROOT / "docs/live.md").read_text()
