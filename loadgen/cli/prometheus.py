@@ -2,6 +2,8 @@
 
 import contextlib
 import sys
+import threading
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import accumulate
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import BadInput
 from loadgen.output_settings import parse_listen
-from loadgen.progress import LATENCIES, PHASES, Progress
+from loadgen.progress import DONE, LATENCIES, PHASES, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 # Four a doubling, from 4 us to 64 min: where buckets of a sketch end too, so that counts are exact.
 BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
+LATE, MOST_PATIENCE_S = 1.5, 60.0  # by how much of its interval a scraper may be late, and is waited for at most
 HELP = {
     "ttft": "Time to first token of requests that ended well, from when they were due (or sent, with --latency-from).",
     "itl": "Time between tokens of requests that ended well.",
@@ -29,20 +32,46 @@ HELP = {
 
 
 class Metrics:
-    """What is told of the run that goes on, as prometheus_client asks for it."""
+    """What is told of the run that goes on, as prometheus_client asks for it.
 
-    def __init__(self) -> None:
-        self._progress = Progress(PHASES[0])
+    Args:
+        clock: Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress, self._clock = Progress(PHASES[0]), clock
+        self._asked_s: list[float] = []  # when, the last two times
+        self._told_all = threading.Event()
 
     def show(self, progress: Progress) -> None:
         """Tell this from now on; before the clock starts, when other things are counted, only that there is nothing."""
         self._progress = progress if progress.begun else Progress(PHASES[0])
+        self._told_all.clear()
+
+    @property
+    def patience_s(self) -> float:
+        """How long whoever asks again and again is waited for, who has not been told of the whole run."""
+        if self._progress.phase != DONE or self._told_all.is_set() or len(self._asked_s) < 2:
+            return 0.0
+        before_s, last_s = self._asked_s
+        return min(LATE * (last_s - before_s), MOST_PATIENCE_S)
+
+    def wait(self) -> None:
+        """Wait as long as that for somebody who asks."""
+        self._told_all.wait(self.patience_s)
 
     def collect(self) -> "Iterator[Metric]":
         """Each of the metrics."""
+        seen = self._progress
+        self._asked_s = [*self._asked_s[-1:], self._clock()]
+        yield from self._told(seen)
+        if seen.phase == DONE:
+            self._told_all.set()
+
+    @staticmethod
+    def _told(seen: Progress) -> "Iterator[Metric]":
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-        seen = self._progress
         yield GaugeMetricFamily("loadgen_elapsed_seconds", "Since the run's clock started.", seen.elapsed_s)
         requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by how.", labels=["outcome"])
         for outcome, count in {"ok": seen.ok, **seen.failures}.items():
@@ -87,6 +116,8 @@ def buckets(sketch: Sketch) -> list[tuple[str, float]]:
 def exporting(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
     """Listen while the context lasts, where the settings ask for it; what it yields is told how far a run is.
 
+    In the end, and outside of any event loop, whoever has scraped before is waited for, to be told of the whole.
+
     Raises:
         BadInput: Nobody can listen there.
     """
@@ -108,6 +139,11 @@ def exporting(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
             where = f"[{host}]" if ":" in host else host
             print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
         yield metrics.show
+        if (patience_s := metrics.patience_s) and not settings.quiet:
+            said = f"waiting up to {patience_s:.0f} s for whoever scrapes this; Ctrl-C ends that"
+            print(f"loadgen: {said}", file=sys.stderr, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            metrics.wait()
     finally:
         server.shutdown()
         server.server_close()

@@ -33,7 +33,10 @@ def main(argv: list[str]) -> int:
         raise BadInput("--plot", "a picture of one run", "give several rates, as --request-rate 1,2,4,8")
     import asyncio
 
-    return asyncio.run(run(runs[0]))
+    from loadgen.cli.prometheus import exporting
+
+    with exporting(runs[0]) as export:
+        return asyncio.run(run(runs[0], watch=lambda progress, measurer: export(progress)))
 
 
 async def run(
@@ -51,14 +54,7 @@ async def run(
     """
     from loadgen.cli.interrupts import Interrupts
     from loadgen.cli.measuring import carry_out, print_report
-    from loadgen.cli.prometheus import exporting
 
     interrupts = Interrupts()
-    with exporting(settings) as export:
-
-        def tell(progress: "Progress", measurer: "Measurer") -> None:
-            export(progress)
-            watch(progress, measurer)
-
-        ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=tell, also=also, show=print_report))
+    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also, show=print_report))
     return ended.code

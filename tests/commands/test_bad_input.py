@@ -71,7 +71,8 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--engine", "sim", "--port", "8000"], "--port", "leave one"),
         (["--engine-arg", "max_seqs=3"], "--engine-arg", "--engine"),
         (["--replicas", "2"], "--replicas", "--engine"),
-        (["--engine", "sim", "--replicas", "0"], "--replicas", "above 0"),
+        (["--engine", "sim", "--replicas", "0"], "--replicas", "1 to 128"),
+        (["--engine", "sim", "--replicas", "1000"], "--replicas", "1 to 128"),
         (["--engine", "sim", "--replicas", "2", "--devices", "0,1,2"], "--devices", "multiple of 2"),
         (["--engine", "sim", "--devices", "0,,1"], "--devices", "empty"),
         (["--engine", "sim", "--engine-arg", "max_seqs=many"], "--engine-arg max_seqs", "whole number"),
@@ -156,8 +157,8 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
 
 
 def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:
-    with served("--served-model-name", "./models/mine") as (url, _):
-        line = refused("run", "--base-url", url, cwd=tmp_path)
+    with served("--served-model-name", "m") as (url, _):
+        line = refused("run", "--base-url", url, "--served-model-name", "m", "--model", "./models/mine", cwd=tmp_path)
     assert "--tokenizer" in line
     assert "./models/mine" in line
     assert "tokenizer.json" in line

@@ -146,6 +146,21 @@ def test_while_a_run_goes_on_prometheus_may_ask_how_far_it_is(run: list[str], po
         command.communicate()
 
 
+def test_whoever_scrapes_is_told_of_the_whole_run(run: list[str], port: int) -> None:
+    command, ended = start(*run, "--prometheus", str(port)), 0.0
+    try:
+        where = hear(command, lambda line: "metrics at" in line).split()[-1]
+        while ended < 150:
+            time.sleep(0.4)
+            with urllib.request.urlopen(where, timeout=10) as reply:  # refused: it has ended before it had told all
+                families = text_string_to_metric_families(reply.read().decode())
+                ended = next(one for one in families if one.name == "loadgen_requests").samples[0].value
+        assert command.wait(30) == 0
+    finally:
+        command.kill()
+        command.communicate()
+
+
 def test_a_port_in_use_is_one_line_before_anything_is_sent(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -1,6 +1,7 @@
 """What Prometheus is told while a run goes on: what its own parser reads is what is known."""
 
 import socket
+import threading
 import urllib.request
 
 import pytest
@@ -82,6 +83,46 @@ def test_buckets_are_exact_counts_of_what_is_no_greater_than_their_bounds() -> N
 def test_bounds_are_the_same_for_every_run() -> None:
     one, other = ([bound for bound, _ in buckets(made)] for made in (Sketch(), sketch(1, 10, 10_000)))
     assert one == other
+
+
+# -- until when
+
+
+def asked_at(*times_s: float) -> Metrics:
+    """Metrics that were asked for at these times, and are now those of a run that is done."""
+    times = iter(times_s)
+    metrics = Metrics(lambda: next(times, 1000.0))
+    metrics.show(running(10))
+    for _ in times_s:
+        list(metrics.collect())
+    metrics.show(running(61.0, DONE))
+    return metrics
+
+
+@pytest.mark.parametrize(
+    ("times_s", "patience_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
+)
+def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[float, ...], patience_s: float) -> None:
+    assert asked_at(*times_s).patience_s == patience_s
+
+
+def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() -> None:
+    metrics = asked_at(5, 20)
+    list(metrics.collect())
+    assert metrics.patience_s == 0
+    metrics.show(running(61.0, DONE))  # of the next run
+    assert metrics.patience_s > 0
+    metrics.show(Progress("connecting"))
+    assert metrics.patience_s == 0
+
+
+def test_the_wait_is_over_as_soon_as_somebody_has_asked() -> None:
+    metrics = asked_at(5, 65)
+    waiting = threading.Thread(target=metrics.wait, daemon=True)
+    waiting.start()
+    list(metrics.collect())
+    waiting.join(30)
+    assert not waiting.is_alive()
 
 
 # -- where
