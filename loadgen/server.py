@@ -14,6 +14,8 @@ from loadgen.prompts import Prompt
 from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
 
+OWNER = "loadgen-simulator"  # whom the simulator names as that of its model, wherever and by whomever it was started
+
 
 @dataclass(frozen=True)
 class Server:
@@ -51,7 +53,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
         raise BadInput(
             "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
         )
-    listed = _models(reply)
+    rows = _models(reply)
+    listed = [str(row["id"]) for row in rows]
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
@@ -73,7 +76,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
-    return Server(resolved, asked, about, models=tuple(listed))
+    simulated = any(row.get("owned_by") == OWNER for row in rows)
+    return Server(resolved, asked, about, simulated, models=tuple(listed))
 
 
 async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http.Reply:
@@ -108,10 +112,11 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     return reply.status not in (400, 422)
 
 
-def _models(reply: http.Reply) -> list[str]:
+def _models(reply: http.Reply) -> list[dict[str, Any]]:
+    """What is told of each model, with its `id`."""
     listed = reply.json() if reply.status == 200 else None
     rows = listed.get("data") if isinstance(listed, dict) else None
-    return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
+    return [row for row in rows or [] if isinstance(row, dict) and "id" in row]
 
 
 async def _version(base: str, settings: RunSettings) -> str | None:

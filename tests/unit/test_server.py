@@ -67,3 +67,9 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
     answers += [Reply(401, b"", {}), LISTS]
     with pytest.raises(BadInput, match="--api-key"):
         await server.running(WAITING)
+
+
+@pytest.mark.parametrize(("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)])
+async def test_the_simulator_is_known_by_the_owner_of_its_model_whoever_started_it(answers, owner, simulated):
+    answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
+    assert (await server.running(WAITING)).simulated is simulated
