@@ -1,4 +1,4 @@
-"""Terms: what the numbers on a page mean, in the words of the README."""
+"""Terms: what the numbers on a page mean, in a sentence each; docs/numbers.md defines them."""
 
 from loadgen.pages import Span
 
