@@ -38,6 +38,11 @@ class Client:
     records_error: str | None = None
     capture: dict[str, Any] | None = None
 
+    @property
+    def known(self) -> bool:
+        """Whether a process lived to tell any of it."""
+        return self.wall_s is not None
+
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         return dict(vars(self))

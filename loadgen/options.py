@@ -12,7 +12,7 @@ CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "ju
 GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, SCALE, JUDGEMENT, OUTPUT)  # as `--help` lists them
 
 
-def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "") -> Any:
+def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False) -> Any:
     """Declare a field that is also a flag.
 
     Args:
@@ -21,8 +21,9 @@ def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str
         text: Its help line.
         alias: A second spelling of the flag.
         metavar: What stands for the value in `--help`.
+        file: Whether it names a file that a run writes.
     """
-    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar}
+    meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file}
     return field(default=default, metadata=meta)
 
 

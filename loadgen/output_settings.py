@@ -1,7 +1,7 @@
 """The settings that say what is reported of a run, and where it is kept."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from loadgen.errors import BadInput
@@ -22,13 +22,13 @@ class OutputSettings:
     append_result: bool = option(False, OUTPUT, "append to the file, one JSON object a line")
     label: str | None = option(None, OUTPUT, "kept in the result, and first in the name of its file (--backend)")
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
-    result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME")
+    result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME", file=True)
     metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
-    records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE")
-    hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE")
-    html: str | None = option(None, OUTPUT, "write the report as one page of HTML", metavar="FILE.html")
+    records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE", file=True)
+    hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True)
+    html: str | None = option(None, OUTPUT, "write the report as one page of HTML", metavar="FILE.html", file=True)
     capture: str | None = option(
-        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE"
+        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE", file=True
     )
     prometheus: str | None = option(
         None,
@@ -65,6 +65,9 @@ class OutputSettings:
                 raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
         if self.prometheus is not None:
             parse_listen(self.prometheus)
+
+
+FILES = tuple(each.name for each in fields(OutputSettings) if each.metadata["file"])  # that a run writes
 
 
 def check_page(name: str, path: str | None) -> None:

@@ -9,6 +9,7 @@ from loadgen.errors import BadInput
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.stripe import WHOLE, Stripe
+from loadgen.words import plural
 
 # How long requests take: so long to the first token, and from each to the next; so many tokens where nothing says it.
 GUESSED_TTFT_S, GUESSED_TPOT_S, GUESSED_TOKENS = 0.5, 0.02, 75
@@ -34,9 +35,10 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
     short = lacking(settings, max(at_once, ahead), stripe)
     if short is not None:
         flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
-        what = "connections ahead" if ahead > at_once else "requests at once need as many connections"
+        many = f"{at_once} requests at once need as many connections" if at_once > 1 else "a request needs a connection"
+        what = f"{plural(ahead, 'connection')} ahead" if ahead > at_once else many
         problem, remedy = short
-        raise BadInput(flag, f"{max(at_once, ahead)} {what}, and {problem}", f"{remedy}, or ask for fewer")
+        raise BadInput(flag, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
 
 
 def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Stripe = WHOLE) -> None:

@@ -4,6 +4,7 @@ Importing it imports nothing else of loadgen; a fixture does, when a test asks f
 """
 
 import dataclasses
+import hashlib
 import re
 import warnings
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from loadgen.settings import RunSettings
 
 BASE_URL, SAVE = "--loadgen-base-url", "--loadgen-save"
+LONGEST = 120  # letters of a test's id in the name of a file, which may have 255 bytes
 
 
 class SuspectRun(UserWarning):
@@ -67,8 +69,11 @@ class Runs:
         if self._folder is not None:
             self._count += 1
             again = f"-{self._count}" if self._count > 1 else ""
-            name = re.sub(r"[^\w.=+@]+", "-", self._test.nodeid).strip("-")
-            asked = asked.replace(save_result=True, result_dir=self._folder, result_filename=f"{name}{again}.json")
+            asked = asked.replace(
+                save_result=True,
+                result_dir=self._folder,
+                result_filename=f"{file_name(self._test.nodeid)}{again}.json",
+            )
         try:
             report.check_writable(asked)
         except BadInput as error:
@@ -83,7 +88,8 @@ class Runs:
         from loadgen.cli import exits
 
         self._test.add_report_section("call", "loadgen", str(result))
-        report.save(asked, result.data, result.snapshot)
+        if lost := report.save(asked, result.data, result.snapshot).lost:
+            pytest.fail("; ".join(lost))
         match exits.code(result.data, strict=asked.strict, max_error_rate=asked.max_error_rate, interrupted=False):
             case exits.INVALID | exits.SUSPECT:
                 pytest.fail(_doubts(result))
@@ -142,12 +148,23 @@ def loadgen_run_async(request: pytest.FixtureRequest) -> "Callable[..., Awaitabl
     return measure
 
 
+def file_name(node_id: str) -> str:
+    """The name under which a test's result is kept, without an ending: its id, in letters that a file may have.
+
+    Where they do not tell it apart from every other, some of its hash stands behind them.
+    """
+    plain = re.sub(r"[^\w.=+@]+", "-", node_id, flags=re.ASCII).strip("-")
+    told_apart = "-" not in node_id and plain == re.sub("/|::", "-", node_id)
+    if told_apart and len(plain) <= LONGEST:
+        return plain
+    return f"{plain[:LONGEST]}-{hashlib.sha256(node_id.encode()).hexdigest()[:8]}"
+
+
 def _doubts(result: "Result") -> str:
     """The verdict, and the checks that it follows from."""
-    own = result.data["loadgen"]
-    failed = [check for check in own["checks"] if check["ok"] is False and check["counts"]]
-    said = "; ".join(f"{check['name']}: {check['value']}, limit {check['limit']}" for check in failed)
-    return f"the run is {own['verdict']}: {said}"
+    from loadgen.report.brief import reasons
+
+    return f"the run is {result.verdict}: {'; '.join(reasons(result.data))}"
 
 
 def _bare(error: "LoadgenError") -> "LoadgenError":

@@ -207,6 +207,11 @@ cdef class Record:
         return (self.last_token - self.first_token) // after_first if after_first > 0 else None
 
     @property
+    def lag_ns(self):
+        """How late the client sent it, ns; None where it never did."""
+        return max(self.lag(), 0) if self.sent else None
+
+    @property
     def ordered(self):
         """Whether the stamps of what happened stand in the order in which it must have happened."""
         return self.is_ordered()
@@ -224,6 +229,10 @@ cdef class Record:
         if self.events < 2:
             return 0
         return self.output_confirmed() - (1 if self.tokens == NULL else self.tokens[0])
+
+    cdef int64_t lag(self) noexcept:
+        """What is left of due to sent without the wait for a slot and the connecting, ns; below 0 of one sent early."""
+        return self.sent - self.ready - self.connect_ns
 
     cdef int64_t spans(self) noexcept:
         """From the first stamp of an event to the last, ns."""

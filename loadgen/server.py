@@ -17,6 +17,7 @@ from loadgen.redaction import Redaction
 from loadgen.settings import RunSettings
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+OWNER = "loadgen-simulator"  # whom the simulator names as that of its model, wherever and by whomever it was started
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
         raise BadInput(
             "--api-key", f"the server at {base} answers {reply.status}", "give its key, or set OPENAI_API_KEY"
         )
-    cards = _models(reply)
-    listed = list(cards)
+    rows = _models(reply)
+    listed = list(rows)
     asked = settings.served_model_name or settings.model
     if asked is None:
         if not listed:
@@ -73,7 +74,7 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
         raise BadInput(field_name, f"the server at {base} has no model {asked!r}", remedy)
     model = settings.model or asked
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
-    own = None if settings.served_model_name else _usable(cards.get(asked))
+    own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
     resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend)
     told = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings).values())
@@ -81,7 +82,8 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
-    return Server(resolved, asked, about, models=tuple(listed))
+    simulated = any(row.get("owned_by") == OWNER for row in rows.values())
+    return Server(resolved, asked, about, simulated, models=tuple(listed))
 
 
 async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http.Reply:
@@ -116,15 +118,15 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
     return reply.status not in (400, 422)
 
 
-def _models(reply: http.Reply) -> dict[str, Any]:
-    """The models that a server lists, and for each its `root`: what the server was started with, where it says so."""
+def _models(reply: http.Reply) -> dict[str, dict[str, Any]]:
+    """The models that a server lists, by their `id`, with all that it tells of them."""
     listed = reply.json() if reply.status == 200 else None
     rows = listed.get("data") if isinstance(listed, dict) else None
-    return {str(row["id"]): row.get("root") for row in rows or [] if isinstance(row, dict) and "id" in row}
+    return {str(row["id"]): row for row in rows or [] if isinstance(row, dict) and "id" in row}
 
 
 def _usable(root: Any) -> str | None:
-    """A root of which a tokenizer can be had here: a folder on this machine that has one, or a name of the hub."""
+    """What a server was started with, if a tokenizer of it can be had here: a folder on this machine, or a hub name."""
     if not isinstance(root, str):
         return None
     has_one = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))

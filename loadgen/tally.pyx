@@ -83,8 +83,7 @@ cdef class Tally:
             self.lost_token_events += record.events
 
     cdef int _add_waits(self, Record record) except -1:
-        # What is left of due -> sent once the wait for a slot and the connecting are taken out is our own lateness.
-        cdef int64_t lag = record.sent - record.ready - record.connect_ns
+        cdef int64_t lag = record.lag()
         self.lag.add(max(lag, 0), 1)
         self.pool_wait.add(record.ready - record.due, 1)
         self.connect.add(record.connect_ns, 1)

@@ -71,7 +71,8 @@ def _as_one(settings: RunSettings, found: Sequence[Server]) -> Server:
         balance=settings.balance or BALANCE,
         continuous_usage=continuous_usage,
     )
-    return dataclasses.replace(first, settings=resolved, about=about)
+    simulated = any(one.simulated for one in found)
+    return dataclasses.replace(first, settings=resolved, about=about, simulated=simulated)
 
 
 def _version(found: Sequence[Server]) -> str | None:

@@ -24,7 +24,7 @@ def whole_file(path: Path, opener: Callable[[str, int], int] | None = None) -> I
         opener: What opens it, as of `open`.
 
     Raises:
-        OSError: It cannot be written; then `path` is as it was.
+        OSError: It cannot be written, which is the file that it names; then `path` is as it was.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
@@ -37,5 +37,9 @@ def whole_file(path: Path, opener: Callable[[str, int], int] | None = None) -> I
         with open(beside, "xb", opener=opener) as file:
             yield file
         beside.replace(path)
+    except OSError as error:
+        if error.errno and error.filename in (None, str(beside)):  # of a full disk the system names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
     finally:
         beside.unlink(missing_ok=True)

@@ -33,6 +33,7 @@ cdef class Record:
     cdef int64_t input_expected(self) noexcept
     cdef int64_t output_confirmed(self) noexcept
     cdef int64_t after_first(self) noexcept
+    cdef int64_t lag(self) noexcept
     cdef int64_t spans(self) noexcept
     cdef bint is_ordered(self) noexcept
 

@@ -1,5 +1,7 @@
 """Words: how numbers are named and written, the same wherever one reads them. What was not measured is n/a."""
 
+UNKNOWN = "n/a"
+
 
 def percentile(p: float) -> str:
     """The name of a percentile: 99.0 -> "p99", 99.9 -> "p99.9"."""
@@ -13,12 +15,26 @@ def to_ms(ns: float | None) -> float | None:
 
 def ms(ns: float | None) -> str:
     """Nanoseconds as milliseconds, with their unit: 1_500_000 -> "1.500 ms"."""
-    return "n/a" if ns is None else f"{ns / 1e6:.3f} ms"
+    return fixed(to_ms(ns), unit="ms")
 
 
-def four(value: float) -> str:
+def fixed(value: float | None, digits: int = 3, unit: str = "") -> str:
+    """A number with so many digits after the point: 1.5 -> "1.500"."""
+    return _with_unit(value, f".{digits}f", unit)
+
+
+def four(value: float | None, unit: str = "") -> str:
     """A number in four digits, or more where it is 10,000 and above: 37.0213 -> "37.02", 1568.4 -> "1568"."""
-    return f"{value:.4g}" if abs(value) < 9999.5 else f"{value:.0f}"
+    return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
+
+
+def _with_unit(value: float | None, form: str, unit: str) -> str:
+    return UNKNOWN if value is None else f"{value:{form}} {unit}".rstrip()
+
+
+def plural(number: int, noun: str) -> str:
+    """So many of something: "1 request", "2 requests"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def signed(share: float, digits: int = 1) -> str:
@@ -29,7 +45,7 @@ def signed(share: float, digits: int = 1) -> str:
 
 def percent(share: float | None, digits: int = 0) -> str:
     """A share of 1 as a percentage, with so many digits after the point: 0.125 -> "12%"."""
-    return "n/a" if share is None else f"{share:.{digits}%}"
+    return UNKNOWN if share is None else f"{share:.{digits}%}"
 
 
 def duration(seconds: float) -> str:

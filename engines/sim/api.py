@@ -96,7 +96,7 @@ class Api:
             "id": self._settings.served_model_name,
             "object": "model",
             "created": self._started,
-            "owned_by": "loadgen",
+            "owned_by": "loadgen-simulator",  # by which `loadgen run` knows whom it measures
             "root": str(self._tokenizer.path.parent),
             "parent": None,
             "max_model_len": self._settings.max_model_len,

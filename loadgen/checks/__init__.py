@@ -1,6 +1,8 @@
 """Checks: statements about whether a run may be believed, and the verdict that follows from them."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
@@ -31,14 +33,27 @@ __all__ = [
     "workload",
 ]
 
+
+class Group(NamedTuple):
+    """Checks that belong together.
+
+    Attributes:
+        about: What they ask, in a few words.
+        check: Makes them of a run.
+    """
+
+    about: str
+    check: Callable[[Evidence], list[Check]]
+
+
 GROUPS = {
-    "A": accounting,
-    "B": sending,
-    "C": distortion,
-    "D": sufficiency,
-    "E": workload,
-    "F": impossible,
-    "G": provenance,
+    "A": Group("accounting", accounting),
+    "B": Group("did we send it?", sending),
+    "C": Group("did the client distort it?", distortion),
+    "D": Group("is it enough, and steady?", sufficiency),
+    "E": Group("is it the workload we claim?", workload),
+    "F": Group("can this be?", impossible),
+    "G": Group("can it be made again?", provenance),
 }
 
 
@@ -50,6 +65,6 @@ def examine(evidence: Evidence) -> list[Check]:
     """All checks of a run, group by group."""
     found: list[Check] = []
     for letter, group in GROUPS.items():
-        checks = group(evidence) + (OF_THE_SERVER[letter](evidence) if letter in OF_THE_SERVER else [])
+        checks = group.check(evidence) + (OF_THE_SERVER[letter](evidence) if letter in OF_THE_SERVER else [])
         found += [replace(check, group=letter) for check in checks]
     return found

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loadgen.checks.check import Check
+from loadgen.checks.check import UNKNOWN, Check, inapplicable
+from loadgen.checks.sending import LACKED, by_our_fault
 from loadgen.checks.targets import shared
 from loadgen.evidence import Evidence
 from loadgen.snapshot import Snapshot
+from loadgen.words import percent, plural
 
+MOST_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
 
@@ -18,11 +21,12 @@ def accounting(evidence: Evidence) -> list[Check]:
     disordered = snapshot.counters["disordered"]
     return [
         _requests(snapshot),
+        _load(snapshot),
         _answers(snapshot),
         _histograms(snapshot),
         _range(snapshot),
         *shared(evidence),
-        Check("stamps in order", disordered == 0, f"{disordered} records out of order", "0", _BUG),
+        Check("stamps in order", disordered == 0, f"{plural(disordered, 'record')} out of order", "0", _BUG),
         *_workers(evidence),
         _schedule(evidence),
         _engine(evidence),
@@ -34,9 +38,13 @@ def _workers(evidence: Evidence) -> Iterator[Check]:
     count = len(evidence.shards)
     if count == 1:
         return
-    lost = [f"worker {shard.number + 1} of {count} {shard.lost}" for shard in evidence.shards if shard.lost]
+    name, lost = "every worker present", [(shard.number, shard.lost) for shard in evidence.shards if shard.lost]
+    if not lost and not all(shard.client.known for shard in evidence.shards):
+        yield inapplicable(name, UNKNOWN)
+        return
+    value = "; ".join(f"worker {number + 1} of {count} {how}" for number, how in lost) or f"{count} of {count}"
     advice = "what it had not written is missing: find out what ended it, and run again"
-    yield Check("every worker present", not lost, "; ".join(lost) or f"{count} of {count}", "all of them", advice)
+    yield Check(name, not lost, value, "all of them", advice)
 
 
 def _schedule(evidence: Evidence) -> Check:
@@ -47,11 +55,12 @@ def _schedule(evidence: Evidence) -> Check:
 
 def _engine(evidence: Evidence) -> Check:
     """Whether an engine that was started for the run is the same process still, and well."""
-    runs, trouble = evidence.client.engine_runs, evidence.heading.provenance["engine"].get("trouble")
+    about, runs = evidence.heading.provenance["engine"], evidence.client.engine_runs
+    trouble, untold = about.get("trouble"), UNKNOWN if "commands" in about else "not launched here"
     return Check(
         "same engine",
         runs and trouble is None,
-        trouble or {True: "same process", False: "another process, or none", None: "not launched here"}[runs],
+        trouble or {True: "same process", False: "another process, or none", None: untold}[runs],
         "the process of the start, in good health",
         "the engine died, hangs or was restarted under load: read its log",
     )
@@ -66,6 +75,13 @@ def _requests(snapshot: Snapshot) -> Check:
         "equal",
         "the run ended early: its numbers describe only the requests that ended" if snapshot.partial else _BUG,
     )
+
+
+def _load(snapshot: Snapshot) -> Check:
+    """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
+    unsent = by_our_fault(snapshot)
+    value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
+    return Check("load as asked", unsent <= MOST_UNSENT * snapshot.scheduled, value, percent(MOST_UNSENT), LACKED)
 
 
 def _answers(snapshot: Snapshot) -> Check:
@@ -96,4 +112,4 @@ def _histograms(snapshot: Snapshot) -> Check:
 def _range(snapshot: Snapshot) -> Check:
     rejects = sum(histogram.rejects for histogram in snapshot.histograms.values())
     advice = "a latency below 0 or above 24 h was seen: the clock or the server is broken"
-    return Check("values in range", rejects == 0, f"{rejects} values out of range", "0", advice)
+    return Check("values in range", rejects == 0, f"{plural(rejects, 'value')} out of range", "0", advice)

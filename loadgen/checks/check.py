@@ -14,6 +14,9 @@ class Verdict(StrEnum):
     INVALID = "INVALID"
 
 
+UNKNOWN = "what the measuring process met is not known"
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One statement about a run.

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns
 from loadgen.evidence import Evidence
 from loadgen.machine import MOST_STOLEN
 from loadgen.snapshot import Snapshot
-from loadgen.words import ms, percent
+from loadgen.words import ms, percent, plural
 
 BUSY = "loop busy"
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
@@ -21,7 +21,6 @@ MOST_TIME_LOST = 0.01
 MOST_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
-UNKNOWN = "what the measuring process met is not known"
 _WAITED = "tokens waited for the client: free a core, lower the load, and let nothing else block in this process"
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
@@ -48,7 +47,7 @@ def _pool(evidence: Evidence) -> Check:
     if evidence.client.connections_reused is False:
         return inapplicable(name, "the server closes its connections")
     late = snapshot.counters["late_connections"]
-    value = f"{late} requests had to open a connection, p99 of all waits {ms(p99)}"
+    value = f"{plural(late, 'request')} had to open a connection, p99 of all waits {ms(p99)}"
     advice = "open more connections before the clock starts, with --warm-connections"
     return Check(name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
 
@@ -56,6 +55,8 @@ def _pool(evidence: Evidence) -> Check:
 def _stalls(evidence: Evidence) -> Check:
     name, stalls = "loop stall p99", evidence.snapshot.histograms["loop_stall"]
     p99 = stalls.percentile(99)
+    if not stalls.count and not evidence.client.known:
+        return inapplicable(name, UNKNOWN)
     if p99 is None or stalls.count < FEWEST_BEATS:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(evidence.snapshot.histograms["icl"].percentile(50))

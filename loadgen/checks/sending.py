@@ -9,13 +9,14 @@ from loadgen.evidence import Evidence
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Int64s, Schedule
 from loadgen.snapshot import Snapshot
-from loadgen.words import ms, percent
+from loadgen.words import ms, percent, plural
 
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
-OUR_FAULTS = (Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR)
+OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)
+LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 _BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
 
@@ -29,6 +30,7 @@ def sending(evidence: Evidence) -> list[Check]:
         _rate(evidence, advice),
         _gaps(evidence, advice),
         _unsent(evidence.snapshot),
+        _cut_short(evidence.snapshot),
     ]
 
 
@@ -62,7 +64,7 @@ def _early(snapshot: Snapshot) -> Check:
     return Check(
         "never early",
         early == 0,
-        f"{early} requests more than 50 us early",
+        f"{plural(early, 'request')} more than 50 us early",
         "0",
         "this is a bug in loadgen: please report it",
     )
@@ -124,13 +126,20 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
     return max(excess(a, b), excess(b, a), 0.0)
 
 
+def by_our_fault(snapshot: Snapshot) -> int:
+    """How many requests the client itself failed to send."""
+    return sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS)
+
+
 def _unsent(snapshot: Snapshot) -> Check:
-    """Requests that we, not the server, failed to bring to an end; a turn after one that failed is not due at all."""
-    count = sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS) - snapshot.counters["never_due"]
-    return Check(
-        "every request sent",
-        count == 0,
-        f"{count} requests cancelled, dropped or failed by the client",
-        "0",
-        "let the run end by itself; the examples below say what the client lacked, and `loadgen doctor` what raises it",
-    )
+    unsent = by_our_fault(snapshot)
+    value = f"{plural(unsent, 'request')} dropped or failed by the client"
+    return Check("every request sent", unsent == 0, value, "0", LACKED)
+
+
+def _cut_short(snapshot: Snapshot) -> Check:
+    """Requests that the end of the run cancelled; a turn after one that failed is not due at all."""
+    cancelled = snapshot.outcomes.get(Outcome.CANCELLED, 0) - snapshot.counters["never_due"]
+    why = f" as the run was ended early: {snapshot.partial}" if cancelled and snapshot.partial else ""
+    value = f"{plural(cancelled, 'request')} cancelled{why}"
+    return Check("not cut short", cancelled == 0, value, "0", "let the run end by itself")

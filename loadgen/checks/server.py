@@ -3,7 +3,7 @@
 from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
-from loadgen.words import ms
+from loadgen.words import ms, plural
 
 # Between our send and the moment from which a server counts lie the network and its HTTP front end, tokenizing often
 # included, and the way back from its first token to ours. Scrapes bound what a connection and a request take.
@@ -120,7 +120,7 @@ def _why_not(evidence: Evidence) -> str:
     if _alone(evidence) is False:
         return "the server's numbers are not of our requests alone"
     failed = _sent(evidence) - evidence.snapshot.ok
-    return f"{failed} requests did not end well, and nobody knows what was done for them" if failed else ""
+    return f"{plural(failed, 'request')} did not end well, and nobody knows what was done for them" if failed else ""
 
 
 def _alone(evidence: Evidence) -> bool | None:

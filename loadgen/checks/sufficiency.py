@@ -9,7 +9,7 @@ from loadgen.checks.targets import alike
 from loadgen.confidence import least_samples
 from loadgen.evidence import Evidence
 from loadgen.snapshot import UNFINISHED
-from loadgen.words import ms, percentile
+from loadgen.words import ms, percentile, plural
 
 STEADY = "in flight steady"
 _PER_REQUEST = ("ttft_due", "tpot", "icl", "e2el_due")
@@ -58,11 +58,12 @@ def _slo_values(evidence: Evidence) -> dict[float, int]:
 def _floor(name: str, seen: dict[float, int], *, counts_too: bool) -> Check:
     """Judge how many values there are for each percentile."""
     few = {p: count for p, count in sorted(seen.items()) if count < least_samples(p)}
-    if not few:
-        value, needed = f"{min(seen.values())} values", max(map(least_samples, seen))
-    else:
+    least = min((few or seen).values())
+    value = plural(least, "value")
+    if few:
         needs = ", ".join(f"{percentile(p)} (needs {least_samples(p)})" for p in few)
-        value, needed = f"{min(few.values())} values are few for {needs}", max(map(least_samples, few))
+        value += f" {'is' if least == 1 else 'are'} few for {needs}"
+    needed = max(map(least_samples, few or seen))
     advice = "send more requests, or read the intervals with the values"
     return Check(name, not few, value, f"at least {needed}", advice, counts_too)
 
@@ -82,10 +83,12 @@ def _steady(evidence: Evidence) -> Check:
 
 def _given_up(evidence: Evidence) -> Check:
     name, histograms = "none given up", evidence.snapshot.histograms
-    count, bound = histograms[UNFINISHED].count, unfinished_p99_ns(evidence)
+    given_up, bound = histograms[UNFINISHED].count, unfinished_p99_ns(evidence)
     if bound is None:
         return inapplicable(name, "nothing ended")
-    without = ms(histograms["e2el_due"].percentile(99))
-    value = f"{count} given up, p99 E2EL from due at least {ms(bound)} with them, {without} without"
-    advice = "latencies are of the answers that ended: raise the timeouts, or read the p99 as a lower bound"
-    return Check(name, count == 0, value if count else "0 given up", "0", advice, evidence.relied_on)
+    value, without = f"{given_up} given up", histograms["e2el_due"].percentile(99)
+    if given_up and (without is None or bound > without):  # a bound below what was measured tells nothing
+        value += f", p99 E2EL from due at least {ms(bound)} with them"
+        value += "" if without is None else f", {ms(without)} without"
+    advice = "latencies are of the answers that ended: raise the timeouts, or let the run end by itself"
+    return Check(name, given_up == 0, value, "0", advice, evidence.relied_on)

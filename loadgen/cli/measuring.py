@@ -72,35 +72,25 @@ async def carry_out(
                 result = await runner.run(
                     settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path
                 )
+            saved = report.save(settings, result.data, result.snapshot)  # first: whoever reads us may be gone
             try:
-                # First: whoever reads us may be gone.
-                saved = report.save(settings, result.data, result.snapshot) + also(result)
+                saved.paths.extend(also(result))
             except OSError as error:
-                show(settings, result.data, [])
-                print(f"loadgen: the result could not be saved: {error}", file=sys.stderr)
-                return Ended(result, [], exits.INTERNAL)
-            show(settings, result.data, saved)
+                saved.lost.append(f"the result could not be saved: {error}")
+            show(settings, result.data, saved.paths)
             kept.error = result.data["loadgen"]["client"]["records_error"]
-            lost = _lost(settings, result.data["loadgen"]["client"])
-            for line in lost:
+            for line in saved.lost:
                 print(f"loadgen: {line}", file=sys.stderr)
-            kept.needed = result.snapshot.partial is not None
-    if lost:
-        return Ended(result, saved, exits.INTERNAL)
+            kept.needed = result.snapshot.partial is not None or bool(saved.lost)
+    if saved.lost:
+        return Ended(result, saved.paths, exits.INTERNAL)
     code = exits.code(
         result.data,
         strict=settings.strict,
         max_error_rate=settings.max_error_rate,
         interrupted=interrupts.heard > 0,
     )
-    return Ended(result, saved, code)
-
-
-def _lost(settings: RunSettings, client: dict[str, Any]) -> list[str]:
-    """What of the files that were asked for could not be written while the run went on."""
-    errors = {"records": settings.records and client["records_error"]}
-    errors["capture"] = client["capture"] and client["capture"]["error"]
-    return [f"--{name} {getattr(settings, name)} is not complete: {error}" for name, error in errors.items() if error]
+    return Ended(result, saved.paths, code)
 
 
 def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:

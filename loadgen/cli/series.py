@@ -16,6 +16,7 @@ from loadgen.cli.live import progress_view
 from loadgen.cli.measuring import carry_out, human, print_text
 from loadgen.cli.prometheus import exporting
 from loadgen.errors import BadInput, EngineError, LoadgenError
+from loadgen.output_settings import FILES
 from loadgen.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from loadgen.results import Result
     from loadgen.server import Server
 
-FILES = ("result_filename", "records", "hlog", "capture", "html")  # of which each run has its own
 Stop = Callable[["Progress"], str | None]
 Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
 

@@ -20,6 +20,7 @@ from loadgen.pages.document import (
     Tone,
     cell,
     line,
+    prose,
 )
 from loadgen.pages.scale import Linear, Log, Nines, fitting
 from loadgen.pages.writing import drawn, html, markdown, pictures
@@ -58,4 +59,5 @@ __all__ = [
     "line",
     "markdown",
     "pictures",
+    "prose",
 ]

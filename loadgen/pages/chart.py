@@ -55,8 +55,8 @@ class Dots:
     texts: Sequence[str] = ()
 
     def text(self, at: float, scale: Scale) -> str:
-        """What stands at a place, in words; empty where nothing does."""
-        return next((text for x, text in zip(self.xs, self.texts, strict=False) if x == at), "")
+        """All that stands at a place, in words; empty where nothing does."""
+        return ", ".join(text for x, text in zip(self.xs, self.texts, strict=False) if x == at)
 
 
 @dataclass(frozen=True, slots=True)

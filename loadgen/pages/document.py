@@ -1,5 +1,6 @@
 """Document: what a page says, block by block, in whatever language it will be written."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -43,6 +44,12 @@ Cell = tuple[Line, ...]  # of a table: lines below each other
 def line(*parts: str | Span) -> Line:
     """A line of these pieces."""
     return tuple(Span(part) if isinstance(part, str) else part for part in parts)
+
+
+def prose(text: str) -> Line:
+    """A line of a text of ours, in which `backticks` stand around what is to be typed."""
+    parts = enumerate(re.split("`([^`]+)`", text))
+    return tuple(Span(part, Tone.CODE if number % 2 else Tone.PLAIN) for number, part in parts if part)
 
 
 def cell(*lines: Line | Span | str) -> Cell:

@@ -59,7 +59,7 @@ class Linear:
 
     def written(self, value: float) -> str:
         """See `Scale`."""
-        return f"{four(value)} {self.unit}".rstrip()
+        return four(value, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Log:
 
     def written(self, value: float) -> str:
         """See `Scale`."""
-        return f"{four(value)} {self.unit}".rstrip()
+        return four(value, self.unit)
 
 
 @dataclass(frozen=True, slots=True)

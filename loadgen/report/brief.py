@@ -11,7 +11,8 @@ def brief(data: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of a result that stand for it elsewhere: all single values, and what was judged of them."""
     own = data["loadgen"]
     plain = {name: value for name, value in data.items() if not isinstance(value, dict | list)}
-    judged = {name: own[name] for name in OF_RESULT} | {"reasons": reasons(data)}
+    given = [pair.partition("=")[0].strip() for pair in own["provenance"]["settings"]["metadata"]]
+    judged = {name: own[name] for name in OF_RESULT} | {"reasons": reasons(data), "metadata": given}
     prompts = own["provenance"].get("prompts") or {}
     return plain | {"loadgen": judged | {"prompts_sha256": prompts.get("sha256")}}
 
@@ -21,6 +22,16 @@ def failed(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [check for check in data["loadgen"]["checks"] if check["ok"] is False and check["counts"]]
 
 
+def noted(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The checks of a result that did not pass, and leave the verdict alone."""
+    return [check for check in data["loadgen"]["checks"] if check["ok"] is False and not check["counts"]]
+
+
+def seen(check: Mapping[str, Any]) -> str:
+    """What a check saw, and what was allowed."""
+    return f"{check['value']}, limit {check['limit']}"
+
+
 def reasons(data: Mapping[str, Any], group: str = "") -> list[str]:
     """Why a result is not VALID, a line each.
 
@@ -28,8 +39,4 @@ def reasons(data: Mapping[str, Any], group: str = "") -> list[str]:
         data: The result.
         group: Of the checks that are meant; all.
     """
-    return [
-        f"{check['name']}: {check['value']}, allowed is {check['limit']}"
-        for check in failed(data)
-        if group in ("", check["group"])
-    ]
+    return [f"{check['name']}: {seen(check)}" for check in failed(data) if group in ("", check["group"])]

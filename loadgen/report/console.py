@@ -7,9 +7,10 @@ from typing import Any
 from loadgen.confidence import least_samples
 from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
+from loadgen.report.brief import failed, noted, seen
 from loadgen.report.result import VLLM_MEANING
 from loadgen.terminal import printable
-from loadgen.words import percent, percentile
+from loadgen.words import UNKNOWN, fixed, four, percent, percentile, plural
 
 WIDTH = 50
 HEADERS = {
@@ -73,16 +74,15 @@ def block(result: Mapping[str, Any], metrics: Sequence[str], percentiles: Sequen
 
 
 def _row(label: str, value: float | None, form: str = ".2f") -> str:
-    return f"{label:<40} {'n/a' if value is None else format(value, form):<10}"
+    return f"{label:<40} {UNKNOWN if value is None else format(value, form):<10}"
 
 
 def _own(result: dict[str, Any]) -> Iterator[str]:
     own = result["loadgen"]
     yield ""
     yield from banners(own)
-    yield from _verdict(own)
+    yield from _verdict(result)
     yield "Outcomes: " + (", ".join(f"{name} {count}" for name, count in own["outcomes"].items()) or "none")
-    yield from not_ok(result)
     for name, examples in own["examples"].items():
         for example in examples:
             to = f" to {own['targets'][example['target']]['base_url']}" if "target" in example else ""
@@ -107,20 +107,34 @@ def banners(own: dict[str, Any]) -> Iterator[str]:
         yield f"PARTIAL: {own['partial']}."
     if own["outcomes"] and not own["outcomes"].get("ok"):
         yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
+    if own["error_rate"]:
+        yield _not_ok(own)
     if own["overloaded"]:
         yield "OVERLOADED: requests came faster than they were answered."
 
 
-def _verdict(own: dict[str, Any]) -> Iterator[str]:
+def _not_ok(own: dict[str, Any]) -> str:
+    """The share that is not ok, and of what; vLLM's failed requests are without the cancelled ones."""
+    outcomes, never_due = own["outcomes"], own["never_due"]
+    ended, cancelled = sum(outcomes.values()), outcomes.get("cancelled", 0)
+    kinds = {
+        "failed": ended - outcomes.get("ok", 0) - cancelled,
+        "cancelled after a turn that had failed": never_due,
+        "cancelled when the run ended early": cancelled - never_due,
+        "without an outcome": own["scheduled"] - ended,
+    }
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    return f"NOT OK: {percent(own['error_rate'], 2)} of {plural(own['scheduled'], 'request')}: {said}."
+
+
+def _verdict(result: dict[str, Any]) -> Iterator[str]:
     """What was found wrong, the grave first; then what a reader should bear in mind."""
-    yield f"Verdict: {passed(own)}"
-    wrong = [check for check in own["checks"] if check["ok"] is False]
-    notes = [check for check in wrong if not check["counts"]]
-    for advice, checks in groupby((check for check in wrong if check["counts"]), lambda check: check["advice"]):
+    yield f"Verdict: {passed(result['loadgen'])}"
+    for advice, checks in groupby(failed(result), lambda check: check["advice"]):
         for check in checks:
-            yield f"  {check['group']} {check['name']}: {check['value']}, limit {check['limit']}"
+            yield f"  {check['group']} {check['name']}: {seen(check)}"
         yield f"    -> {advice}"
-    for check in notes:
+    for check in noted(result):
         yield f"  note: {check['value']}"
         yield f"    -> {check['advice']}"
 
@@ -132,22 +146,6 @@ def passed(own: dict[str, Any]) -> str:
     notes = sum(not check["counts"] for check in wrong)
     noted = f", {notes} {'note' if notes == 1 else 'notes'}" if notes else ""
     return f"{own['verdict']} ({len(applied) - len(wrong)} of {len(applied)} checks passed{noted})"
-
-
-def not_ok(result: dict[str, Any]) -> Iterator[str]:
-    """The share that is not ok, unless it is 0, and of what; vLLM's failed requests are without the cancelled ones."""
-    own = result["loadgen"]
-    if not own["error_rate"]:
-        return
-    ended, cancelled, never_due = sum(own["outcomes"].values()), own["outcomes"].get("cancelled", 0), own["never_due"]
-    kinds = {
-        "failed": result["failed"],
-        "cancelled after a turn that had failed": never_due,
-        "cancelled when the run ended early": cancelled - never_due,
-        "without an outcome": own["scheduled"] - ended,
-    }
-    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    yield f"Not ok: {percent(own['error_rate'], 2)} of {own['scheduled']} requests: {said}"
 
 
 def _latencies(own: dict[str, Any]) -> Iterator[str]:
@@ -228,8 +226,7 @@ def _line(title: str, summary: dict[str, float | None], columns: list[str]) -> s
     line, star = f"{title:<18}", ""
     for column in columns:
         value = summary[column]
-        cell = "n/a" if value is None else f"{value:.3f}"
-        line += f"{cell:>{10 - len(star)}}"  # a mark stands in the space before the next column
+        line += f"{fixed(value):>{10 - len(star)}}"  # a mark stands in the space before the next column
         star = mark(column, summary)
         line += star
     return line
@@ -254,34 +251,36 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
     """What was counted, by what, and what of it was not seen."""
     tokens = own["tokens"]
     yield f"Output tokens counted by {tokens['output_counted_by']}: {tokens['output_tokens']}" + (
-        f" ({tokens['reasoning_events']} reasoning events)" if tokens["reasoning_events"] else ""
+        f" ({plural(tokens['reasoning_events'], 'reasoning event')})" if tokens["reasoning_events"] else ""
     )
     if tokens["unseen_tokens"] or tokens["surplus_events"]:
         yield (
-            f"  usage and stream differ: {tokens['unseen_tokens']} tokens counted but not seen as events, "
-            f"{tokens['surplus_events']} events beyond the count"
+            f"  usage and stream differ: {plural(tokens['unseen_tokens'], 'token')} counted but not seen as events, "
+            f"{plural(tokens['surplus_events'], 'event')} beyond the count"
         )
     if tokens["unplanned_requests"]:
-        yield f"  {tokens['unplanned_requests']} prompts repeated answers: their lengths are the server's count alone"
+        prompts = plural(tokens["unplanned_requests"], "prompt")
+        yield f"  {prompts} repeated answers: the lengths are the server's count alone"
     if tokens["imputed_gaps"]:
         yield (
-            f"  {tokens['imputed_gaps']} gaps of ITL are imputed: equal parts of the gap before an event "
+            f"  gaps of ITL that are imputed: {tokens['imputed_gaps']}, equal parts of the gap before an event "
             f"of several tokens, counted by {tokens['itl_counted_by']}"
         )
     if own["tpot_token_weighted_ms"] is not None:
-        yield f"TPOT weighted by tokens: {own['tpot_token_weighted_ms']:.3f} ms"
+        yield f"TPOT weighted by tokens: {fixed(own['tpot_token_weighted_ms'], unit='ms')}"
 
 
 def of_rates(own: dict[str, Any]) -> Iterator[str]:
     """Rates that vLLM's block does not have."""
     rates = own["rates"]
     if rates["steady_output_tokens_per_s"] is not None:
-        yield f"Steady output throughput, ramp and tail left out: {rates['steady_output_tokens_per_s']:.2f} tok/s"
+        steady = fixed(rates["steady_output_tokens_per_s"], 2, "tok/s")
+        yield f"Steady output throughput, ramp and tail left out: {steady}"
     if rates["uncached_input_tokens_per_s"] is not None:
-        yield f"Uncached input throughput: {rates['uncached_input_tokens_per_s']:.2f} tok/s"
+        yield f"Uncached input throughput: {fixed(rates['uncached_input_tokens_per_s'], 2, 'tok/s')}"
     if rates["good_share"] is not None:
-        goodput = f"{rates['goodput_requests_per_s']:.2f} req/s, {percent(rates['good_share'], 2)} of all requests"
-        yield f"Goodput from {own['latency_from']}: {goodput}"
+        goodput = fixed(rates["goodput_requests_per_s"], 2, "req/s")
+        yield f"Goodput from {own['latency_from']}: {goodput}, {percent(rates['good_share'], 2)} of all requests"
 
 
 def of_slo(own: dict[str, Any]) -> Iterator[str]:
@@ -290,9 +289,9 @@ def of_slo(own: dict[str, Any]) -> Iterator[str]:
         is_rate = "_rate" in row["limit"]
         bare = "" if is_rate or not row["limit"][-1:].isdigit() else "ms"  # what a limit without a unit means
         if row["value"] is None:
-            value = "n/a"
+            value = UNKNOWN
         else:
-            value = f"{100 * row['value']:.4g}%" if is_rate else f"{row['value']:.4g} ms"
+            value = f"{100 * row['value']:.4g}%" if is_rate else four(row["value"], "ms")
         yield f"SLO {row['limit']}{bare}: {'met' if row['met'] else 'MISSED'} ({value})"
 
 
@@ -301,15 +300,10 @@ def of_client(own: dict[str, Any]) -> Iterator[str]:
     client = own["client"]
     if own["closed_loop"]:
         yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
-    workers = len(own.get("workers", ""))  # results of runs that knew one alone do not say
-    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
-    yield (
-        f"Client: {loop} {percent(client['busy_share'])} busy, "
-        f"{client['warm_connections']} connections opened before the clock, {client['late_connections']} while it ran"
-    )
+    yield f"Client: {_loop_and_connections(own)}"
     if own["provenance"]["engine"].get("continuous_usage") == "refused":
         yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
-    if client["connections_reused"] is False and not own["outcomes"].get("refused"):
+    if client["connections_reused"] is False and not own["outcomes"].get("refused") and not _carried_several(own):
         yield "The server closes its connections soon after each response: none was used twice."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
@@ -317,9 +311,26 @@ def of_client(own: dict[str, Any]) -> Iterator[str]:
         yield from _capture(client["capture"])
 
 
+def _carried_several(own: dict[str, Any]) -> bool:
+    """Whether a connection bore more than one request: a server that dies closes all of them soon after a response."""
+    opened = own["client"]["warm_connections"] + own["client"]["late_connections"]
+    return bool(own["latency_ms"]["lag"]["count"] > opened)
+
+
+def _loop_and_connections(own: dict[str, Any]) -> str:
+    """What is known of them: a process that was killed has not told how busy it was, nor what it had opened before."""
+    client, workers = own["client"], len(own.get("workers", ""))  # results of runs that knew one alone do not say
+    ahead, late = client["warm_connections"], client["late_connections"]
+    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
+    busy = "" if client["busy_share"] is None else f"{loop} {percent(client['busy_share'])} busy, "
+    if ahead is None:
+        return f"{busy}{plural(late, 'connection')} opened while it ran"
+    return f"{busy}{plural(ahead, 'connection')} opened before the clock, {late} while it ran"
+
+
 def _capture(capture: dict[str, Any]) -> Iterator[str]:
     left_out = f", {capture['left_out']} left out for want of room" if capture["left_out"] else ""
-    yield f"Captured {capture['responses']} responses{left_out}"
+    yield f"Captured {plural(capture['responses'], 'response')}{left_out}"
     if capture["error"]:
         yield f"The capture is not complete: {capture['error']}"
 

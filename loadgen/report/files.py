@@ -6,7 +6,8 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import orjson
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog
 from loadgen.options import flag
+from loadgen.output_settings import FILES
 from loadgen.report import pytorch
 from loadgen.report.result import SCHEMA
 from loadgen.report.series import is_series
@@ -25,40 +27,66 @@ from loadgen.whole import write_whole
 NOT_ASCII = re.compile("[^ -~]")
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
 OWN_STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
+STDOUT = "-"  # what other commands write there
 
 
-def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> list[str]:
-    """Write the files the settings ask for; returns their paths.
+@dataclass(frozen=True)
+class Saved:
+    """What became of the files of a run.
+
+    Attributes:
+        paths: Those that are whole.
+        lost: What could not be, a line each, with the flag that had asked for it.
+    """
+
+    paths: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+
+    def add(self, name: str, path: str | Path, write: Callable[[], None]) -> None:
+        """Write a file: that one cannot be written is no reason to lose the next.
+
+        Args:
+            name: Of the setting that asks for it.
+            path: Of the file.
+            write: Writes it.
+        """
+        try:
+            write()
+        except OSError as error:
+            self.lost.append(f"{flag(name)} {path} could not be saved: {error.strerror or error}")
+        else:
+            self.paths.append(str(path))
+
+
+def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Saved:
+    """Write the files that the settings ask for; records and captures have been written while the run went on.
 
     Args:
         settings: As asked.
         data: The result.
         snapshot: The numbers it was made from.
     """
-    saved = []
-    wall_s = data["duration"]
+    saved, wall_s = Saved(), data["duration"]
     if settings.save_result or settings.append_result or settings.save_detailed:
-        path = result_path(settings, data)
-        if settings.append_result:
-            _append(path, to_json(data) + "\n")
-        else:
-            write_whole(path, to_json(data) + "\n")
-        saved.append(str(path))
+        path, name = result_path(settings, data), "append_result" if settings.append_result else "save_result"
+        put = _append if settings.append_result else write_whole
+        saved.add(name, path, lambda: put(path, to_json(data) + "\n"))
         if pytorch.wanted():
-            beside = pytorch.path_beside(path)
-            write_whole(beside, orjson.dumps(pytorch.records(settings, data)).decode() + "\n")
-            saved.append(str(beside))
-    if settings.hlog:
+            beside, records = pytorch.path_beside(path), pytorch.records(settings, data)
+            saved.add(name, beside, lambda: write_whole(beside, orjson.dumps(records).decode() + "\n"))
+    if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
-        write_hlog(settings.hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s)
-        saved.append(settings.hlog)
-    if settings.records:
-        saved.append(settings.records)
-    if settings.capture:
-        saved.append(settings.capture)
-    if settings.html:  # the last: of all that is written, the others can make it again
-        save_page(settings.html, [data])
-        saved.append(settings.html)
+        saved.add("hlog", hlog, lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s))
+    client = data["loadgen"]["client"]
+    errors = {"records": client["records_error"], "capture": client["capture"] and client["capture"]["error"]}
+    for name, error in errors.items():
+        if written := getattr(settings, name):
+            if error:
+                saved.lost.append(f"{flag(name)} {written} is not complete: {error}")
+            else:
+                saved.paths.append(written)
+    if page := settings.html:  # the last: of all that is written, the others can make it again
+        saved.add("html", page, lambda: save_page(page, [data]))
     return saved
 
 
@@ -184,6 +212,10 @@ def check_writable(settings: RunSettings) -> None:
         with _refusing("result_dir", folder):
             Path(folder).mkdir(parents=True, exist_ok=True)
             _try(Path(folder))
+    for name in FILES:
+        if getattr(settings, name) == STDOUT:
+            remedy = "write --json to have the result on stdout" if name == "result_filename" else "name a file"
+            raise BadInput(flag(name), f"{STDOUT} is no name of a file", remedy)
     for name, path in _named(settings).items():
         if name != "result_filename" and (path in OWN_STREAMS or path.startswith("/dev/fd/")):
             raise BadInput(flag(name), f"{path} belongs to the process that measures", "name a file")
@@ -210,7 +242,7 @@ def _try(folder: Path) -> None:
 
 def _named(settings: RunSettings) -> dict[str, str]:
     """The files that are named, each by its setting."""
-    named = {name: getattr(settings, name) for name in ("records", "hlog", "capture", "html")}
+    named = {name: getattr(settings, name) for name in FILES}
     if settings.result_filename:
         named["result_filename"] = os.path.join(settings.result_dir or "", settings.result_filename)
     return {name: path for name, path in named.items() if path}

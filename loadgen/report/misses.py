@@ -7,7 +7,7 @@ from loadgen.confidence import interval, least_samples
 from loadgen.report.result import judged
 from loadgen.slo import Limit
 from loadgen.snapshot import Snapshot
-from loadgen.words import ms, percent, percentile
+from loadgen.words import UNKNOWN, ms, percent, percentile
 
 
 def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
@@ -36,7 +36,7 @@ def _rate(value: float | None, snapshot: Snapshot) -> str:
 
 def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) -> str:
     if value is None:
-        return "n/a: nothing was measured"
+        return f"{UNKNOWN}: nothing was measured"
     histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
     if p is None:

@@ -13,7 +13,13 @@ from loadgen.settings import RunSettings, public
 VARIABLE = "SAVE_TO_PYTORCH_BENCHMARK_FORMAT"
 METRICS = [f"{statistic}_{metric}_ms" for metric in ("ttft", "tpot", "itl") for statistic in ("median", "mean", "std")]
 PERCENTILES = [f"p99_{metric}_ms" for metric in ("ttft", "tpot", "itl")]
-LEFT_OUT = {"ttfts", "itls", "errors", "loadgen"}  # what vLLM's records leave out as too big, and what it does not know
+LEFT_OUT = {
+    "ttfts",
+    "itls",
+    "generated_texts",
+    "errors",
+    "loadgen",
+}  # what vLLM's records leave out as too big, and what it does not know
 
 
 def wanted() -> bool:

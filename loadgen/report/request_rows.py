@@ -64,5 +64,5 @@ def _row(told: dict[str, Any], record: Record) -> dict[str, Value]:
         "events": record.events,
         "tpot_ms": to_ms(record.tpot_ns) if ok else None,
         "icl_max_ms": to_ms(max(gaps, default=None)),
-        "lag_ms": None if sent is None else to_ms(max(0, sent - told["ready"] - told["connect"])),
+        "lag_ms": to_ms(record.lag_ns),
     }

@@ -16,7 +16,7 @@ from loadgen.report.server import server
 from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
-from loadgen.words import percentile, to_ms
+from loadgen.words import UNKNOWN, percentile, to_ms
 
 SCHEMA = 1
 # vLLM's names -> what they mean there: from sent, a gap per event, and TPOT as if the first event were one token; but
@@ -126,7 +126,8 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "timeline": over_time(snapshot),
         "slo": judged(settings.slo, snapshot, settings.latency_from),
         "client": evidence.client.to_dict()
-        | {name: counters[name] for name in ("warm_connections", "late_connections", "by_reader", "early")},
+        | {"warm_connections": counters["warm_connections"] if evidence.client.known else None}
+        | {name: counters[name] for name in ("late_connections", "by_reader", "early")},
         "workers": [shard.to_dict() for shard in evidence.shards],
         "server": server(evidence),
         "provenance": evidence.heading.provenance,
@@ -141,7 +142,7 @@ def _error_rate(snapshot: Snapshot) -> float | None:
 
 def _tokens(counters: dict[str, int]) -> dict[str, Any]:
     return {name: counters[name] for name in TOKENS} | {
-        "output_counted_by": _sources(counters, COUNTED_BY) or "n/a",
+        "output_counted_by": _sources(counters, COUNTED_BY) or UNKNOWN,
         "itl_counted_by": _sources(counters, COUNTED_PER_EVENT_BY) or "events",
     }
 

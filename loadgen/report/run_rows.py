@@ -52,9 +52,10 @@ def _row(path: str, run: Mapping[str, Any]) -> dict[str, Value]:
     own = run["loadgen"]
     short = run if "reasons" in own else brief(run)  # a series has its runs in brief
     row: dict[str, Value] = {"file": path}
+    given = set(short["loadgen"].get("metadata", ())) - set(PLAIN)  # series saved before do not say
     for name, value in short.items():
         if name != "loadgen":
-            row[name if name in PLAIN or not isinstance(value, str) else f"metadata.{name}"] = value
+            row[f"metadata.{name}" if name in given else name] = value
     row |= {name: _at(own, where) for name, where in OWN.items()}
     judged, met = short["loadgen"], [limit["met"] for limit in own["slo"]]
     row |= {"reasons": "; ".join(judged["reasons"]), "prompts_sha256": judged["prompts_sha256"]}

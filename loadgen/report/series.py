@@ -10,7 +10,7 @@ from loadgen.report.brief import brief
 from loadgen.report.result import judged, statistic
 from loadgen.snapshot import Snapshot
 from loadgen.terminal import printable
-from loadgen.words import percent
+from loadgen.words import fixed, percent
 
 SCHEMA = 1
 WIDTH = 50
@@ -146,10 +146,12 @@ def conclusions(data: dict[str, Any]) -> Iterator[str]:
     """What its runs come to."""
     told = (each for each in sorted(data["points"], key=level_of) if each["why"])
     yield from dict.fromkeys(f"  at {named(each['level'])}: {each['why']}" for each in told)
-    if data["knee"] is not None:
-        yield f"Knee, most tokens/s for the mean E2EL: {named(data['knee'])} {UNITS[data['over']]}"
     if data["found"] is not None:
         yield _found(data)
+    elif judged := [each for each in sorted(data["points"], key=level_of) if each["met"] is not None]:
+        yield _met(data, list(dict.fromkeys(each["level"] for each in judged if each["met"])))
+    if data["knee"] is not None:
+        yield f"Knee, most tokens/s for the mean E2EL: {in_unit(data['knee'], data['over'])}"
     yield from (f"Note: {note}" for note in data["notes"])
 
 
@@ -165,14 +167,14 @@ def table(data: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def _cells(each: dict[str, Any], others: Sequence[slo.Limit], *, judged: bool) -> list[str]:
     result = each["result"]
     values = {row["limit"]: row["value"] for row in each["slo"]}
-    cells = [named(each["level"]), _number(result["request_throughput"]), _number(result["output_throughput"])]
-    cells += [_number(result["max_concurrent_requests"], 0)]
+    cells = [named(each["level"]), fixed(result["request_throughput"], 2), fixed(result["output_throughput"], 2)]
+    cells += [fixed(result["max_concurrent_requests"], 0)]
     for value, p in [
         *((each["latency_ms"][name], float(name.partition("_p")[2])) for name in SHOWN),
         *((values[limit.text], limit.percentile) for limit in others),
     ]:
         few = value is not None and p is not None and result["completed"] < least_samples(p)
-        cells.append(_number(value) + (MARK if few else " "))
+        cells.append(fixed(value, 2) + (MARK if few else " "))
     ended = result["completed"] + result["failed"]  # those that were cancelled tell nothing of the server
     cells += [percent(result["failed"] / ended if ended else None, 1), each["verdict"]]
     return cells + ([SAID.get(each["met"], "-")] if judged else [])
@@ -180,22 +182,32 @@ def _cells(each: dict[str, Any], others: Sequence[slo.Limit], *, judged: bool) -
 
 def _found(data: dict[str, Any]) -> str:
     """What a search came to, in one line."""
-    found, unit = data["found"], UNITS[data["over"]]
-    level, fails, last = (found[name] and named(found[name]) for name in ("level", "fails", "last"))
+    found, over = data["found"], data["over"]
+    level, fails, last = (found[name] and in_unit(found[name], over) for name in ("level", "fails", "last"))
     missed = any(each["met"] is False for each in data["points"] if each["level"] == found["fails"])
-    edge = f"{fails} {'do not' if missed else 'were not shown to'}" if fails else f"nothing failed up to {level}"
+    edge = f"nothing failed up to {named(found['level'])}" if level else ""
+    if fails:
+        edge = f"{named(found['fails'])} {'do not' if missed else 'were not shown to'}"
     match found["end"]:
         case "edge":
-            return f"Highest {data['over']} that meets {data['slo']}: {level} {unit}; {edge}"
+            return f"Highest {data['over']} that meets {data['slo']}: {level}; {edge}"
         case "floor":
-            return f"At least {level} {unit} meet {data['slo']}; {edge}, and the search ended there"
+            return f"At least {level} meet {data['slo']}; {edge}, and the search ended there"
         case "none":
-            return f"NO {data['over'].upper()} MEETS {data['slo']}: the lowest that was tried is {fails} {unit}"
+            return f"NO {data['over'].upper()} MEETS {data['slo']}: the lowest that was tried is {fails}"
         case "client":
-            beyond = f"at least {level} {unit} meet {data['slo']}" if level else "nothing is known of the server"
-            return f"At {last} {unit} THE CLIENT, NOT THE SERVER, WAS THE LIMIT: {beyond}"
-    beyond = f"; at least {level} {unit} meet {data['slo']}" if level else ""
+            beyond = f"at least {level} meet {data['slo']}" if level else "nothing is known of the server"
+            return f"At {last} THE CLIENT, NOT THE SERVER, WAS THE LIMIT: {beyond}"
+    beyond = f"; at least {level} meet {data['slo']}" if level else ""
     return f"The search ended early{beyond}"
+
+
+def _met(data: dict[str, Any], levels: Sequence[float | str]) -> str:
+    """Which levels of a sweep met its SLO, in one line."""
+    if not levels:
+        return f"NO LEVEL MEETS {data['slo']}"
+    *others, last = levels
+    return f"{data['slo']} is met at: {', '.join((*map(named, others), in_unit(last, data['over'])))}"
 
 
 def level_of(each: dict[str, Any]) -> float:
@@ -208,5 +220,7 @@ def named(level: float | str) -> str:
     return level if isinstance(level, str) else f"{level:g}"
 
 
-def _number(value: float | None, digits: int = 2) -> str:
-    return "n/a" if value is None else f"{value:.{digits}f}"
+def in_unit(level: float | str, over: str) -> str:
+    """A level as it is said: "4 requests/s", "1 request in flight"."""
+    unit = UNITS[over]
+    return f"{named(level)} {unit.replace('requests', 'request') if level == 1 else unit}"

@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.evidence import Evidence
 from loadgen.gpus import QUANTITIES
 from loadgen.telemetry import Gpu
-from loadgen.words import percent, to_ms
+from loadgen.words import UNKNOWN, fixed, percent, plural, to_ms
 
 LEVELS = ("running", "waiting", "kv_usage")
 COUNTS = ("requests", "prompt_tokens", "generation_tokens", "preemptions")
@@ -72,20 +72,20 @@ def heading(sources: list[dict[str, Any]]) -> str:
     scrapes = sum(len(source["failed"]) for source in sources)
     failed = sum(why is not None for source in sources for why in source["failed"])
     where = sources[0]["url"] if len(sources) == 1 else f"{len(sources)} sources"
-    return f"The server of itself ({where}; {scrapes} scrapes" + (f", {failed} failed):" if failed else "):")
+    return f"The server of itself ({where}; {plural(scrapes, 'scrape')}" + (f", {failed} failed):" if failed else "):")
 
 
 def _load(said: dict[str, Any]) -> str:
     parts = [f"{level} {spread(said['levels'][level], '{:.1f}')}" for level in ("running", "waiting")]
     parts.append(f"KV cache {spread(said['levels']['kv_usage'], '{:.1%}')}")
     if said["counts"]["preemptions"] is not None:
-        parts.append(f"{said['counts']['preemptions']:.0f} preemptions")
-    return ", ".join(part for part in parts if part.split()[-1] != "n/a")
+        parts.append(plural(round(said["counts"]["preemptions"]), "preemption"))
+    return ", ".join(part for part in parts if part.split()[-1] != UNKNOWN)
 
 
 def spread(level: dict[str, float | None], form: str) -> str:
     """A level: its mean and its maximum."""
-    return "n/a" if level["mean"] is None else f"{form.format(level['mean'])} (max {form.format(level['max'])})"
+    return UNKNOWN if level["mean"] is None else f"{form.format(level['mean'])} (max {form.format(level['max'])})"
 
 
 def _caches(said: dict[str, Any]) -> str:
@@ -98,8 +98,8 @@ def _times(ttft: dict[str, Any] | None) -> Iterator[str]:
     if ttft is None:
         return
     theirs, ours = ttft["server"], ttft["ours"]
-    told = [f"mean {theirs['mean']:.3f}"] + [f"p{p} {between(theirs[f'p{p}'])}" for p in PERCENTILES]
-    seen = ["n/a" if ours[key] is None else f"{ours[key]:.3f}" for key in ("mean", "p50", "p99")]
+    told = [f"mean {fixed(theirs['mean'])}"] + [f"p{p} {between(theirs[f'p{p}'])}" for p in PERCENTILES]
+    seen = [fixed(ours[key]) for key in ("mean", "p50", "p99")]
     yield f"TTFT (ms) {', '.join(told)}; ours from sent {', '.join(seen)}"
 
 
@@ -110,7 +110,7 @@ def between(ends: list[float | None] | None) -> str:
             return f"above {low:.0f}"
         case [low, high]:
             return f"{low:g} to {high:g}"
-    return "n/a"
+    return UNKNOWN
 
 
 def _tokens(said: dict[str, Any]) -> str:
@@ -133,4 +133,4 @@ def of_gpus(levels: list[dict[str, Any]]) -> str:
         parts.append(f"{sum(clock) / len(clock):.0f} MHz")
     if memory := over("memory_bytes", "max"):
         parts.append(f"{sum(memory) / 1e9:.1f} GB in use")
-    return f"GPUs ({len(levels)}): {', '.join(parts) or 'n/a'}"
+    return f"GPUs ({len(levels)}): {', '.join(parts) or UNKNOWN}"

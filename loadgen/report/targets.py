@@ -9,6 +9,7 @@ from loadgen.evidence import Evidence
 from loadgen.report.summary import summary
 from loadgen.settings import shown_urls
 from loadgen.snapshot import LATENCIES
+from loadgen.words import fixed
 
 COLUMNS = (("requests", 9), ("ok", 8), ("failed", 8), ("tok/s", 11), ("peak", 6))
 METRICS = {"TTFT": "ttft_{clock}", "TPOT": "tpot", "E2EL": "e2el_{clock}"}
@@ -51,7 +52,7 @@ def table(own: dict[str, Any]) -> Iterator[str]:
     yield f"{len(targets)} targets, {balance}; latencies in ms from {clock}, p50 / p99"
     yield f"{'':<{width}}{titles}" + "".join(f"{name:>20}" for name in METRICS)
     for row in targets:
-        rate = "n/a" if row["output_throughput"] is None else f"{row['output_throughput']:.2f}"
+        rate = fixed(row["output_throughput"], 2)
         cells = (row["requests"], row["ok"], row["failed"], rate, row["max_concurrent_requests"])
         line = "".join(f"{cell:>{wide}}" for cell, (_, wide) in zip(cells, COLUMNS, strict=True))
         line += "".join(_percentiles(row["latency_ms"][name.format(clock=clock)]) for name in METRICS.values())
@@ -61,5 +62,5 @@ def table(own: dict[str, Any]) -> Iterator[str]:
 
 def _percentiles(latency: dict[str, float | None]) -> str:
     count = latency["count"] or 0
-    cells = ["n/a" if (value := latency[name]) is None else f"{value:.2f}" for name in ("p50", "p99")]
+    cells = [fixed(latency[name], 2) for name in ("p50", "p99")]
     return f"{' / '.join(cells):>19}{'*' if 0 < count < least_samples(99) else ' '}"

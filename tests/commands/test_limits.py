@@ -57,6 +57,15 @@ def test_a_rate_that_is_likely_to_need_more_files_is_sent_with_a_warning(metrono
     assert len(np.unique(Truth.fetch(metronome.url).id)) >= 300
 
 
+def test_a_client_that_could_not_send_what_was_asked_for_has_measured_nothing_and_its_run_fails(
+    metronome: Process,
+) -> None:
+    done = run(metronome, "--rate", "300", "--num-prompts", "300", "--seed", "1", files=70)
+    assert done.returncode == 3, done.stderr
+    assert "A load as asked: " in done.stdout
+    assert "client_error: request " in done.stdout
+
+
 def test_connections_come_from_the_addresses_that_are_given(metronome: Process) -> None:
     done = run(metronome, "--num-prompts", "20", "--source-address", "127.0.0.5,127.0.0.6")
     assert done.returncode == 0, done.stderr

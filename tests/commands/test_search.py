@@ -70,7 +70,7 @@ def test_where_even_the_lowest_level_fails_the_search_says_so_and_keeps_what_it_
             "search", "--base-url", url, *flags, "--save-result", "--result-filename", "s.json", cwd=tmp_path
         )
     assert done.returncode == 6, done.stderr
-    assert "NO CONCURRENCY MEETS ttft_p90<1us: the lowest that was tried is 1 requests in flight" in done.stdout
+    assert "NO CONCURRENCY MEETS ttft_p90<1us: the lowest that was tried is 1 request in flight" in done.stdout
     kept = json.loads((tmp_path / "s.json").read_text())
     assert [(point["level"], point["met"]) for point in kept["points"]] == [(4, False), (2, False), (1, False)]
     assert kept["found"] == {"level": None, "fails": 1, "end": "none", "last": 1}

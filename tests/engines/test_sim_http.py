@@ -9,6 +9,7 @@ from tokenizers import Tokenizer
 
 import loadgen
 from loadgen.engines import Server
+from loadgen.server import OWNER
 from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
 from tests.engines.sim_server import simulated
 
@@ -196,8 +197,9 @@ def test_a_prompt_may_fill_the_context_but_for_its_answer(client: Client) -> Non
     assert ask(client, " ".join(["word"] * 1015), max_tokens=10).status == 400
 
 
-def test_models_name_the_model_its_length_and_where_its_tokenizer_is(client: Client, server: Server) -> None:
+def test_models_name_model_length_and_tokenizer_and_say_that_it_is_simulated(client: Client, server: Server) -> None:
     [model] = client.request("GET", "/v1/models").json["data"]
+    assert model["owned_by"] == OWNER
     assert model["id"] == server.model
     assert model["max_model_len"] == 1024
     assert model["root"] + "/tokenizer.json" == server.tokenizer

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.pytest import file_name
 from loadgen.testing.process import Process, started
 from tests.commands.calling import TOKENIZER
 
@@ -277,7 +278,16 @@ def test_it(loadgen_run, count):
     )
     done.assert_outcomes(failed=1)
     completed = {path.name: json.loads(path.read_text())["completed"] for path in folder.iterdir()}
-    assert completed == {"test_it.py-test_it-3.json": 3, "test_it.py-test_it-3-2.json": 4}
+    name = file_name("test_it.py::test_it[3]")
+    assert completed == {f"{name}.json": 3, f"{name}-2.json": 4}
+
+
+def test_no_two_tests_keep_their_results_in_one_file() -> None:
+    assert file_name("tests/load/test_it.py::TestIt::test_it") == "tests-load-test_it.py-TestIt-test_it"
+    params = ("x/y", "x-y", "x y", "é", "ü")
+    alike = ["a/b.py::t", "a-b.py::t", *(f"a/b.py::t[{each}]" for each in params)]
+    assert len({file_name(each) for each in alike}) == len(alike)
+    assert len(file_name("é" * 300).encode()) < 255
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_sent(project: Project, tmp_path: Path) -> None:

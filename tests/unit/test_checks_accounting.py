@@ -9,7 +9,7 @@ from loadgen.histogram import DAY_NS, Histogram
 from loadgen.outcomes import Outcome
 from loadgen.shard import Shard
 from loadgen.snapshot import LATENCIES
-from tests.unit.making import answered, at, evidence, failed, measured, steady, unsent
+from tests.unit.making import answered, at, due_at, evidence, failed, measured, shard, steady, unsent
 
 RUN = [
     steady(0),
@@ -43,6 +43,17 @@ def test_a_run_whose_tokens_a_tokenizer_has_counted_is_green():
 
 def test_a_run_without_a_success_is_green_its_books_are_in_order():
     assert red(of(measured([failed(0), unsent(1)]))) == []
+
+
+@pytest.mark.parametrize(("unsent_requests", "accounted"), [(1, True), (2, False)])
+def test_beyond_a_hundredth_what_the_client_could_not_send_leaves_another_load(unsent_requests, accounted):
+    sent = [steady(index) for index in range(100, 200 - unsent_requests)]
+    failures = [unsent(index, Outcome.CLIENT_ERROR) for index in range(unsent_requests)]
+    snapshot = measured([*failures, *sent])
+    check = of(snapshot)["load as asked"]
+    assert check.value == f"{unsent_requests} of 100 requests never sent by a fault of the client"
+    assert "loadgen doctor" in check.advice
+    assert check.ok is accounted
 
 
 def test_merged_stripes_are_green():
@@ -99,7 +110,7 @@ def test_stamps_out_of_order_are_red():
     record.closed = at(25)
     checks = of(measured([record]))
     assert red(checks) == ["stamps in order"]
-    assert checks["stamps in order"].value == "1 records out of order"
+    assert checks["stamps in order"].value == "1 record out of order"
 
 
 def test_a_request_that_ended_twice_in_place_of_another_is_red():
@@ -140,6 +151,20 @@ def test_an_engine_that_is_another_process_at_the_end_is_red():
 
 def test_an_engine_that_was_not_launched_here_is_not_judged():
     assert of(measured(RUN), client={"engine_runs": None})["same engine"].ok is None
+
+
+def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
+    started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
+    check = of(measured(RUN), **started)["same engine"]
+    assert (check.ok, check.value) == (None, "what the measuring process met is not known")
+    assert of(measured(RUN), client={"engine_runs": None})["same engine"].value == "not launched here"
+
+
+def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_present():
+    schedule = due_at(*[0] * len(RUN))
+    shards = [shard(schedule), Shard(number=1, schedule_sha256=schedule.sha256)]
+    check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
+    assert (check.ok, check.limit) == (None, "what the measuring process met is not known")
 
 
 def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():

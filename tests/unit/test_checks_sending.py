@@ -154,11 +154,25 @@ def test_a_request_sent_early_is_red():
     assert red(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
 
 
-@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.DROPPED, Outcome.CLIENT_ERROR])
+@pytest.mark.parametrize("outcome", [Outcome.DROPPED, Outcome.CLIENT_ERROR])
 def test_a_request_that_we_failed_to_send_is_red(outcome):
     checks = of(measured([steady(0), unsent(1, outcome)]), due_at(0, 0))
     assert red(checks) == ["every request sent"]
-    assert checks["every request sent"].value == "1 requests cancelled, dropped or failed by the client"
+    assert checks["every request sent"].value == "1 request dropped or failed by the client"
+
+
+def test_what_the_end_of_a_run_cancelled_is_no_fault_of_the_client_and_says_what_ended_it():
+    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
+    checks = of(snapshot, due_at(0, 0))
+    assert red(checks) == ["not cut short"]
+    assert checks["not cut short"].value == "1 request cancelled as the run was ended early: interrupted"
+    assert checks["not cut short"].advice == "let the run end by itself"
+
+
+def test_a_turn_after_one_that_failed_was_not_cut_short():
+    never_due = unsent(1, Outcome.CANCELLED)
+    never_due.ready = 0
+    assert of(measured([steady(0), never_due]), due_at(0, 0))["not cut short"].ok
 
 
 def test_a_request_that_the_server_refused_is_not_our_fault():

@@ -140,7 +140,7 @@ def test_requests_that_failed_may_have_been_served_or_not_and_their_tokens_nobod
     for requests in (10, 11):
         checks = of(said(requests=requests), records)
         assert checks[ALONE].ok is True
-        assert checks[TOKENS].limit == "1 requests did not end well, and nobody knows what was done for them"
+        assert checks[TOKENS].limit == "1 request did not end well, and nobody knows what was done for them"
     assert of(said(requests=12), records)[ALONE].ok is False
 
 

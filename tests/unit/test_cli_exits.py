@@ -189,7 +189,7 @@ def test_the_version_is_the_packages(capsys, argv):
 def test_report_prints_a_saved_result_as_it_was_printed_when_the_run_ended(capsys, tmp_path):
     snapshot = measured([steady(i, due=i) for i in range(5)])
     data = result(snapshot)
-    (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), data, snapshot)
+    (path,) = save(RunSettings(save_result=True, result_dir=str(tmp_path)), data, snapshot).paths
     assert dispatch(["report", path]) == 0
     assert capsys.readouterr().out == render(data)
 

@@ -71,13 +71,15 @@ def test_records_without_an_end_make_a_partial_report_that_is_invalid(tmp_path):
     assert "had ended when the records did" in again.data["loadgen"]["partial"]
 
 
-def test_what_is_missing_of_a_partial_run_makes_it_invalid(tmp_path):
+def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows_is_not_said(tmp_path):
     run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
     again = from_records(tmp_path / "records.jsonl")
     assert again.verdict is Verdict.INVALID
     assert "PARTIAL: 30 of 40 requests had ended when the records did." in str(again)
     assert "30 outcomes of 40 scheduled" in str(again)
-    assert "loop n/a busy" in str(again)
+    assert "n/a busy" not in str(again)
+    assert "Client: 0 connections opened while it ran" in str(again)
+    assert again.data["loadgen"]["client"]["warm_connections"] is None
 
 
 def test_a_result_is_no_file_of_records(tmp_path):

@@ -29,6 +29,7 @@ from loadgen.pages import (
     Tone,
     cell,
     line,
+    prose,
 )
 
 VOID = {"meta", "img", "br"}
@@ -87,6 +88,13 @@ def test_lists_are_numbered_where_that_is_asked_for() -> None:
     lines = (line("a"), line("b"))
     assert markdown(Items(lines)) == "- a\n- b\n"
     assert markdown(Items(lines, numbered=True)) == "1. a\n2. b\n"
+
+
+def test_what_is_to_be_typed_is_code_where_its_backticks_are_a_pair() -> None:
+    assert prose("see `ulimit -n` and `a`.") == line(
+        "see ", Span("ulimit -n", Tone.CODE), " and ", Span("a", Tone.CODE), "."
+    )
+    assert prose("a lone ` is none") == line("a lone ` is none")
 
 
 def test_a_gain_is_green_and_a_loss_is_red() -> None:

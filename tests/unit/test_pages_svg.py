@@ -134,12 +134,12 @@ def test_rows_that_are_not_as_high_as_each_other_stand_where_they_belong() -> No
     assert [row[0] == 255 for row in rows] == [True, False, False, False]
 
 
-def test_a_reader_is_told_what_stands_at_a_stop() -> None:
+def test_a_reader_is_told_all_that_stands_at_a_stop() -> None:
     told = json.loads(
         readout(
             chart(
                 Curve("line", [1, 2], [3.0, None]),
-                Dots("failed", [2], [10], "missed", texts=["7"]),
+                Dots("failed", [2, 2], [10, 11], "missed", texts=["7", "8"]),
                 Limit("SLO", 5),
                 Heat("gaps", 0.0, 4.0, [1, 2], [[5], [6]]),
                 stops=(1, 2),
@@ -147,7 +147,7 @@ def test_a_reader_is_told_what_stands_at_a_stop() -> None:
         )
     )
     assert told["along"] == ["1 s", "2 s"]
-    assert told["rows"] == [["line", ["3 ms", ""]], ["failed", ["", "7"]], ["gaps", ["5", "6"]]]
+    assert told["rows"] == [["line", ["3 ms", ""]], ["failed", ["", "7, 8"]], ["gaps", ["5", "6"]]]
     assert told["at"][0] < told["at"][1]
 
 

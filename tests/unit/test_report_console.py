@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.checks import STEADY, Check
+from loadgen.checks import Check
 from loadgen.outcomes import Outcome
 from loadgen.report import render
 from loadgen.settings import RunSettings
@@ -250,13 +250,6 @@ def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
     assert not said(wide, [steady(i, n=3) for i in range(700)])
 
 
-def test_overload_is_named_before_the_verdict():
-    for ok, expected in ((False, True), (True, False), (None, False)):
-        checks = [Check(STEADY, ok, "1 to 90 in flight", "no rise", "lower the rate", counts=False, group="D")]
-        lines = below(checks=checks)
-        assert any(line.startswith("OVERLOADED: ") for line in lines) is expected
-
-
 def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x" * 900)]
     lines = below(records=records)
@@ -265,31 +258,6 @@ def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
     assert example.endswith("...")
     assert len(example) < 210
     assert "\x1b" not in "".join(lines)
-
-
-def test_what_is_not_ok_names_all_that_are_not_ok_where_vllms_row_leaves_out_the_cancelled():
-    never_due = failed(2, Outcome.CANCELLED, ready=-5_000_000)  # the stamp is 0: never
-    records = [steady(0), failed(1, Outcome.STATUS), never_due, failed(3, Outcome.CANCELLED)]
-    made = result(measured(records, scheduled=8))
-    rows, lines = split(render(made))
-    assert value(rows, "Failed requests:") == "1"
-    assert made["loadgen"]["error_rate"] == 7 / 8
-    assert (
-        "Not ok: 87.50% of 8 requests: 1 failed, 1 cancelled after a turn that had failed, "
-        "1 cancelled when the run ended early, 4 without an outcome"
-    ) in lines
-
-
-def test_what_was_cancelled_is_not_called_an_error():
-    lines = below(records=[steady(0), failed(1, Outcome.CANCELLED)])
-    assert "Not ok: 50.00% of 2 requests: 1 cancelled when the run ended early" in lines
-    assert not any("rror rate" in line for line in lines)
-
-
-def test_that_all_are_ok_is_not_printed():
-    assert not any("Not ok" in line for line in below())
-    assert not any("Not ok" in line for line in below(records=[]))
-    assert "Not ok: 50.00% of 2 requests: 1 failed" in below(records=[steady(0), failed(1, Outcome.STATUS)])
 
 
 def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
@@ -329,7 +297,7 @@ def test_what_has_no_value_is_na_in_the_table_too():
 def test_how_tokens_were_counted_is_said_with_what_usage_and_stream_disagree_on():
     records = [answered(0, reasoning=[20], tokens=[30], counts={"completion_tokens": 5})]
     lines = below(records=records)
-    assert "Output tokens counted by usage: 5 (1 reasoning events)" in lines
+    assert "Output tokens counted by usage: 5 (1 reasoning event)" in lines
     assert any("3 tokens counted but not seen as events, 0 events beyond the count" in line for line in lines)
     lines = below(records=[steady()])
     assert "Output tokens counted by events: 3" in lines
@@ -373,6 +341,26 @@ def test_a_limit_on_what_was_not_measured_is_missed():
 def test_what_a_reader_must_know_is_said_where_it_applies_and_only_there(line, settings, options):
     assert any(row.startswith(line) for row in below(RunSettings(**settings), **options))
     assert not any(row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4)))
+
+
+def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
+    def said(**client):
+        (line,) = [line for line in below(client=client) if line.startswith("Client: ")]
+        return line
+
+    assert said() == "Client: loop 25% busy, 0 connections opened before the clock, 0 while it ran"
+    assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened while it ran"
+
+
+@pytest.mark.parametrize(
+    ("reused", "connect", "told"),
+    [(False, 1, True), (False, 0, False), (True, 1, False), (None, 1, False)],
+    ids=["each its own", "more requests than connections", "kept", "unknown"],
+)
+def test_that_connections_were_not_used_twice_is_said_where_it_is_known(reused, connect, told):
+    records = [steady(index, due=100 * index, connect=connect) for index in range(3)]
+    lines = below(records=records, client={"connections_reused": reused})
+    assert any("none was used twice" in line for line in lines) is told
 
 
 def test_a_ramp_under_a_cap_is_no_closed_loop():

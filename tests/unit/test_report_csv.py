@@ -91,17 +91,24 @@ def test_columns_are_the_same_whatever_was_asked_and_measured_and_what_is_furthe
 def test_why_a_run_is_not_valid_is_one_text() -> None:
     wrong = [making.Check(name, False, "1", "0", "mend", group="B") for name in ("late", "early")]
     (row,) = run_table(result(RUN, checks=wrong))
-    assert (row["verdict"], row["reasons"]) == ("SUSPECT", "late: 1, allowed is 0; early: 1, allowed is 0")
+    assert (row["verdict"], row["reasons"]) == ("SUSPECT", "late: 1, limit 0; early: 1, limit 0")
+
+
+def test_what_no_metadata_has_named_is_no_metadata() -> None:
+    made = result(RUN) | {"a key of a later version": "x"}
+    (row,) = run_table(made)
+    assert row["a key of a later version"] == "x"
 
 
 def test_a_series_has_a_row_for_each_of_its_runs_with_what_it_tells_of_them() -> None:
     data = series.begun("sweep", "rate", None, "due")
     for rate in (2.0, 4.0):
         run = making.measured(RUN)
-        made = making.result(run, RunSettings(request_rate=rate))
+        made = making.result(run, RunSettings(request_rate=rate, metadata=("gpu=H100",)))
         data["points"].append(series.point(rate, made, run, limits=None, saved=[]))
     rows = run_table(data)
     assert [row["request_rate"] for row in rows] == ["2.0", "4.0"]
+    assert {row["metadata.gpu"] for row in rows} == {"H100"}
     assert {row["completed"] for row in rows} == {"24"}
     assert {row["lag_p99_ms"] for row in rows} == {""}
 
@@ -213,7 +220,7 @@ def test_what_cannot_be_written_is_one_line(
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
         ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
         ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
-        ([broken, "--csv", "-"], f"FILE: {broken} is no whole result of loadgen (KeyError: 'verdict');"),
+        ([broken, "--csv", "-"], f"FILE: {broken} is no whole result of loadgen (KeyError: 'provenance');"),
         ([tmp_path / "none", "--csv", "-"], f"FILE: {tmp_path / 'none'}: No such file or directory;"),
     ):
         assert dispatch(["report", *map(str, words)]) == 2

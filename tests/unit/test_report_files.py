@@ -32,7 +32,7 @@ def settings(tmp_path):
 
 def test_a_saved_result_is_printed_again_as_it_was(settings):
     data, snapshot = a_run(settings.replace(slo="ttft_p99<1s", goodput=("ttft:1",), latency_from="sent"))
-    (path,) = save(settings, data, snapshot)
+    (path,) = save(settings, data, snapshot).paths
     (loaded,) = load(path)
     assert loaded == data
     assert render(loaded) == render(data)
@@ -47,14 +47,14 @@ def test_the_json_printed_to_stdout_can_be_read_again_as_well(tmp_path):
 
 def test_saving_replaces_what_was_there(settings):
     save(settings, *a_run(settings, count=1))
-    (path,) = save(settings, *a_run(settings, count=5))
+    (path,) = save(settings, *a_run(settings, count=5)).paths
     assert [r["completed"] for r in load(path)] == [5]
 
 
 def test_appending_gives_one_object_a_line(settings):
     appending = settings.replace(append_result=True)
     for count in (1, 2, 3):
-        (path,) = save(appending, *a_run(settings, count=count))
+        (path,) = save(appending, *a_run(settings, count=count)).paths
     with open(path, "rb") as file:
         assert [orjson.loads(line)["completed"] for line in file] == [1, 2, 3]
     assert [r["completed"] for r in load(path)] == [1, 2, 3]
@@ -62,7 +62,7 @@ def test_appending_gives_one_object_a_line(settings):
 
 def test_a_saved_result_may_be_appended_to(settings):
     save(settings, *a_run(settings, count=1))
-    (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2))
+    (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2)).paths
     assert [r["completed"] for r in load(path)] == [1, 2]
 
 
@@ -81,9 +81,27 @@ def test_what_has_no_room_to_be_appended_leaves_the_file_as_it_was(settings, tmp
     appending = settings.replace(append_result=True)
     save(appending, *a_run(settings, count=1))
     before = (tmp_path / "r.json").read_bytes()
-    with room_for(len(before) + 100), pytest.raises(OSError, match="too large"):
-        save(appending, *a_run(settings, count=2))
+    with room_for(len(before) + 100):
+        saved = save(appending, *a_run(settings, count=2))
+    assert saved.paths == []
+    assert saved.lost == [f"--append-result {tmp_path / 'r.json'} could not be saved: File too large"]
     assert (tmp_path / "r.json").read_bytes() == before
+
+
+def test_a_file_that_has_no_room_is_named_and_the_others_are_saved(settings, tmp_path):
+    asked = settings.replace(hlog=str(tmp_path / "none" / "x.hlog"), html=str(tmp_path / "r.html"))
+    saved = save(asked, *a_run(asked))
+    assert saved.paths == [str(tmp_path / "r.json"), asked.html]
+    assert saved.lost == [f"--hlog {asked.hlog} could not be saved: No such file or directory"]
+
+
+@pytest.mark.parametrize("name", ["records", "capture"])
+def test_what_was_not_written_to_its_end_while_the_run_went_on_is_not_called_saved(tmp_path, name):
+    asked = RunSettings(**{name: str(tmp_path / "x")})
+    data, snapshot = a_run(asked)
+    data["loadgen"]["client"] |= {"records_error": "full", "capture": {"error": "full"}}
+    saved = save(asked, data, snapshot)
+    assert (saved.paths, saved.lost) == ([], [f"--{name} {tmp_path / 'x'} is not complete: full"])
 
 
 def test_the_line_that_is_no_result_is_named(settings, tmp_path):
@@ -105,12 +123,12 @@ def test_no_file_is_left_beside_the_result(settings, tmp_path):
 @pytest.mark.parametrize("option", ["save_result", "append_result", "save_detailed"])
 def test_each_of_the_options_that_keep_a_result_writes_one(tmp_path, option):
     asked = RunSettings(result_dir=str(tmp_path), result_filename="r.json", **{option: True})
-    assert save(asked, *a_run(asked)) == [str(tmp_path / "r.json")]
+    assert save(asked, *a_run(asked)).paths == [str(tmp_path / "r.json")]
 
 
 def test_nothing_is_written_unless_it_was_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert save(RunSettings(), *a_run(RunSettings())) == []
+    assert save(RunSettings(), *a_run(RunSettings())).paths == []
     assert os.listdir(tmp_path) == []
 
 
@@ -163,7 +181,7 @@ def test_a_file_that_is_no_result_is_refused(tmp_path, content):
 
 
 def test_a_result_cut_off_is_refused(settings):
-    (path,) = save(settings, *a_run(settings))
+    (path,) = save(settings, *a_run(settings)).paths
     os.truncate(path, os.path.getsize(path) // 2)
     with pytest.raises(BadInput):
         load(path)
@@ -179,7 +197,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 
 def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path):
     asked = RunSettings(hlog=str(tmp_path / "h.hlog"))
-    assert save(asked, *a_run(asked)) == [asked.hlog]
+    assert save(asked, *a_run(asked)).paths == [asked.hlog]
     lines = [line for line in (tmp_path / "h.hlog").read_text().splitlines() if line.startswith("Tag=")]
     by_tag = {line.split(",")[0].removeprefix("Tag="): line.rsplit(",", 1)[1] for line in lines}
     assert {"ttft_due", "ttft_sent", "e2el_due", "icl", "lag"} <= by_tag.keys()
@@ -189,7 +207,7 @@ def test_histograms_that_have_values_are_written_as_an_hdrhistogram_log(tmp_path
 
 def test_the_records_file_is_named_among_what_was_saved(tmp_path):
     asked = RunSettings(records=str(tmp_path / "r.jsonl"))
-    assert save(asked, *a_run(asked)) == [asked.records]
+    assert save(asked, *a_run(asked)).paths == [asked.records]
 
 
 # -- before anything is sent
@@ -205,7 +223,7 @@ def test_the_folder_of_results_is_made_however_deep_before_anything_is_sent(tmp_
     asked = RunSettings(save_result=True, result_dir=str(tmp_path / "a" / "b"))
     check_writable(asked)
     assert os.listdir(tmp_path / "a" / "b") == []
-    (path,) = save(asked, *a_run(asked))
+    (path,) = save(asked, *a_run(asked)).paths
     assert load(path)
 
 
@@ -228,6 +246,14 @@ def test_a_name_of_the_result_that_could_not_be_written_at_the_end_is_refused_at
     assert caught.value.field == "--result-filename"
 
 
+@pytest.mark.parametrize("name", ["result_filename", "records", "hlog", "capture", "html"])
+def test_a_dash_is_no_file(name):
+    with pytest.raises(BadInput, match="- is no name of a file") as caught:
+        check_writable(RunSettings(save_result=True, **{name: "-"}))
+    assert caught.value.field == f"--{name.replace('_', '-')}"
+    assert ("--json" in caught.value.remedy) is (name == "result_filename")
+
+
 def test_a_device_is_written_as_it_is(settings):
     check_writable(settings.replace(result_filename="/dev/stdout", records="/dev/null"))
 
@@ -245,7 +271,7 @@ def test_no_secret_is_in_a_saved_result_or_in_what_is_printed(settings):
         api_key=SECRET, header=(f"X-Key={SECRET}",), base_url=f"http://me:{SECRET}@a:1", save_detailed=True, hlog=None
     )
     data, snapshot = a_run(secretive)
-    (path,) = save(secretive, data, snapshot)
+    (path,) = save(secretive, data, snapshot).paths
     with open(path) as file:
         text = file.read()
     for shown in (text, to_json(data), render(data), repr(data)):

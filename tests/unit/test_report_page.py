@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from loadgen import checks
+from loadgen.checks import Check
 from loadgen.outcomes import Outcome
 from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
-from loadgen.report.page import document, html, outcomes, verdict
+from loadgen.report.page import document, html
 from loadgen.settings import RunSettings
 from tests.unit import making
 from tests.unit.paging import INVALID, SUSPECT, big, ran, saved, sweep
@@ -74,8 +74,8 @@ def test_the_verdict_comes_first_in_words(checks: tuple[Any, ...], kind: str, ti
 
 def test_what_failed_stands_there_with_what_to_do_about_it() -> None:
     page = texts(ran(None, INVALID, SUSPECT))
-    assert ": killed by SIGKILL; allowed is the same process. What to do: read the engine's log." in page
-    assert ": 4.1 ms; allowed is 0.8 ms. What to do: free a core." in page
+    assert ": killed by SIGKILL, limit the same process. What to do: read the engine's log." in page
+    assert ": 4.1 ms, limit 0.8 ms. What to do: free a core." in page
     assert "Verdict: INVALID (2 of 5 checks passed, 1 note)." in page
 
 
@@ -93,9 +93,11 @@ def test_every_check_is_there_folded() -> None:
     assert found["B did we send it?"][1] == "passed"
 
 
-def test_every_group_of_checks_and_every_outcome_is_told_in_words() -> None:
-    assert verdict.GROUPS.keys() == checks.GROUPS.keys()
-    assert outcomes.ABOUT.keys() == {*map(str, Outcome)}
+def test_commands_in_an_advice_are_code_as_they_are_in_what_is_printed() -> None:
+    typed = Check("sent", False, "1 request", "0", "see what `loadgen doctor` says", group="B")
+    page = Page(html([ran(None, typed)]))
+    assert ("code", "loadgen doctor") in page.texts
+    assert not any("`" in text for tag, text in page.texts if tag == "li")
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,18 @@ def test_what_one_is_to_know_before_any_number_stands_above_them(changes: dict[s
     names = [block.title if isinstance(block, Note) else block.shape for block in blocks(ran(**changes))]
     (place,) = (number for number, name in enumerate(names) if name.startswith(said))
     assert place < names.index("facts")
+
+
+def test_what_share_was_not_ok_leads_and_nothing_is_green() -> None:
+    first, verdict, *_ = (block for block in blocks(ran(failures=33)) if isinstance(block, Note))
+    assert first.title == "NOT OK: 55.00% of 60 requests: 33 failed."
+    assert (verdict.kind, verdict.title) == ("info", "VALID: the numbers below may be believed")
+
+
+def test_without_a_success_no_number_is_called_believable() -> None:
+    *banners, verdict, _ = [block for block in blocks(ran(failures=60)) if isinstance(block, Note)][:4]
+    assert banners[0].title.startswith("NO REQUEST SUCCEEDED")
+    assert (verdict.kind, verdict.title) == ("info", "VALID: the client did what was asked of it")
 
 
 # -- numbers
@@ -248,6 +262,10 @@ def test_where_no_gap_was_measured_there_is_no_map_of_them() -> None:
 # -- what became of requests and tokens
 
 
+def test_every_outcome_is_told_in_words() -> None:
+    assert all(outcome.about.endswith(".") for outcome in Outcome)
+
+
 def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody() -> None:
     result = ran(failures=3)
     text = html([result])
@@ -258,7 +276,7 @@ def test_failures_have_their_share_their_meaning_and_examples_that_harm_nobody()
     assert "<b>busy" not in text
     assert "\x1b" not in text
     assert has("An HTTP status other than 200.", result)
-    assert has("Not ok: 5.00% of 60 requests: 3 failed.", result)
+    assert has("NOT OK: 5.00% of 60 requests: 3 failed.", result)
 
 
 def test_a_run_in_which_nothing_succeeded_has_a_page() -> None:
@@ -288,6 +306,16 @@ def test_the_server_s_words_stand_beside_ours() -> None:
     assert found["requests that have ended"] == ["60", "60"]
     assert found["KV cache in use, mean"][0].startswith("25.0%")
     assert has("It said nothing", ran(said=False))
+
+
+def test_what_nobody_lived_to_tell_is_not_said() -> None:
+    unknown = dict.fromkeys(("wall_s", "cpu_s", "busy_share", "peak_memory_bytes", "stolen_share", "throttled_s"))
+    result = saved(making.result([making.steady()], client=unknown))
+    firsts = [words(row[0][0]) for block in blocks(result) if isinstance(block, Table) for row in block.rows]
+    assert "lag" in firsts
+    assert "CPU time" not in firsts
+    assert has("What it said, if it was asked, is not known", result)
+    assert not has("It said nothing", result)
 
 
 def test_what_the_console_printed_is_there_too() -> None:
@@ -333,7 +361,7 @@ def test_several_results_have_a_part_each_below_a_table() -> None:
     assert (3, "Latencies") in headings
     table = page.blocks[0]
     assert isinstance(table, Table)
-    assert [row[3][0][0].text for row in table.rows] == ["VALID", "INVALID", "1 runs"]
+    assert [row[3][0][0].text for row in table.rows] == ["VALID", "INVALID", "1 run"]
     ids = [value for _, name, value in Page(html([ran(), ran()])).attributes if name == "id"]
     assert len(ids) == len(set(ids))
 
@@ -346,15 +374,17 @@ def test_a_series_has_its_table_its_picture_and_every_run() -> None:
     found = texts(data)
     for said in (
         "PARTIAL: interrupted.",
+        "ttft_p99<500ms is met at: 1, 2 requests/s",
         "Knee, most tokens/s for the mean E2EL: 2 requests/s",
         "Throughput against latency",
     ):
         assert said in found
     table = tables(data)
     first, *_ = (block for block in blocks(data) if isinstance(block, Table))
-    assert first.head[:5] == ("rate", "req/s", "tok/s", "peak", "TTFT p50")
+    assert first.head[:7] == ("rate", "verdict", "SLO", "req/s", "tok/s", "peak", "TTFT p50")
+    assert first.numbers[:4] == (False, False, False, True)
     assert [row[0][0][0].text for row in first.rows] == ["1", "2", "4"]
-    assert rows(first)["4"][-1] == "MISSED"
+    assert rows(first)["4"][:2] == ["VALID", "MISSED"]
     assert table["rate"].head == ("rate", "verdict", "why", "kept in")
     links = [value for _, name, value in Page(html([data])).attributes if name == "href"]
     assert [link for link in links if link and not link.startswith("#")] == ["r-01.html", "r-02.html", "r-03.html"]

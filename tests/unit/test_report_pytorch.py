@@ -27,7 +27,7 @@ def saved(tmp_path, monkeypatch):
     monkeypatch.setenv("SAVE_TO_PYTORCH_BENCHMARK_FORMAT", "1")
     settings = SETTINGS.replace(result_dir=str(tmp_path), result_filename="r.json")
     snapshot = measured([steady(i, due=i * 10, ttft=20 + i, gap=10, n=5) for i in range(4)], detailed=True)
-    paths = save(settings, result(snapshot, settings), snapshot)
+    paths = save(settings, result(snapshot, settings), snapshot).paths
     assert [path.rpartition("/")[2] for path in paths] == ["r.json", "r.pytorch.json"]
     return json.loads((tmp_path / "r.pytorch.json").read_text()), json.loads((tmp_path / "r.json").read_text())
 

@@ -140,3 +140,17 @@ def test_runs_of_the_same_prompts_are_noted() -> None:
     assert together(one, other)["notes"] == []
     other["result"]["loadgen"]["prompts_sha256"] = "a"
     assert together(one, other)["notes"] == [series.REPEATED]
+
+
+@pytest.mark.parametrize(
+    ("met", "said"),
+    [
+        ((True, True, False), "ttft_p99<100ms,e2el_p95<1s is met at: 1, 2 requests/s"),
+        ((False, None, False), "NO LEVEL MEETS ttft_p99<100ms,e2el_p95<1s"),
+        ((None, None, None), None),
+    ],
+)
+def test_a_sweep_says_which_levels_met_the_slo(met: tuple[bool | None, ...], said: str | None) -> None:
+    points = [result(rate, 20, met=each) for rate, each in zip((1.0, 2.0, 4.0), met, strict=True)]
+    lines = [line for line in series.render(together(*points, kind="sweep")).splitlines() if "e2el_p95<1s" in line]
+    assert lines == ([said] if said else [])

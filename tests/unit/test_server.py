@@ -115,3 +115,9 @@ async def test_a_folder_without_a_tokenizer_is_passed_over(answers, tmp_path):
 @pytest.mark.parametrize("given", [{"tokenizer": "mine"}, {"model": "mine", "served_model_name": "m"}], ids=str)
 async def test_what_the_user_names_goes_first(answers, given):
     assert await tokenizer(answers, "Qwen/Qwen3-8B", **given) == "mine"
+
+
+@pytest.mark.parametrize(("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)])
+async def test_the_simulator_is_known_by_the_owner_of_its_model_whoever_started_it(answers, owner, simulated):
+    answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
+    assert (await server.running(WAITING)).simulated is simulated

@@ -1,6 +1,7 @@
 """Several targets: how they are named, what is refused, and what is known of them before anything is sent."""
 
 import base64
+import dataclasses
 import logging
 
 import pytest
@@ -119,6 +120,18 @@ async def test_several_are_probed_each_alone_and_measured_as_one(probed):
     )
     assert (found.model, found.about["version"], "differ" in found.about) == ("m", "1.0", False)
     assert [one["base_url"] for one in found.about["targets"]] == [A, B]
+
+
+async def test_where_one_is_simulated_so_are_the_numbers_of_all(probed, monkeypatch):
+    answers, probe = probed[0], server.running
+    answers |= {A: (["m"], "1.0"), B: (["m"], "1.0")}
+
+    async def of_which_b_is_simulated(settings, on_progress):
+        return dataclasses.replace(await probe(settings, on_progress), simulated=settings.urls == (B,))
+
+    assert not (await running(BOTH)).simulated
+    monkeypatch.setattr(server, "running", of_which_b_is_simulated)
+    assert (await running(BOTH)).simulated
 
 
 async def test_one_that_is_down_ends_it_by_its_name(probed):

@@ -1,5 +1,6 @@
 """A file is written as a whole, or stays what it was."""
 
+import errno
 import os
 import stat
 
@@ -60,3 +61,25 @@ def test_an_opener_decides_who_may_read_it(tmp_path):
     with whole_file(tmp_path / "file", private.opener):
         pass
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+def test_an_error_of_a_full_disk_names_the_file(tmp_path):
+    path = tmp_path / "file"
+
+    def written():
+        with whole_file(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        written()
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
+
+
+def test_an_error_of_another_file_names_that_one(tmp_path):
+    def copied():
+        with whole_file(tmp_path / "file"):
+            (tmp_path / "none").read_text()
+
+    with pytest.raises(FileNotFoundError) as caught:
+        copied()
+    assert caught.value.filename == str(tmp_path / "none")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.words import between, duration, durations, ms, percent, percentile, to_ms
+from loadgen.words import between, duration, durations, fixed, four, ms, percent, percentile, plural, to_ms
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,13 @@ def test_a_time_between_two_is_said_with_one_unit_where_one_does(least, most, sa
 
 def test_two_numbers_that_are_the_same_are_said_once():
     assert (between(2, 3), between(2, 2)) == ("2 to 3", "2")
+
+
+def test_numbers_have_so_many_digits_after_the_point_or_four_in_all():
+    assert (fixed(1.5), fixed(2, 0), fixed(1.25, 1, "s")) == ("1.500", "2", "1.2 s")
+    assert (four(37.0213), four(12345.6, "ms"), four(0.5, "/s")) == ("37.02", "12346 ms", "0.5 /s")
+    assert (fixed(None), fixed(None, 1, "s"), four(None, "ms")) == ("n/a", "n/a", "n/a")
+
+
+def test_one_is_not_said_as_many():
+    assert [plural(number, "request") for number in (0, 1, 2)] == ["0 requests", "1 request", "2 requests"]

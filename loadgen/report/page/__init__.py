@@ -8,7 +8,7 @@ from loadgen import pages
 from loadgen.pages import Block, Document, Heading, Table, cell
 from loadgen.report.page import run, series
 from loadgen.report.series import is_series
-from loadgen.words import four
+from loadgen.words import four, plural
 
 
 def html(results: Sequence[Mapping[str, Any]]) -> str:
@@ -44,10 +44,10 @@ def _table(results: Sequence[Mapping[str, Any]]) -> Table:
     rows = []
     for number, each in enumerate(results, 1):
         if is_series(each):
-            said = [series.date(each), f"{len(each['points'])} runs", *[""] * 4]
+            said = [series.date(each), plural(len(each["points"]), "run"), *[""] * 4]
         else:
             names = ("request_throughput", "output_throughput", "mean_ttft_ms", "mean_tpot_ms")
-            numbers = ["n/a" if each[name] is None else four(each[name]) for name in names]
+            numbers = [four(each[name]) for name in names]
             said = [run.date(each), each["loadgen"]["verdict"], *numbers]
         rows.append(tuple(map(cell, (str(number), _title(each), *said))))
     return Table(head, tuple(rows), words=4)

@@ -6,11 +6,11 @@ from typing import Any
 from loadgen.pages import Block, Items, Paragraph, Span, Table, cell, line
 from loadgen.report import console
 from loadgen.report.page.terms import term
-from loadgen.words import percent
+from loadgen.words import UNKNOWN, fixed, percent
 
 
 def blocks(own: dict[str, Any]) -> Iterator[Block]:
-    """What measuring took and met, then each worker where there were several.
+    """What measuring took and met, as far as it is known, then each worker where there were several.
 
     Args:
         own: loadgen's part of the result.
@@ -19,16 +19,18 @@ def blocks(own: dict[str, Any]) -> Iterator[Block]:
     client = own["client"]
     facts: list[tuple[Span | str, str]] = [
         (term("busy_share", "event loop busy"), percent(client["busy_share"])),
-        ("CPU time", _number(client["cpu_s"], "s")),
-        ("most memory", _number(client["peak_memory_bytes"] and client["peak_memory_bytes"] / 1e6, "MB")),
+        ("CPU time", fixed(client["cpu_s"], 1, "s")),
+        ("most memory", _megabytes(client)),
         ("time of the cores that the host gave to others", percent(client["stolen_share"], 1)),
-        ("held back by a CPU limit for", _number(client["throttled_s"], "s")),
+        ("held back by a CPU limit for", fixed(client["throttled_s"], 1, "s")),
     ]
     for name, title in (("lag", "lag"), ("loop_stall", "loop stall"), ("gc_pause", "pause of the garbage collector")):
         found = own["latency_ms"][name]
         if found["count"]:
-            facts.append((term(name, title), f"p99 {found['p99']:.3f} ms, at most {found['max']:.3f} ms"))
-    yield Table(("", ""), tuple((cell(what), cell(value)) for what, value in facts), words=1)
+            p99, most = (fixed(found[each], unit="ms") for each in ("p99", "max"))
+            facts.append((term(name, title), f"p99 {p99}, at most {most}"))
+    if known := [(cell(what), cell(value)) for what, value in facts if value != UNKNOWN]:
+        yield Table(("", ""), tuple(known), words=1)
     if client["disturbance"]:
         yield Paragraph(line(f"Meanwhile {client['disturbance']}."))
     if len(own.get("workers", ())) > 1:
@@ -40,12 +42,13 @@ def _workers(workers: list[dict[str, Any]]) -> Table:
     rows = []
     for one in workers:
         client = one["client"]
-        memory = client["peak_memory_bytes"]
-        words = (str(one["number"]), one["host"] or "this one", one["lost"] or "came to its end")
-        numbers = (percent(client["busy_share"]), _number(client["cpu_s"], "s"), _number(memory and memory / 1e6, "MB"))
+        end = one["lost"] or ("is not known" if client["wall_s"] is None else "came to its end")
+        words = (str(one["number"]), one["host"] or "this one", end)
+        numbers = (percent(client["busy_share"]), fixed(client["cpu_s"], 1, "s"), _megabytes(client))
         rows.append(tuple(map(cell, (*words, *numbers))))
     return Table(head, tuple(rows), words=3)
 
 
-def _number(value: float | None, unit: str) -> str:
-    return "n/a" if value is None else f"{value:.1f} {unit}"
+def _megabytes(client: dict[str, Any]) -> str:
+    memory = client["peak_memory_bytes"]
+    return fixed(memory and memory / 1e6, 1, "MB")

@@ -7,6 +7,7 @@ from loadgen import slo
 from loadgen.pages import Chart, Curve, Dots, Limit, Linear, Mark, Panel, fitting
 from loadgen.pages.chart import Look
 from loadgen.report.series import UNITS, level_of, named
+from loadgen.words import plural
 
 PANELS = {"ttft": "TTFT", "tpot": "TPOT"}
 LOOKS: dict[bool | None, tuple[Look, str]] = {
@@ -34,7 +35,7 @@ def curve(series: Mapping[str, Any]) -> Chart | None:
     if not panels:
         return None
     across = [_across(point) for point in points]
-    about = f"Output tokens/s and latency of {len(points)} runs, by {UNITS[series['over']]}"
+    about = f"Output tokens/s and latency of {plural(len(points), 'run')}, by {UNITS[series['over']]}"
     scale = Linear.over("tok/s", across)
     return Chart("Throughput against latency", about, "output tokens/s", scale, panels, sorted(set(across)))
 

@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.pages import Block, Fact, Facts, Items, Paragraph, Table, cell, line
 from loadgen.report import console
 from loadgen.report.page.terms import term
-from loadgen.words import four, percent
+from loadgen.words import fixed, four, percent
 
 HEADLINE = {"ttft": "TTFT", "tpot": "TPOT", "icl": "ICL", "e2el": "E2EL"}
 
@@ -20,23 +20,23 @@ def headline(result: Mapping[str, Any]) -> Facts:
         Fact(term("requests", "Requests"), f"{ok} ok", f"of {own['scheduled']}; {failed} failed"),
         Fact(
             term("request_throughput", "Request throughput"),
-            _rate(result["request_throughput"], "req/s"),
+            four(result["request_throughput"], "req/s"),
             "" if asked == "inf" else f"asked: {asked:g} req/s",
         ),
         Fact(
             term("output_throughput", "Output throughput"),
-            _rate(result["output_throughput"], "tok/s"),
-            f"{_rate(peak, 'tok/s')} in the best second",
+            four(result["output_throughput"], "tok/s"),
+            f"{four(peak, 'tok/s')} in the best second",
         ),
     ]
     for metric, title in HEADLINE.items():
         name = metric if metric in own["latency_ms"] else f"{metric}_{own['latency_from']}"
         found = own["latency_ms"][name]
-        beside = f"p99 {_ms(found['p99'])}{console.mark('p99', found)}" if found["count"] else ""
-        facts.append(Fact(term(name, f"{title}, median"), _ms(found["p50"]), beside))
+        beside = f"p99 {four(found['p99'], 'ms')}{console.mark('p99', found)}" if found["count"] else ""
+        facts.append(Fact(term(name, f"{title}, median"), four(found["p50"], "ms"), beside))
     rates = own["rates"]
     if rates["good_share"] is not None:
-        goodput = _rate(rates["goodput_requests_per_s"], "req/s")
+        goodput = four(rates["goodput_requests_per_s"], "req/s")
         facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates['good_share'], 2)} of all requests"))
     if own["slo"]:
         met = sum(row["met"] for row in own["slo"])
@@ -58,19 +58,9 @@ def latencies(own: dict[str, Any]) -> Iterator[Block]:
     rows, sure = [], list[str]()
     for name, title in console.distributions(own):
         found = own["latency_ms"][name]
-        cells = [
-            f"{'n/a' if found[each] is None else f'{found[each]:.3f}'}{console.mark(each, found)}" for each in columns
-        ]
+        cells = [f"{fixed(found[each])}{console.mark(each, found)}" for each in columns]
         rows.append((cell(term(name, title)), cell(str(found["count"])), *map(cell, cells)))
         sure += console.interval(name, title, own)
     yield Table(("Latency (ms)", "count", *columns), tuple(rows), words=1)
     if sure:
         yield Paragraph(line(f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}."))
-
-
-def _ms(value: float | None) -> str:
-    return "n/a" if value is None else f"{four(value)} ms"
-
-
-def _rate(value: float | None, unit: str) -> str:
-    return "n/a" if value is None else f"{four(value)} {unit}"

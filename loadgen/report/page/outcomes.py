@@ -3,40 +3,19 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from loadgen.outcomes import Outcome
 from loadgen.pages import Block, Code, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
 from loadgen.report import console
 from loadgen.words import percent
-
-# What an outcome means, by the name that a result has for it; statuses have their code in theirs.
-ABOUT = {
-    "ok": "At least one token came, and a finish reason.",
-    "refused": "No connection, or it was closed before any byte of a response.",
-    "dns_error": "The server's name could not be resolved.",
-    "connect_timeout": "No connection within --connect-timeout.",
-    "tls_error": "The TLS handshake failed, or the certificate was not accepted.",
-    "status": "An HTTP status other than 200.",
-    "timeout_first_token": "No token within --first-token-timeout.",
-    "stalled": "A stream fell silent for --stall-timeout.",
-    "timeout": "The whole request took longer than --timeout.",
-    "truncated": "Tokens came, and the stream ended without a finish reason.",
-    "stream_error": "The server sent an error inside a stream that had begun well.",
-    "protocol_error": "What came is not the protocol.",
-    "empty": "A whole response without a single token.",
-    "dropped": "Never sent: a safety cap.",
-    "cancelled": "Never finished: the run ended early, or a turn before it had failed.",
-    "client_error": "A fault of loadgen's own.",
-}
 
 
 def requests(result: dict[str, Any]) -> Iterator[Block]:
     """How many ended how; examples stand beside what failed."""
     own = result["loadgen"]
-    for said in console.not_ok(result):
-        yield Paragraph(line(f"{said}."))
     if own["outcomes"]:
         rows = []
         for name, count in own["outcomes"].items():
-            outcome = Span(name, about=ABOUT[name.partition("(")[0]])
+            outcome = Span(name, about=Outcome(name.partition("(")[0]).about)
             share = percent(count / own["scheduled"] if own["scheduled"] else None, 2)
             rows.append((cell(outcome), cell(str(count)), cell(share)))
         yield Table(("outcome", "requests", "share"), tuple(rows), words=1)

@@ -6,6 +6,8 @@ from typing import Any
 from loadgen.data_settings import TRACE
 from loadgen.pages import Block, Heading, Paragraph, line
 from loadgen.report.page import client, course, distributions, numbers, origin, outcomes, server, verdict
+from loadgen.report.series import in_unit
+from loadgen.words import plural
 
 
 def title(result: Mapping[str, Any]) -> str:
@@ -29,8 +31,8 @@ def load(result: Mapping[str, Any]) -> str:
     if settings["dataset_name"] == TRACE:
         return f"a trace{beside}"
     if result["request_rate"] == "inf":
-        return f"{cap} requests in flight" if cap is not None else "all requests at once"
-    return f"{result['request_rate']:g} requests/s{beside}"
+        return f"{plural(cap, 'request')} in flight" if cap is not None else "all requests at once"
+    return f"{in_unit(result['request_rate'], 'rate')}{beside}"
 
 
 def blocks(result: Mapping[str, Any]) -> Iterator[Block]:
@@ -42,7 +44,7 @@ def blocks(result: Mapping[str, Any]) -> Iterator[Block]:
     whole = dict(result)
     own, provenance = whole["loadgen"], whole["loadgen"]["provenance"]
     yield Paragraph(line(_heading(result)))
-    yield from verdict.blocks(own)
+    yield from verdict.blocks(result)
     yield numbers.headline(result)
     yield from numbers.demanded(own)
     yield Heading(2, "Latencies")

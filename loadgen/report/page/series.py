@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from loadgen.pages import Block, Drawing, Heading, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.pages import Block, Drawing, Heading, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report import series
 from loadgen.report.page import run
 from loadgen.report.page.curve import curve
+from loadgen.words import plural
 
 NAMES = [f"{name.partition('_')[0].upper()} {name.partition('_')[2]}" for name in series.SHOWN]
 
@@ -30,21 +31,29 @@ def blocks(data: Mapping[str, Any]) -> Iterator[Block]:
         data: As it is saved.
     """
     whole = dict(data)
-    yield Paragraph(line(f"{date(data)}, {len(data['points'])} runs one after the other at the same server."))
+    runs = plural(len(data["points"]), "run")
+    yield Paragraph(line(f"{date(data)}, {runs} at the same server."))
     for banner in series.banners(whole):
         yield Note("warning", banner, ())
-    if said := [line(each.strip()) for each in series.conclusions(whole)]:
+    if said := [prose(each.strip()) for each in series.conclusions(whole)]:
         yield Note("info", "What they come to", (Items(tuple(said)),))
     heads, rows = series.table(whole)
     heads[4 : 4 + len(NAMES)] = NAMES
-    cells = tuple(tuple(cell(each.strip()) for each in row) for row in rows)
     yield Paragraph(line(f"Latencies are in ms, from {data['latency_from']}. {series.OF_FEW}."))
-    yield Table(tuple(map(str.strip, heads)), cells, words=1)
+    yield _table(heads, rows)
     if (chart := curve(data)) is not None:
         yield Heading(2, "Throughput against latency")
         yield Drawing("curve", chart)
     yield Heading(2, "The runs")
     yield Table((data["over"], "verdict", "why", "kept in"), tuple(map(_run, data["points"])))
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> Table:
+    """The table of the console, with its words in front: they are to be seen wherever there is no room for all."""
+    words = heads.index("verdict")
+    head, *cells = ([row[0], *row[words:], *row[1:words]] for row in (heads, *rows))
+    told = tuple(tuple(cell(each.strip()) for each in row) for row in cells)
+    return Table(tuple(map(str.strip, head)), told, words=1 + len(heads) - words)
 
 
 def _run(point: Mapping[str, Any]) -> tuple[Any, ...]:

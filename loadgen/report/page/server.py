@@ -5,7 +5,10 @@ from typing import Any
 
 from loadgen.pages import Block, Paragraph, Table, cell, line
 from loadgen.report import server
-from loadgen.words import percent
+from loadgen.words import fixed, percent
+
+SILENT = "It said nothing: --server-metrics was off, or it has no metrics that are known."
+UNTOLD = "What it said, if it was asked, is not known: the run did not come to an end of its own."
 
 
 def blocks(own: dict[str, Any]) -> Iterator[Block]:
@@ -18,7 +21,7 @@ def blocks(own: dict[str, Any]) -> Iterator[Block]:
         yield from _targets(own)
     said = own.get("server")
     if said is None:
-        yield Paragraph(line("It said nothing: --server-metrics was off, or it has no metrics that are known."))
+        yield Paragraph(line(SILENT if own["client"]["wall_s"] is not None else UNTOLD))
         return
     if said["sources"]:
         yield Paragraph(line(server.heading(said["sources"])))
@@ -33,9 +36,9 @@ def _rows(own: Mapping[str, Any], said: Mapping[str, Any]) -> Iterator[tuple[Any
     rows: dict[str, tuple[str, str]] = {}
     if ttft is not None:
         theirs, ours = ttft["server"], ttft["ours"]
-        rows["mean TTFT, ms; ours from sent"] = (f"{theirs['mean']:.3f}", _number(ours["mean"]))
+        rows["mean TTFT, ms; ours from sent"] = (fixed(theirs["mean"]), fixed(ours["mean"]))
         for p in server.PERCENTILES:
-            rows[f"p{p} TTFT, ms; ours from sent"] = (server.between(theirs[f"p{p}"]), _number(ours[f"p{p}"]))
+            rows[f"p{p} TTFT, ms; ours from sent"] = (server.between(theirs[f"p{p}"]), fixed(ours[f"p{p}"]))
     tokens = own["tokens"]
     for what, theirs, ours in (
         ("requests that have ended", counts["requests"], sum(own["outcomes"].values())),
@@ -68,14 +71,10 @@ def _targets(own: Mapping[str, Any]) -> Iterator[Block]:
     head = ("target", "requests", "ok", "failed", "tok/s", "most in flight", "TTFT p50", "p99", "E2EL p50", "p99")
     rows = []
     for one in own["targets"]:
-        rate = "n/a" if one["output_throughput"] is None else f"{one['output_throughput']:.2f}"
-        numbers = [one["requests"], one["ok"], one["failed"], rate, one["max_concurrent_requests"]]
+        numbers = [str(one[name]) for name in ("requests", "ok", "failed")]
+        numbers += [fixed(one["output_throughput"], 2), str(one["max_concurrent_requests"])]
         latencies = [
-            _number(one["latency_ms"][f"{metric}_{clock}"][p]) for metric in ("ttft", "e2el") for p in ("p50", "p99")
+            fixed(one["latency_ms"][f"{metric}_{clock}"][p]) for metric in ("ttft", "e2el") for p in ("p50", "p99")
         ]
-        rows.append(tuple(map(cell, (one["base_url"], *map(str, numbers), *latencies))))
+        rows.append(tuple(map(cell, (one["base_url"], *numbers, *latencies))))
     yield Table(head, tuple(rows), words=1)
-
-
-def _number(value: float | None) -> str:
-    return "n/a" if value is None else f"{value:.3f}"

@@ -1,42 +1,32 @@
-"""Verdict: whether the run may be believed, why not, and what to do about it."""
+"""Verdict: what happened, whether the run may be believed, why not, and what to do about it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from loadgen.pages import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.checks import GROUPS
+from loadgen.pages import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
+from loadgen.report.brief import failed, noted, seen
 from loadgen.report.console import banners, passed
 
-GROUPS = {
-    "A": "accounting",
-    "B": "did we send it?",
-    "C": "did the client distort it?",
-    "D": "is it enough, and steady?",
-    "E": "is it the workload we claim?",
-    "F": "can this be?",
-    "G": "can it be made again?",
-}
-Kind = Literal["tip", "warning", "danger"]
+Kind = Literal["tip", "info", "warning", "danger"]
 MEANS: dict[str, tuple[Kind, str]] = {
-    "VALID": ("tip", "the numbers below may be believed"),
     "SUSPECT": ("warning", "the client, or what stands between it and the server, is in the numbers below"),
     "INVALID": ("danger", "requests, tokens or the engine went missing: the numbers below describe something else"),
 }
 
 
-def blocks(own: dict[str, Any]) -> Iterator[Block]:
-    """The verdict with its reasons, then what one should bear in mind, then every check.
+def blocks(result: Mapping[str, Any]) -> Iterator[Block]:
+    """What is to be known before any number, the verdict with its reasons, what to bear in mind, and every check.
 
     Args:
-        own: loadgen's part of the result.
+        result: As it is saved.
     """
-    kind, means = MEANS[own["verdict"]]
-    wrong = [check for check in own["checks"] if check["ok"] is False]
-    counted = [check for check in wrong if check["counts"]]
-    notes = [check for check in wrong if not check["counts"]]
-    reasons = (Items(tuple(map(_reason, counted))),) if counted else ()
-    yield Note(kind, f"{own['verdict']}: {means}", (*reasons, Paragraph(line(f"Verdict: {passed(own)}."))))
+    own, wrong, notes = result["loadgen"], failed(result), noted(result)
     for banner in banners(own):
         yield Note("warning", banner, ())
+    kind, means = _means(own)
+    reasons = (Items(tuple(map(_reason, wrong))),) if wrong else ()
+    yield Note(kind, f"{own['verdict']}: {means}", (*reasons, Paragraph(line(f"Verdict: {passed(own)}."))))
     if notes:
         title = "Bear in mind" if len(notes) == 1 else f"Bear in mind: {len(notes)} notes"
         yield Note("info", title, (Items(tuple(map(_note, notes))),))
@@ -44,18 +34,31 @@ def blocks(own: dict[str, Any]) -> Iterator[Block]:
     yield Note("note", "All checks", (Table(("group", "check", "", "value", "limit"), rows),), folded=True)
 
 
+def _means(own: Mapping[str, Any]) -> tuple[Kind, str]:
+    """What the verdict means, and how it looks: green only where all went well, since it speaks of the client alone."""
+    if own["verdict"] in MEANS:
+        return MEANS[own["verdict"]]
+    if not own["outcomes"].get("ok"):
+        return "info", "the client did what was asked of it"
+    return "info" if own["error_rate"] else "tip", "the numbers below may be believed"
+
+
 def _row(check: Mapping[str, Any]) -> tuple[str | Span, ...]:
-    group = f"{check['group']} {GROUPS[check['group']]}"
+    group = f"{check['group']} {GROUPS[check['group']].about}"
     return group, check["name"], _said(check), check["value"], check["limit"]
 
 
 def _reason(check: Mapping[str, Any]) -> Line:
-    name = Span(check["name"], Tone.STRONG)
-    return line(name, f": {check['value']}; allowed is {check['limit']}. What to do: {check['advice']}.")
+    return _told(check, seen(check))
 
 
 def _note(check: Mapping[str, Any]) -> Line:
-    return line(Span(check["name"], Tone.STRONG), f": {check['value']}. What to do: {check['advice']}.")
+    return _told(check, check["value"])
+
+
+def _told(check: Mapping[str, Any], what: str) -> Line:
+    name = Span(check["name"], Tone.STRONG)
+    return line(name, f": {what}. What to do: ", *prose(check["advice"]), ".")
 
 
 def _said(check: Mapping[str, Any]) -> Span:
