@@ -43,7 +43,7 @@ class Interval:
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "Interval":
         """Student's, of a difference with this standard error."""
-        half = student.quantile(CONFIDENCE, df) * error
+        half = student.beyond(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
         return cls(difference - half, difference + half, basis, student.by_chance(t, df))
 
