@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from loadgen import slo
-from loadgen.bounds import Floats
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
+from loadgen.schedule import Floats
 from loadgen.search import CONFIDENCE, Shown
 from loadgen.settings import RunSettings
 from loadgen.wire import Record
