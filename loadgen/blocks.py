@@ -12,6 +12,7 @@ import numpy as np
 from loadgen.schedule import Floats
 
 RESAMPLES = 400
+FEWEST = 5  # of a run: what fewer differ by says too little
 
 
 def length(count: int, in_flight: float) -> int:
@@ -26,7 +27,7 @@ def length(count: int, in_flight: float) -> int:
 
 
 def correlated(series: Floats) -> float:
-    """How long blocks must be by what a series says of itself: its correlations; 1 where it has none.
+    """How long blocks must be by the correlations of a series; 1 where there are none, or they cancel.
 
     As Politis and White have it (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom.
     Rev. 28, 2009), for blocks of a circle.
@@ -49,9 +50,28 @@ def correlated(series: Floats) -> float:
     lags = np.arange(1, min(2 * max(last, 1), reach) + 1)
     window = np.minimum(1.0, 2 * (1 - lags / lags[-1])) * covariance[lags]
     bend, level = 2 * float(window @ lags), float(covariance[0] + 2 * window.sum())
-    if level <= 0:
+    if level <= covariance[0]:  # shorter blocks overstate what such a series varies by, if anything
         return 1.0
     return min(float(most), max(1.0, math.cbrt(1.5 * bend**2 / level**2 * count)))
+
+
+def long_enough(count: int, in_flight: float, *series: Floats) -> int:
+    """How long blocks must be for what requests do to each other, and for what they turn out to have in common.
+
+    Twice as long as correlations ask, which would have the mean of the squared error least, not the error of too little
+    variance: of simulated queues that are alike fewer are told apart.
+
+    Args:
+        count: Requests of the run.
+        in_flight: How many are served at once.
+        series: Values of each request, in order; NaN where there is none.
+    """
+    return math.ceil(max([length(count, in_flight), *(2 * correlated(each) for each in series)]))
+
+
+def tell(count: int, length: int) -> bool:
+    """Whether so many requests are blocks enough of this length to tell what they differ by."""
+    return count >= FEWEST * length
 
 
 def ratios(part: Floats, of: Floats, length: int, seed: int = 0) -> Floats:

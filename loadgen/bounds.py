@@ -15,36 +15,36 @@ from loadgen import blocks
 from loadgen.schedule import Floats
 
 
-def of_share(good: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
+def of_share(good: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
     """Between which shares that of what is good lies; each bound holds with `confidence`.
 
     Args:
         good: Of each request, how much of it is good.
         of: Of how much; 0 for a request that does not count. One counts at least.
-        in_flight: How many are served at once.
+        length: Of blocks, in requests.
         confidence: Of each bound.
     """
     share, count = _ratio(good, of), int(np.count_nonzero(of))
     independent = share * (1 - share) / count  # the variance, if what counts were a request each, and all independent
-    told = count / max(1.0, _variance(good, of, in_flight) / independent) if independent else count
+    told = count / _alike(good, of, length, independent)
     z = NormalDist().inv_cdf(confidence)
     middle = (share + z * z / (2 * told)) / (1 + z * z / told)
     half = z / (1 + z * z / told) * math.sqrt(share * (1 - share) / told + z * z / (4 * told * told))
     return middle - half, middle + half
 
 
-def of_mean(total: Floats, of: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
+def of_mean(total: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
     """Between which values a mean lies; each bound holds with `confidence`.
 
     Args:
         total: Of each request, the sum of its values.
         of: How many these are; 0 for a request that does not count. One counts at least.
-        in_flight: How many are served at once.
+        length: Of blocks, in requests.
         confidence: Of each bound.
     """
     mean = _ratio(total, of)
     independent = float(np.square(total - mean * of).sum()) / float(of.sum()) ** 2
-    half = NormalDist().inv_cdf(confidence) * math.sqrt(max(independent, _variance(total, of, in_flight)))
+    half = NormalDist().inv_cdf(confidence) * math.sqrt(independent * _alike(total, of, length, independent))
     return mean - half, mean + half
 
 
@@ -52,7 +52,18 @@ def _ratio(part: Floats, of: Floats) -> float:
     return float(part.sum()) / float(of.sum())
 
 
-def _variance(part: Floats, of: Floats, in_flight: float) -> float:
-    """The variance of the ratio, by resampling blocks of the run."""
-    ratios = blocks.ratios(part, of, blocks.length(len(part), in_flight))
-    return float(np.nanvar(ratios))
+def _alike(part: Floats, of: Floats, length: int, independent: float) -> float:
+    """How many requests tell as much of a ratio as one would that shared nothing with others; 1 at least.
+
+    By resampling blocks of the run; where these are too few for that, as many as a block has.
+
+    Args:
+        part: Of each request.
+        of: Likewise.
+        length: Of blocks, in requests.
+        independent: What the variance of the ratio would be, if none shared anything.
+    """
+    if not blocks.tell(len(part), length):
+        return length
+    variance = float(np.nanvar(blocks.ratios(part, of, length)))
+    return max(1.0, variance / independent) if independent else 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from loadgen.buckets import Buckets
-from loadgen.metric_names import HIGHEST, PLAIN, REPEATED, SAMPLES, TTFT
+from loadgen.metric_names import PLAIN, REPEATED, SAMPLES, TTFT, together
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
 _NAMES = tuple(sorted(name.encode() for name in SAMPLES))
@@ -95,7 +95,7 @@ def _reading(samples: Iterable[Sample]) -> Reading:
         for spelling in spellings:
             seen = [value for _, value in told.get(spelling, ()) if math.isfinite(value)]
             if seen:
-                values[quantity], names[quantity] = (max if quantity in HIGHEST else sum)(seen), spelling
+                values[quantity], names[quantity] = together(quantity, seen), spelling
                 break
     for name in TTFT:
         sums, counts = ([value for _, value in told.get(name + part, ())] for part in ("_sum", "_count"))

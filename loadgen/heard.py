@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 
 from loadgen.growing import Growing
-from loadgen.metric_names import HIGHEST, SUMMED
+from loadgen.metric_names import HIGHEST, SUMMED, together
 from loadgen.telemetry import FILE_NAME
 
 
@@ -29,5 +29,5 @@ class Heard:
         for quantity in (*SUMMED, *HIGHEST):
             values = [said[quantity] for said in self._last.values() if quantity in said]
             if values and len(values) == len(self._last):
-                found[quantity] = float((max if quantity in HIGHEST else sum)(values))
+                found[quantity] = together(quantity, values)
         return found

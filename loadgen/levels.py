@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from loadgen import blocks
 from loadgen.bounds import of_share
 from loadgen.checks import BUSY
 from loadgen.demands import Demand, Share
@@ -316,7 +317,7 @@ def _untold(result: Result, *, stopped: bool) -> str | None:
 class Watch:
     """Follows the records of a run while they are written, and says when it cannot meet a demand any more.
 
-    That is when the bound by which the run would be judged is below the share, even if every request that has not ended
+    That is when such a bound as the run would be judged by is below the share, even if every request that has not ended
     turned out good. Answers that only a tokenizer counts are held to have a token for each event. A mean, and a share
     of gaps, may always recover. Until all who measure are on the clock, records of an earlier run may stand in the
     files; then the first line says how many share them. Those of a cluster's machines are not here before the run has
@@ -346,16 +347,17 @@ class Watch:
             progress: Of the run.
         """
         if self.reason is None and progress.phase in ON_THE_CLOCK and self._read():
-            self.reason = next(filter(None, (self._lost(share, progress.in_flight) for share in self._bad)), None)
+            self.reason = next(filter(None, (self._lost(share) for share in self._bad)), None)
         return self.reason
 
-    def _lost(self, share: Share, in_flight: int) -> str | None:
+    def _lost(self, share: Share) -> str | None:
         bad = self._bad[share]
         if len(bad) <= (1 - share.attainment) * self._count:
             return None
         good = np.ones(self._count)
         good[list(bad)] = 0
-        if of_share(good, np.ones(self._count), in_flight, CONFIDENCE)[1] >= share.attainment:
+        # Of those to come nobody knows what they have in common.
+        if of_share(good, np.ones(self._count), blocks.length(self._count, 0), CONFIDENCE)[1] >= share.attainment:
             return None
         missed = f"{len(bad)} of {self._count} requests have missed {share.text}"
         return f"{missed}, which {percent(share.attainment, 1)} of them must meet"

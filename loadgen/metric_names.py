@@ -7,6 +7,8 @@ taken. Read in the sources of vLLM 0.32 (`vllm:`, older spellings after it; load
 (`llamacpp:`) and MindIE, which uses no prefix.
 """
 
+from collections.abc import Iterable
+
 # Levels, as they are at a moment; of the series of one name (an engine rank each) they are summed.
 SUMMED = {
     "running": (
@@ -106,3 +108,8 @@ SAMPLES = frozenset(
 )
 # Labels of series that repeat what another series of the name counts already, but for these values.
 REPEATED = {"tp_rank": "0", "priority": ""}
+
+
+def together(quantity: str, values: Iterable[float]) -> float:
+    """What several series of a quantity, of ranks or of servers, come to: the highest of HIGHEST, else the sum."""
+    return float((max if quantity in HIGHEST else sum)(values))

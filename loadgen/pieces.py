@@ -8,12 +8,13 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import orjson
 
 from loadgen.ending import Ending
-from loadgen.records import last_line
+from loadgen.records import RecordFile, last_line
+from loadgen.wire import Record
 
 END = b'{"end":'
 _BUFFER = 1 << 20
@@ -29,6 +30,21 @@ def others(path: Path) -> Iterator[Path]:
     for one in path.parent.glob(f"{glob.escape(path.name)}.part*"):
         if one.suffix.removeprefix(".part").isdecimal():
             yield one
+
+
+def told(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
+    """Each request of a run once, as `RecordFile.told`: of its file, and of pieces that never came to be joined.
+
+    Raises:
+        BadInput: A line is no record.
+    """
+    beside = [] if file.ending is not None else [piece(file.path, number) for number in range(1, file.stripe.of)]
+    seen: set[int] = set()  # what was joined last may stand in a piece still
+    for part in (file, *map(RecordFile, filter(Path.exists, beside))):
+        for line, record in part.told():
+            if record.index not in seen:
+                seen.add(record.index)
+                yield line, record
 
 
 def join(paths: Sequence[Path]) -> str | None:

@@ -1,11 +1,14 @@
-"""Results: what a run found, made from what was measured or from the records that it has left."""
+"""Results: what a run found, made from what was measured, from the records that it has left, or read from a file."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loadgen import checks, left, report
 from loadgen.checks import Verdict
+from loadgen.errors import BadInput
 from loadgen.evidence import Evidence
 from loadgen.heading import Heading
 from loadgen.measurement import Measured
@@ -76,3 +79,29 @@ def from_records(path: str | Path) -> Result:
     settings = file.heading.settings
     schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked)
     return conclude(file.heading, schedule, left.by_all(file, schedule))
+
+
+def read(path: str | Path) -> list[dict[str, Any]]:
+    """The results in a file: a saved one, the several of --append-result, or that of a file of records.
+
+    Raises:
+        BadInput: It cannot be read, or holds none.
+    """
+    return [from_records(path).data] if RecordFile.is_one(path) else report.load(str(path))
+
+
+@contextlib.contextmanager
+def whole(where: str) -> Iterator[None]:
+    """Refuse, in the block, a result in which something is missing that it would have had as it was saved.
+
+    Args:
+        where: It was read.
+
+    Raises:
+        BadInput: It is such a one.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
+        problem = f"{where} is no whole result of loadgen ({type(error).__name__}: {error})"
+        raise BadInput("FILE", problem, "name a result as it was saved, or a file of records") from error

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from loadgen import blocks
 from loadgen.bounds import of_mean, of_share
 from loadgen.schedule import Floats
 
@@ -47,7 +48,9 @@ class Shown:
         """Whether the demand is met; None where the requests are too few to tell."""
         if not self.of.any():
             return None
-        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, in_flight, CONFIDENCE)
+        rest = self.part - self.part.sum() / self.of.sum() * self.of
+        length = blocks.long_enough(len(rest), in_flight, rest)
+        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, length, CONFIDENCE)
         if self.is_mean:
             return True if high <= self.wanted else False if low > self.wanted else None
         return True if low >= self.wanted else False if high < self.wanted else None

@@ -48,9 +48,7 @@ class Limit:
     @property
     def percentile(self) -> float | None:
         """The percentile that is limited; None for a mean, a maximum or a rate."""
-        if self.statistic == "median":
-            return 50.0
-        return float(self.statistic[1:]) if self.statistic.startswith("p") else None
+        return percentile(self.statistic)
 
     def met_by(self, value: float | None) -> bool:
         """Whether `value` is within the limit; an unmeasured value is not."""
@@ -88,6 +86,13 @@ def _limit(text: str) -> Limit:
     if is_rate and most > 1:
         raise BadInput("--slo", f"{text!r} is more than all requests", "write a share up to 1, or a percentage with %")
     return Limit(text, metric, statistic, sign == "<=", most)
+
+
+def percentile(statistic: str) -> float | None:
+    """Which percentile a statistic is; None for a mean, a maximum or a rate."""
+    if statistic == "median":
+        return 50.0
+    return float(statistic[1:]) if statistic.startswith("p") else None
 
 
 def named(name: str) -> tuple[str, str] | None:

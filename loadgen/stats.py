@@ -24,6 +24,7 @@ from typing import Self
 import numpy as np
 from scipy import optimize, special  # scipy.stats has the same functions, and takes half a second to import
 
+from loadgen import student
 from loadgen.noise import Noise
 from loadgen.schedule import Floats
 
@@ -174,7 +175,7 @@ def least_effect_seen(noise: Noise, arms: int, plan: Plan) -> float:
     """
     df = arms * (plan.last - 1)
     last = boundaries((1 - plan.confidence) / arms, plan.looks)[-1]
-    needed = _student(last, df) + float(special.stdtrit(df, POWER))
+    needed = _student(last, df) + student.beyond(2 * (1 - POWER), df)
     return math.expm1(math.log1p(plan.least_effect) + needed * noise.sd * math.sqrt(2 / plan.last))
 
 
@@ -194,10 +195,9 @@ def _half_width(alpha: float, looks: tuple[int, ...], number: int, noise: Noise,
     return _student(boundaries(alpha, looks)[number], noise.df) * noise.sd * math.sqrt(2 / blocks)
 
 
-@lru_cache(maxsize=4096)
 def _student(z: float, df: int) -> float:
-    """Student's quantile that is exceeded as seldom as the standard normal one `z`."""
-    return -float(special.stdtrit(df, special.ndtr(-z)))
+    """Student's quantile that is exceeded as seldom as the standard normal one `z`, above 0; NaN of no freedom."""
+    return student.beyond(2 * float(special.ndtr(-z)), df) if df else math.nan
 
 
 def _comparison(effect: float, half: float, blocks: int, plan: Plan, *, last: bool, may_win: bool) -> Comparison:

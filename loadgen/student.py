@@ -22,17 +22,24 @@ def by_chance(t: float, df: float) -> float:
     return _beta(df / 2, 0.5, df / (df + square), square / (df + square)) if math.isfinite(square) else 0.0
 
 
-@lru_cache(maxsize=256)
-def quantile(confidence: float, df: float) -> float:
-    """How far from 0 it is at most, with this confidence: at 0.95, 2.78 of 4 degrees of freedom, 1.96 of many."""
+@lru_cache(maxsize=4096)
+def beyond(chance: float, df: float) -> float:
+    """How far from 0 it is at least, with this chance, on either side.
+
+    At 0.05, 2.78 of 4 degrees of freedom, 1.96 of many.
+
+    Args:
+        chance: Above 0, and below 1.
+        df: Degrees of freedom, above 0.
+    """
     low, high = 0.0, 1.0
-    while by_chance(high, df) > 1 - confidence:
+    while by_chance(high, df) > chance:
         low, high = high, 2 * high
     while high - low > EXACT * high:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if by_chance(middle, df) > 1 - confidence else (low, middle)
+        low, high = (middle, high) if by_chance(middle, df) > chance else (low, middle)
     return high
 
 

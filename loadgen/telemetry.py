@@ -10,7 +10,7 @@ import orjson
 
 from loadgen.buckets import Buckets
 from loadgen.gpus import QUANTITIES
-from loadgen.metric_names import HIGHEST
+from loadgen.metric_names import together
 from loadgen.scrapes import TICK, Scrape, Scraped, Series, by_source
 
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
@@ -96,9 +96,8 @@ class Telemetry:
             return []
         first = self.sources[0]
         columns = zip(*(source.series.get(quantity, ()) for source in self.sources), strict=False)
-        combine = max if quantity in HIGHEST else sum
         return [
-            (at_s, float(combine(told)))
+            (at_s, together(quantity, told))
             for column, at_s, moment in zip(columns, first.at_s, first.moments, strict=False)
             if moment == TICK and len(told := [value for value in column if value is not None]) == len(self.sources)
         ]

@@ -46,9 +46,9 @@ def main(argv: list[str]) -> int:
         sys.stdout.write(comparing.render(found))
     for each in judged:
         print(printable(str(each)), file=sys.stderr if arguments.json else sys.stdout)
-    if judged and found.doubted:
-        return exits.INVALID
-    return exits.CHANGED if any(each.failed for each in judged) else exits.DONE
+    if any(each.failed for each in judged):
+        return exits.CHANGED
+    return exits.INVALID if any(each.failed is None for each in judged) else exits.DONE
 
 
 def _parser() -> argparse.ArgumentParser:

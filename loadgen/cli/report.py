@@ -9,7 +9,6 @@ from typing import Any
 from loadgen.arguments import OneLineParser
 from loadgen.cli import rows
 from loadgen.cli.journal import journals
-from loadgen.cli.saved import results, whole
 from loadgen.errors import BadInput
 from loadgen.output_settings import check_page
 from loadgen.private import state_folder
@@ -35,7 +34,9 @@ def main(argv: list[str]) -> int:
     if arguments.csv is not None:
         rows.write(paths, arguments.csv)
         return 0
-    found = {path: results(path) for path in paths}
+    from loadgen import results
+
+    found = {path: results.read(path) for path in paths}
     if arguments.html:
         _write_page(arguments.html, found)
         print(f"Saved: {arguments.html}", file=sys.stderr if arguments.json else sys.stdout)
@@ -93,23 +94,31 @@ def _print_schema(paths: Sequence[str]) -> int:
 
 
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
+    from loadgen import results
     from loadgen.report import is_series, render, series, to_json
 
     for result in found:
-        with whole(path):
+        with results.whole(path):
             shown = series.render if is_series(result) else render
             text = to_json(result) + "\n" if as_json else shown(result)
         sys.stdout.write(text)
 
 
 def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
+    from loadgen import results
     from loadgen.report import save_page
+    from loadgen.report.page import html
 
     try:
-        with whole(", ".join(found)):
+        with results.whole(", ".join(found)):
             save_page(page, [result for of_file in found.values() for result in of_file])
     except OSError as error:
         raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "name another") from error
+    except BadInput:
+        for path, of_file in found.items():  # which of them it is
+            with results.whole(path):
+                html(of_file)
+        raise
 
 
 def _compare(path: str, name: str, as_json: bool) -> None:

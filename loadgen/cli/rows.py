@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from loadgen.cli.saved import results, whole
 from loadgen.errors import BadInput
 
 STDOUT = "-"
@@ -34,14 +33,18 @@ def write(paths: Sequence[str], to: str) -> None:
 
 
 def _lines(paths: Sequence[str]) -> Iterator[str]:
+    from loadgen import results
     from loadgen.records import RecordFile
     from loadgen.report import csv_file, request_rows, run_rows
 
     records = [path for path in paths if RecordFile.is_one(path)]
     if not records:
-        with whole(", ".join(paths)):
-            columns, runs = run_rows.table((path, result) for path in paths for result in results(path))
-        return csv_file.lines(columns, runs)
+        runs = []
+        for path in paths:
+            found = results.read(path)
+            with results.whole(path):
+                runs += run_rows.rows(path, found)
+        return csv_file.lines(run_rows.columns(runs), runs)
     if others := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {others[0]} one for each run"
         raise BadInput("FILE", problem, "write them to two files")

@@ -1,61 +1,19 @@
 """Comparison: sides held against the first of them, metric by metric, and what may be said of each difference."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache
 
-import numpy as np
-
-from loadgen.comparing import interval, workload
-from loadgen.comparing.interval import CONFIDENCE, Basis, Interval
-from loadgen.comparing.metrics import REPEATED, STATISTICS, USUAL, Metric
+from loadgen.comparing import workload
+from loadgen.comparing.interval import CONFIDENCE, Basis
+from loadgen.comparing.metrics import USUAL, Metric
 from loadgen.comparing.noise_file import NoiseFile
-from loadgen.comparing.side import LEAST_STARTS, Side, check_apart
+from loadgen.comparing.pair import MOST_ERRORS, Pair
+from loadgen.comparing.row import Row, Word
+from loadgen.comparing.side import Side, check_apart
 from loadgen.comparing.workload import Difference
 from loadgen.errors import BadInput
-from loadgen.schedule import Floats
-
-
-class Word(StrEnum):
-    """What may be said of a difference."""
-
-    BETTER = "better"  # allowing for all rows that are looked at
-    WORSE = "worse"  # likewise
-    DIFFERS = "differs"  # by the interval of its row alone
-    NOT_TOLD_APART = "not told apart"
-    UNKNOWN = "-"  # nothing tells
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A metric of two sides.
-
-    Attributes:
-        metric: Which.
-        one: The baseline's value: of several starts the geometric mean, of shares the mean.
-        other: The other side's.
-        change: By how much that is more, as a share of the baseline's; of shares the difference. None beside a 0.
-        interval: Of the difference of levels; None where nothing tells.
-        why: Why nothing does.
-        word: What may be said.
-    """
-
-    metric: Metric
-    one: float
-    other: float
-    change: float | None
-    interval: Interval | None
-    why: str
-    word: Word = Word.UNKNOWN
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Between what the change lies, in its unit."""
-        if self.interval is None:
-            return None
-        return _change(self.interval.low, self.metric), _change(self.interval.high, self.metric)
+from loadgen.words import percent
 
 
 @dataclass(frozen=True)
@@ -65,14 +23,24 @@ class Beside:
     Attributes:
         side: Which.
         rows: Of the metrics that both have.
+        repeated: Metrics without a row, each with the one of which it is a fixed multiple in every run.
         otherwise: What they are unlike in besides.
+        survivors: Why latencies are not of the same requests on both sides; empty where they are.
         block: How long blocks of requests were, where any interval is within the runs.
     """
 
     side: Side
     rows: tuple[Row, ...]
+    repeated: Mapping[str, str]
     otherwise: tuple[Difference, ...]
+    survivors: str
     block: int | None
+
+    @property
+    def judged(self) -> list[Row]:
+        """The rows that may be called better or worse."""
+        known = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]
+        return [row for row in known if not (self.survivors and row.metric.of_the_ok)]
 
 
 @dataclass(frozen=True)
@@ -95,9 +63,9 @@ class Comparison:
         return [self.base, *(beside.side for beside in self.each)]
 
     @property
-    def rows(self) -> list[Row]:
-        """All of them."""
-        return [row for beside in self.each for row in beside.rows]
+    def judged(self) -> list[Row]:
+        """The rows that may be called better or worse: none where nothing follows from some run."""
+        return [] if self.doubted else [row for beside in self.each for row in beside.judged]
 
     @property
     def doubted(self) -> bool:
@@ -125,7 +93,9 @@ def compare(
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
     wanted = tuple(more)
-    each = tuple(_beside(base, other, wanted, noise) for other in others)
+    metrics = tuple(dict.fromkeys((*USUAL, *wanted)))
+    samples = cache(lambda side: side.samples(metrics))
+    each = tuple(_beside(base, other, Pair(base, other, noise, samples), metrics, wanted) for other in others)
     return _worded(Comparison(base, each, (*clashes, *_notes(sides))))
 
 
@@ -150,118 +120,51 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
         yield f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, no real server"
     for side in sides:
         yield from side.doubts
+        for start in side.starts:
+            if start.error_rate is not None and start.error_rate > MOST_ERRORS:
+                lost = percent(start.error_rate, 1)
+                yield f"{start.where}: {lost} of its requests did not succeed; its latencies are those of the rest"
         if side.otherwise:
             yield f"the starts of {side.name} are not of one thing: {listed(side.otherwise)}"
 
 
-def _beside(base: Side, other: Side, wanted: tuple[Metric, ...], noise: NoiseFile | None) -> Beside:
-    metrics = dict.fromkeys((*USUAL, *wanted))
-    length = cache(lambda: _block(base, other))  # records are read only where they are asked
-    rows = [row for metric in metrics if (row := _row(metric, base, other, noise, length)) is not None]
-    told = tuple(_without_repeated(rows, wanted))
-    within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in told)
-    otherwise = tuple(workload.otherwise(base.starts[0].facts, other.starts[0].facts))
-    return Beside(other, told, otherwise, length() if within else None)
-
-
-def _row(
-    metric: Metric, base: Side, other: Side, noise: NoiseFile | None, length: Callable[[], int | None]
-) -> Row | None:
-    """None where a run has no value."""
-    one, two = base.levels(metric), other.levels(metric)
-    if one is None or two is None:
-        return None
-    first, second = (float(levels.mean() if metric.is_share else np.exp(levels.mean())) for levels in (one, two))
-    if not (np.isfinite(one).all() and np.isfinite(two).all()):  # logarithms, of which one is that of 0
-        change = second / first - 1 if first else None if second else 0.0
-        return Row(metric, first, second, change, None, "a value is 0")
-    found = _interval(metric, base, other, (one, two), noise, length)
-    if isinstance(found, Interval) and found.low == found.high:
-        # No error in a run does not show that there never is one, nor times in one bucket that all are the same.
-        found = "nothing of it was seen to vary"
-    sure, why = (None, found) if isinstance(found, str) else (found, "")
-    return Row(metric, first, second, _change(float(two.mean() - one.mean()), metric), sure, why)
-
-
-def _interval(
-    metric: Metric,
-    base: Side,
-    other: Side,
-    levels: tuple[Floats, Floats],
-    noise: NoiseFile | None,
-    length: Callable[[], int | None],
-) -> Interval | str:
-    """Of the difference of the levels, or why there is none."""
-    kept = None if noise is None else noise.each.get(metric.name)
-    if kept is not None or min(map(len, levels)) >= LEAST_STARTS:
-        return interval.by_starts(*levels, kept)
-    if not metric.ours:
-        return f"the server's own words need {LEAST_STARTS} starts of each"
-    block = length()
-    if block is None:
-        return _no_records(base, other)
-    samples = [side.samples for side in (base, other)]
-    why = next((why for each in samples for sample in each if (why := sample.why_not(block))), None)
-    if why is not None:
-        return why
-    found = interval.within(samples[0], samples[1], metric, float(levels[1].mean() - levels[0].mean()), block)
-    return "of too few values" if found is None else found
-
-
-def _block(base: Side, other: Side) -> int | None:
-    """How long blocks must be for every run of two sides; None where some have no records."""
-    samples = [*base.samples, *other.samples]
-    if len(samples) < len(base.starts) + len(other.starts):
-        return None
-    return math.ceil(max(sample.enough for sample in samples))
-
-
-def _no_records(base: Side, other: Side) -> str:
-    kept = [start.kept for side in (base, other) for start in side.starts if start.records is None]
-    names = [name for name in kept if name is not None]
-    if len(names) == len(kept):
-        return f"name the records instead of the result: {', '.join(names)}"
-    return "keep --records"
-
-
-def _change(difference: float, metric: Metric) -> float:
-    """A difference of levels as it is told."""
-    return difference if metric.is_share else math.expm1(difference)
-
-
-def _without_repeated(rows: Sequence[Row], wanted: tuple[Metric, ...]) -> Iterator[Row]:
-    """Without latencies of which all that is usual is the same as of another one, unless they are wanted."""
-    values = {row.metric.name: (row.one, row.other) for row in rows}
-    same = {
-        name
-        for name, first in REPEATED.items()
-        if all(values.get(f"{name}_{each}") == values.get(f"{first}_{each}") for each in STATISTICS)
-    }
-    for row in rows:
-        if row.metric in wanted or row.metric.latency is None or row.metric.latency[0] not in same:
-            yield row
+def _beside(base: Side, other: Side, pair: Pair, metrics: Iterable[Metric], wanted: Iterable[Metric]) -> Beside:
+    firsts = {metric: first for metric in metrics if metric not in wanted and (first := pair.repeated(metric))}
+    rows = tuple(row for metric in metrics if metric not in firsts and (row := pair.row(metric)))
+    within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in rows)
+    return Beside(
+        side=other,
+        rows=rows,
+        repeated={metric.name: first.name for metric, first in firsts.items()},
+        otherwise=tuple(workload.otherwise(base.starts[0].facts, other.starts[0].facts)),
+        survivors=pair.survivors,
+        block=pair.block if within else None,
+    )
 
 
 def _worded(comparison: Comparison) -> Comparison:
     """With words: by Holm's procedure (Scand. J. Stat. 6, 1979) over all rows of which something is known of starts."""
-    known = [row.interval for row in comparison.rows if row.interval and row.interval.basis is not Basis.WITHIN]
-    known.sort(key=lambda one: one.by_chance)
-    most = -1.0  # the largest by_chance that counts
-    for left, one in zip(range(len(known), 0, -1), known, strict=True):
-        if comparison.doubted or one.by_chance > (1 - CONFIDENCE) / left:
-            break
-        most = one.by_chance
-    each = tuple(
-        replace(beside, rows=tuple(replace(row, word=_word(row, most)) for row in beside.rows))
-        for beside in comparison.each
+    chances = sorted(row.interval.by_chance for row in comparison.judged if row.interval is not None)
+    sure = 0  # rows that count
+    while sure < len(chances) and chances[sure] <= (1 - CONFIDENCE) / (len(chances) - sure):
+        sure += 1
+    most = chances[sure - 1] if sure else -1.0
+    return replace(
+        comparison,
+        each=tuple(
+            replace(beside, rows=tuple(_with_word(row, beside, most) for row in beside.rows))
+            for beside in comparison.each
+        ),
     )
-    return replace(comparison, each=each)
 
 
-def _word(row: Row, most: float) -> Word:
+def _with_word(row: Row, beside: Beside, most: float) -> Row:
+    """A row with the word that may be said of it, where chances up to `most` count."""
     found = row.interval
     if found is None:
-        return Word.UNKNOWN
-    if found.basis is not Basis.WITHIN and found.by_chance <= most and row.metric.more_is_better is not None:
-        return Word.BETTER if (found.low > 0) == row.metric.more_is_better else Word.WORSE
-    return Word.DIFFERS if found.leaves_out_none else Word.NOT_TOLD_APART
+        word = Word.UNKNOWN
+    elif row in beside.judged and found.by_chance <= most and row.metric.more_is_better is not None:
+        word = Word.BETTER if (found.low > 0) == row.metric.more_is_better else Word.WORSE
+    else:
+        word = Word.DIFFERS if found.leaves_out_none else Word.NOT_TOLD_APART
+    return replace(row, word=word)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.comparing.comparison import Comparison, Row
+from loadgen.comparing.comparison import Beside, Comparison
 from loadgen.comparing.interval import Basis
-from loadgen.comparing.metrics import Metric, named
-from loadgen.comparing.told import bounds, change
+from loadgen.comparing.metrics import Metric, meant, named
+from loadgen.comparing.row import Row
+from loadgen.comparing.told import AT, bounds, change
 from loadgen.errors import BadInput
 
 FLAG = "--fail-if"
@@ -45,13 +46,14 @@ class Judged:
     Attributes:
         condition: Which.
         side: Beside the baseline.
-        failed: Whether the change is beyond the bound: all of its interval; where there is none, the point alone.
+        failed: Whether the change is beyond the bound: all of its interval; where there is none, the point alone. None
+            where the runs do not tell.
         why: In words.
     """
 
     condition: Condition
     side: str
-    failed: bool
+    failed: bool | None
     why: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +61,8 @@ class Judged:
         return {"condition": self.condition.text, "side": self.side, "failed": self.failed, "why": self.why}
 
     def __str__(self) -> str:
-        return f"{'FAILED' if self.failed else 'passed'} {self.condition.text} ({self.side}): {self.why}"
+        held = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
+        return f"{held} {self.condition.text} ({self.side}): {self.why}"
 
 
 def parse(texts: Iterable[str]) -> list[Condition]:
@@ -78,7 +81,9 @@ def _condition(text: str) -> Condition:
     name, sign, number, unit = match.groups()
     metric = named(name)
     if metric is None:
-        raise BadInput(FLAG, f"{text!r} is on no metric that is known", "the table's first column names them")
+        near = meant(name)
+        remedy = f"write {near.name}" if near else "the table's first column names them"
+        raise BadInput(FLAG, f"{text!r} is on no metric that is known", remedy)
     if metric.is_share != (unit == "pp"):
         how = "a share, whose changes are percentage points" if metric.is_share else "no share"
         raise BadInput(
@@ -101,6 +106,9 @@ def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judge
 
 def _judged(comparison: Comparison, condition: Condition) -> Iterator[Judged]:
     for beside in comparison.each:
+        if why := _why_not(comparison, beside, condition):
+            yield Judged(condition, beside.side.name, None, why)
+            continue
         row = next((row for row in beside.rows if row.metric == condition.metric), None)
         if row is None:
             problem = f"{condition.text!r}: {condition.metric.name} is not known of both"
@@ -108,6 +116,12 @@ def _judged(comparison: Comparison, condition: Condition) -> Iterator[Judged]:
         if row.change is None:
             raise BadInput(FLAG, f"{condition.text!r}: of a value of 0 no change can be told", "leave it out")
         yield Judged(condition, beside.side.name, *_held(row, row.change, condition))
+
+
+def _why_not(comparison: Comparison, beside: Beside, condition: Condition) -> str:
+    """Why a condition cannot be judged of a side, in words; empty where it can."""
+    doubts = [*comparison.base.doubts, *beside.side.doubts]
+    return "; ".join(doubts) or (beside.survivors if condition.metric.of_the_ok else "")
 
 
 def _held(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
@@ -118,7 +132,7 @@ def _held(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
         return condition.beyond(value), why
     near = row.bounds[0] if condition.above else row.bounds[1]
     failed = condition.beyond(near) and math.isfinite(near)
-    interval = f"95 % interval {bounds(row)}"
+    interval = f"{AT} interval {bounds(row)}"
     if not condition.beyond(value):
         return False, f"{point}, {interval}"
     noise = "the noise" if row.interval and row.interval.basis is not Basis.WITHIN else "the noise within the run"

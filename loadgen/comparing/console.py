@@ -3,8 +3,9 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from loadgen.comparing.comparison import Beside, Comparison, Row
-from loadgen.comparing.told import bounds, change, reading, runs, value
+from loadgen.comparing.comparison import Beside, Comparison
+from loadgen.comparing.row import Row
+from loadgen.comparing.told import AT, bounds, change, reading, runs, values
 from loadgen.terminal import printable
 
 WIDTH = 90
@@ -37,7 +38,7 @@ def _beside(comparison: Comparison, beside: Beside) -> Iterator[str]:
             yield from _wrapped(f"{each.name}: {each.one} | {each.other}", "  ")
         yield ""
     clock = comparison.base.starts[0].result["loadgen"]["latency_from"]
-    head = (f"latencies from {clock}", "", comparison.base.name, beside.side.name, "change", "95 % interval", "")
+    head = (f"latencies from {clock}", "", comparison.base.name, beside.side.name, "change", f"{AT} interval", "")
     rows = [(head, True), *((_cells(row), row.metric.ours) for row in beside.rows)]
     widths = [max(len(cells[column]) for cells, _ in rows) for column in range(len(head))]
     ours = True
@@ -52,8 +53,7 @@ def _beside(comparison: Comparison, beside: Beside) -> Iterator[str]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     unit = "" if row.metric.is_share else row.metric.unit
-    values = (value(each, row.metric) for each in (row.one, row.other))
-    return (row.metric.name, unit, *values, change(row), bounds(row), str(row.word))
+    return (row.metric.name, unit, *values(row), change(row), bounds(row), str(row.word))
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ class Interval:
     @classmethod
     def of(cls, difference: float, error: float, df: float, basis: Basis) -> "Interval":
         """Student's, of a difference with this standard error."""
-        half = student.quantile(CONFIDENCE, df) * error
+        half = student.beyond(1 - CONFIDENCE, df) * error
         t = abs(difference) / error if error else math.inf if difference else 0.0
         return cls(difference - half, difference + half, basis, student.by_chance(t, df))
 
@@ -53,24 +53,30 @@ class Interval:
         return self.low > 0 or self.high < 0
 
 
-def by_starts(one: Floats, other: Floats, kept: Noise | None = None) -> Interval:
+def rounding(one: float, other: float) -> float:
+    """The standard error of a difference of two levels, each known to so much (JCGM 100:2008, F.2.2.1)."""
+    return math.sqrt((one * one + other * other) / 12)
+
+
+def by_starts(one: Floats, other: Floats, kept: Noise | None = None, rounded: float = 0.0) -> Interval:
     """Of what two sides differ by, by what starts of one thing do: a noise of one size on both sides, as in studies.
 
     Args:
         one: The levels of a side.
         other: Of the other side, from which the first's are taken.
         kept: A noise that was kept, pooled with that of the starts; without it some side has two starts or more.
+        rounded: The `rounding` of their difference.
     """
     own = [Noise.of_replicates(levels) for levels in (one, other)]
     noise = Noise.pooled(own if kept is None else [kept, *own])
     assert noise is not None
-    error = noise.sd * math.sqrt(1 / len(one) + 1 / len(other))
+    error = math.hypot(noise.sd * math.sqrt(1 / len(one) + 1 / len(other)), rounded)
     basis = Basis.STARTS if kept is None else Basis.NOISE
     return Interval.of(float(other.mean() - one.mean()), error, noise.df, basis)
 
 
 def within(
-    one: Sequence[Sample], other: Sequence[Sample], metric: Metric, difference: float, length: int
+    one: Sequence[Sample], other: Sequence[Sample], metric: Metric, difference: float, length: int, rounded: float = 0.0
 ) -> Interval | None:
     """The same by what requests differ by within the runs; None where they do not tell it of this metric.
 
@@ -80,12 +86,13 @@ def within(
         metric: What is compared.
         difference: By which the other side's level is above the first's.
         length: Of blocks, in requests.
+        rounded: The `rounding` of the difference.
     """
     levels = [_drawn(samples, metric, length) for samples in (one, other)]
     if levels[0] is None or levels[1] is None:
         return None
-    blocks = min(sample.fewest for sample in (*one, *other)) / length
-    error = float((levels[1] - levels[0]).std(ddof=1)) * math.sqrt(blocks / (blocks - 1))
+    blocks = min(sample.count for sample in (*one, *other)) / length
+    error = math.hypot(float((levels[1] - levels[0]).std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), rounded)
     return Interval.of(difference, error, blocks - 1, Basis.WITHIN) if math.isfinite(error) else None
 
 

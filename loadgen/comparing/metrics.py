@@ -1,5 +1,7 @@
 """Metrics: what two sides are compared by, each a number of a result, by the name that a condition has for it."""
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,15 @@ from loadgen.report.summary import number
 Result = Mapping[str, Any]
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
 STATISTICS = ("mean", "p50", "p90", "p99")
-REPEATED = {"ttfo": "ttft", "itl": "icl"}  # what a latency is the same as where nothing tells them apart
+# What a metric is a fixed multiple of in every run, where nothing tells the two apart.
+REPEATED = {
+    "output_throughput": "request_throughput",
+    "total_throughput": "request_throughput",
+    **{f"ttfo_{each}": f"ttft_{each}" for each in STATISTICS},
+    **{f"itl_{each}": f"icl_{each}" for each in STATISTICS},
+}
+BUCKET = 1 / 1024  # of its lowest value: the most that one of a Histogram is wide
+LONGEST = 8  # words of a name in which another is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +46,19 @@ class Metric:
         return self.unit == "%"
 
     @property
+    def of_the_ok(self) -> bool:
+        """Whether it is of the requests alone that succeeded."""
+        return self.unit == "ms"
+
+    @property
     def latency(self) -> tuple[str, str] | None:
         """The latency and the statistic of it, as an SLO names them; None for any other number."""
         return slo.named(self.name)
+
+    @property
+    def percentile(self) -> float | None:
+        """Which percentile of a latency it is; None for any other number."""
+        return slo.percentile(self.latency[1]) if self.latency is not None else None
 
     def of(self, result: Result, histograms: Mapping[str, Histogram]) -> float | None:
         """Its value in a result; None where that has none.
@@ -51,6 +71,16 @@ class Metric:
             latency, name = self.latency
             return number(histograms[slo.distribution(latency, result["loadgen"]["latency_from"])], name)
         return _FOUND[self.name](result)
+
+    def resolution(self, result: Result) -> float:
+        """How finely a result tells it, as a share of its value; 0 where it is exact.
+
+        A percentile is told to a bucket of its distribution, a throughput to one request.
+        """
+        if self.percentile is not None:
+            return BUCKET
+        counted = _COUNTED.get(self.name)
+        return 0.0 if counted is None else 1 / max(1, counted(result))
 
 
 def _server(*path: str) -> Callable[[Result], float | None]:
@@ -78,6 +108,13 @@ _FOUND: dict[str, Callable[[Result], float | None]] = {
     "server_running": _server("levels", "running", "mean"),
     "server_waiting": _server("levels", "waiting", "mean"),
     "server_kv_usage": _server("levels", "kv_usage", "mean"),
+}
+# How many requests a throughput counts.
+_COUNTED: dict[str, Callable[[Result], float]] = {
+    **dict.fromkeys(
+        ("request_throughput", "output_throughput", "total_throughput"), lambda result: float(result["completed"])
+    ),
+    "goodput": lambda result: float(result["loadgen"]["rates"]["goodput_requests_per_s"] * result["duration"]),
 }
 TOTALS = (
     Metric("request_throughput", "req/s", True),
@@ -108,3 +145,10 @@ def named(name: str) -> Metric | None:
         if metric.name == name:
             return metric
     return Metric(name, "ms", False) if slo.named(name) else None
+
+
+def meant(name: str) -> Metric | None:
+    """The metric of which the words stand in a name that is none, as in p99_ttft_ms; None where they are of none."""
+    words = re.findall(r"[a-z0-9.]+", name)[:LONGEST]
+    pairs = ("_".join(pair) for pair in itertools.permutations(words, 2))
+    return next(filter(None, map(named, (*pairs, *words))), None)

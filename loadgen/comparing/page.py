@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from loadgen.comparing.comparison import Beside, Comparison, Row, Word
-from loadgen.comparing.told import bounds, change, reading, runs, value
+from loadgen.comparing.comparison import Beside, Comparison
+from loadgen.comparing.row import Row, Word
+from loadgen.comparing.told import AT, bounds, change, reading, runs, values
 from loadgen.pages import Block, Document, Heading, Items, Note, Span, Table, Tone, cell, line
 
 TONES = {Word.BETTER: Tone.GOOD, Word.WORSE: Tone.BAD, Word.NOT_TOLD_APART: Tone.QUIET, Word.UNKNOWN: Tone.QUIET}
@@ -40,12 +41,12 @@ def _beside(comparison: Comparison, beside: Beside) -> Iterator[Block]:
 
 
 def _table(title: str, names: tuple[str, str], rows: list[Row]) -> Table:
-    return Table((title, *names, "Change", "95 % interval", ""), tuple(map(_cells, rows)))
+    return Table((title, *names, "Change", f"{AT} interval", ""), tuple(map(_cells, rows)))
 
 
 def _cells(row: Row) -> tuple[tuple[tuple[Span, ...], ...], ...]:
     unit = "" if row.metric.is_share else f" {row.metric.unit}".rstrip()
-    values = (cell(value(each, row.metric) + unit) for each in (row.one, row.other))
+    both = (cell(each + unit) for each in values(row))
     tone = TONES.get(row.word, Tone.PLAIN)
     name = cell(Span(row.metric.name, Tone.CODE))
-    return (name, *values, cell(Span(change(row), tone)), cell(bounds(row)), cell(Span(row.word, tone)))
+    return (name, *both, cell(Span(change(row), tone)), cell(bounds(row)), cell(Span(row.word, tone)))

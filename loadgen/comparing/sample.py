@@ -1,26 +1,27 @@
 """Sample: the requests of one run, and what its numbers would have been in runs drawn anew from them."""
 
 import math
-from collections.abc import Callable
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from loadgen import blocks, slo
+from loadgen import blocks, pieces, slo
 from loadgen.comparing.metrics import LATENCIES, Metric
 from loadgen.comparing.values import Values
 from loadgen.demands import GAPS, gaps_ms, latency_ms
+from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.records import RecordFile
-from loadgen.schedule import Floats, Int64s
+from loadgen.schedule import Floats
+from loadgen.settings import RunSettings
 from loadgen.wire import Record
-
-FEWEST_BLOCKS = 5  # of a run: what fewer differ by says too little
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The requests that were sent, in the order in which they ended, shape (k,).
+    """The requests that ended, in the order in which they did, shape (k,).
 
     Attributes:
         waits_s: Since the one before it ended, of the first since any was sent: their sum is the time of the run.
@@ -33,67 +34,69 @@ class Ended:
 
 @dataclass(frozen=True)
 class Sample:
-    """A run's requests, shape (n,), in the order of its schedule.
+    """A run's requests, in the order of its schedule.
 
     Attributes:
-        ok: Whether each succeeded: 1 or 0.
-        latencies: By their names.
-        ended: The same requests as throughputs see them.
+        failed: Whether each did not succeed, 1 or 0, shape (n,); those that never ended, of a run cut short, come last.
+        latencies: By their names, of those that ended.
+        ended: The same as throughputs see them.
         in_flight: Due and not ended, on average over the run.
     """
 
-    ok: Floats
+    failed: Floats
     latencies: dict[str, Values]
     ended: Ended
     in_flight: float
 
     @classmethod
-    def read(cls, path: str) -> "Sample":
-        """Of a file of --records.
+    def read(cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]) -> "Sample":
+        """Of a file of --records, one pass over it: what is kept is a row of numbers for each request.
+
+        Args:
+            path: The file.
+            histograms: The distributions of the run, as in its result.
+            metrics: What will be drawn.
 
         Raises:
             BadInput: A line of it is no record.
         """
         file = RecordFile(path)
         settings = file.heading.settings
-        found = {record.index: record for record in file}
-        records = [found.get(index) for index in range(max(file.scheduled, 1 + max(found, default=-1)))]
-
-        def of_each(values: Callable[[Record], tuple[Floats, Floats]]) -> Values:
-            return Values.of([(_NONE, _NONE) if each is None else values(each) for each in records])
-
-        def latency(name: str) -> Callable[[Record], tuple[Floats, Floats]]:
-            if name in GAPS:
-                return lambda record: gaps_ms(record, name)
-            return lambda record: _one(latency_ms(record, name, settings) if record.outcome is Outcome.OK else None)
-
-        latencies = {name: of_each(latency(name)) for name in LATENCIES}
-        good = _ok(records)
+        parts = [_Part(name, settings, histograms, metrics) for name in LATENCIES]
+        rows = array("d")
+        for _, record in pieces.told(file):
+            rows.extend((record.index, *_ends(record, file.start_ns)))
+            for part in parts:
+                rows.extend(part.row(record))
+        table = np.array(rows).reshape(-1, 1 + _ENDS + sum(part.width for part in parts))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        _, of_ends, *of_parts = np.split(table, np.cumsum([1, _ENDS, *(part.width for part in parts)])[:-1], axis=1)
+        latencies = {part.name: part.values(each) for part, each in zip(parts, of_parts, strict=True)}
+        ok = of_ends[:, 0]
+        good = ok.copy()
         for name, limit_ns in slo.parse_goodput(settings.goodput).items():
             good *= ~(latencies[name].means > limit_ns / 1e6)  # one of a single token has no TPOT
-        ended, in_flight = _ended(records, good)
-        return cls(_ok(records), latencies, ended, in_flight)
+        scheduled = file.scheduled if file.ending is None else file.ending.scheduled
+        failed = np.ones(max(scheduled, len(ok)))
+        failed[: len(ok)] -= ok
+        return cls(failed, latencies, *_ended(of_ends, good))
 
     @property
-    def enough(self) -> float:
-        """How long blocks must be, in requests.
-
-        Twice as long as correlations ask, which would have the mean of the squared error least, not the error of too
-        little variance: of simulated queues that are alike fewer are told apart.
-        """
+    def enough(self) -> int:
+        """How long blocks must be, in requests; the gaps of a request are as late as it is."""
         series = [each.means for name, each in self.latencies.items() if name not in GAPS]
-        return max(blocks.length(len(self.ok), self.in_flight), *(2 * blocks.correlated(each) for each in series))
+        return blocks.long_enough(self.count, self.in_flight, *series)
 
     @property
-    def fewest(self) -> int:
-        """Requests of the run, or those that were sent, which are fewer where it was cut short."""
-        return min(len(self.ok), len(self.ended.waits_s))
+    def count(self) -> int:
+        """Requests that ended."""
+        return len(self.ended.waits_s)
 
     def why_not(self, length: int) -> str | None:
         """Why blocks of this length tell nothing of the run; None where they do."""
-        if self.fewest >= FEWEST_BLOCKS * length:
+        if blocks.tell(self.count, length):
             return None
-        return f"{self.fewest} requests are fewer than {FEWEST_BLOCKS} blocks of {length}"
+        return f"{self.count} requests are fewer than {blocks.FEWEST} blocks of {length}"
 
     def drawn(self, metric: Metric, length: int, seed: int) -> Floats | None:
         """The values of a metric in runs drawn anew, shape (blocks.RESAMPLES,); None where the requests do not tell it.
@@ -104,47 +107,88 @@ class Sample:
             seed: Of what is drawn.
         """
         if metric.latency is not None:
-            latency, name = metric.latency
-            values = self.latencies[latency]
-            p = 50.0 if name == "median" else float(name[1:]) if name.startswith("p") else None
-            if p is None:
-                return values.mean(length, seed) if name == "mean" else None
-            return values.percentile(p, length, seed)
+            values = self.latencies[metric.latency[0]]
+            if metric.percentile is not None:
+                return values.percentile(metric.percentile, length, seed)
+            return values.mean(length, seed) if metric.latency[1] == "mean" else None
         if metric.name == "error_rate":
-            return blocks.ratios(1 - self.ok, np.ones(len(self.ok)), length, seed)
+            return blocks.ratios(self.failed, np.ones(len(self.failed)), length, seed)
         counts = self.ended.counts.get(metric.name)
         return None if counts is None else blocks.ratios(counts, self.ended.waits_s, length, seed)
 
 
-_NONE: Floats = np.empty(0)
-_ONCE: Floats = np.ones(1)
+class _Part:
+    """The columns of a latency in the rows of a run.
+
+    Args:
+        name: Of the latency.
+        settings: Of the run.
+        histograms: Its distributions.
+        metrics: Of which the percentiles are that will be drawn.
+    """
+
+    def __init__(
+        self, name: str, settings: RunSettings, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]
+    ) -> None:
+        self.name, self._settings = name, settings
+        self._distribution = histograms[slo.distribution(name, settings.latency_from)]
+        found = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == name}
+        self._percentiles = sorted(p for p in found if p is not None)
+        ends_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)  # NaN where there is none
+        self._ends_ms: Floats = ends_ns / 1e6
+
+    @property
+    def width(self) -> int:
+        """How many columns."""
+        return 2 + len(self._percentiles)
+
+    def row(self, record: Record) -> Sequence[float]:
+        """Of the values of a request: their sum, how many, and how many are no longer than each percentile of all."""
+        if self.name in GAPS:
+            each, times = gaps_ms(record, self.name)
+            within = times @ (each[:, None] <= self._ends_ms)
+            return (float(times @ each), float(times.sum()), *within.tolist())
+        ms = latency_ms(record, self.name, self._settings) if record.outcome is Outcome.OK else None
+        return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._ends_ms).tolist())
+
+    def values(self, columns: Floats) -> Values:
+        """What the rows of a run, one after the other, come to."""
+        total, count, *within = columns.T
+        return Values(total, count, dict(zip(self._percentiles, within, strict=True)), self._distribution)
 
 
-def _one(value: float | None) -> tuple[Floats, Floats]:
-    return (_NONE, _NONE) if value is None else (np.array([value]), _ONCE)
+_ENDS = 6
 
 
-def _ok(records: list[Record | None]) -> Floats:
-    return np.array([each is not None and each.outcome is Outcome.OK for each in records], dtype=float)
+def _ends(record: Record, start_ns: int) -> tuple[float, ...]:
+    """Whether a request succeeded, when it was due, sent (infinite: never) and ended, ns after the start of the clock,
+    and its tokens, in and out, if it did.
+    """
+    ok = record.outcome is Outcome.OK
+    sent = record.sent - start_ns if record.sent else math.inf
+    inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
+    return ok, record.due - start_ns, sent, record.closed - start_ns, ok * inputs, ok * record.answer_tokens
 
 
-def _ended(records: list[Record | None], good: Floats) -> tuple[Ended, float]:
-    """The requests that were sent as throughputs see them, and how many were in flight on average."""
-    sent = [record for record in records if record is not None and record.sent]
-    if not sent:
-        return Ended(_NONE, {}), 0.0
-    closed: Int64s = np.array([record.closed for record in sent])
+def _ended(columns: Floats, good: Floats) -> tuple[Ended, float]:
+    """The requests as throughputs see them, and how many were in flight on average.
+
+    Args:
+        columns: What `_ends` says of each.
+        good: Whether each met --goodput: 1 or 0.
+    """
+    ok, due, sent, closed, inputs, outputs = columns.T
+    begin = sent.min(initial=math.inf)
+    if not math.isfinite(begin):
+        begin = 0.0
     order = np.argsort(closed, kind="stable")
-    waits_s = np.diff(closed[order], prepend=min(record.sent for record in sent)) / 1e9
-    ok = _ok(list(sent))
-    outputs = ok * [record.answer_tokens for record in sent]
-    inputs = ok * [record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens for record in sent]
+    waits_s = np.diff(np.maximum(closed[order], begin), prepend=begin) / 1e9
     counts = {
         "request_throughput": ok,
         "output_throughput": outputs,
         "total_throughput": inputs + outputs,
-        "goodput": good[[record.index for record in sent]],
+        "goodput": good,
     }
-    sojourns_s = (closed - [record.due for record in sent]).sum() / 1e9
+    sojourns_s = (closed - due)[np.isfinite(sent)].sum() / 1e9
     in_flight = sojourns_s / waits_s.sum() if waits_s.any() else math.inf
     return Ended(waits_s, {name: each[order] for name, each in counts.items()}), float(in_flight)

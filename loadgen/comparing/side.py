@@ -1,12 +1,13 @@
 """Side: the runs of one thing that is compared, read from files or a folder of them."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from loadgen import results
 from loadgen.comparing.metrics import Metric
 from loadgen.comparing.sample import Sample
 from loadgen.comparing.start import Start
@@ -14,7 +15,6 @@ from loadgen.comparing.workload import Difference, otherwise, unlike
 from loadgen.errors import BadInput
 from loadgen.records import RecordFile
 from loadgen.report import is_series, load
-from loadgen.results import from_records
 from loadgen.schedule import Floats
 
 LEAST_STARTS = 3  # of a side, to know what starts of one thing differ by
@@ -56,9 +56,15 @@ class Side:
         return [f"{start.where}: {start.doubt}" for start in self.starts if start.doubt]
 
     @property
-    def samples(self) -> list[Sample]:
-        """Of the runs whose records are there."""
-        return [start.sample for start in self.starts if start.sample is not None]
+    def error_rate(self) -> float | None:
+        """The share of requests that did not succeed, of several starts the mean; None where some run has none."""
+        rates = [start.error_rate for start in self.starts if start.error_rate is not None]
+        return sum(rates) / len(rates) if len(rates) == len(self.starts) else None
+
+    def samples(self, metrics: Iterable[Metric]) -> list[Sample]:
+        """The requests of the runs whose records are there, to be drawn anew for these metrics."""
+        found = [start.sample(metrics) for start in self.starts]
+        return [sample for sample in found if sample is not None]
 
     @property
     def unlike(self) -> list[Difference]:
@@ -85,6 +91,10 @@ class Side:
             return np.array(told)
         return np.array([math.log(value) if value > 0 else -math.inf for value in told])
 
+    def resolution(self, metric: Metric) -> float:
+        """How finely its runs tell a metric that all of them have, as a share of its value."""
+        return max(metric.resolution(start.result) for start in self.starts)
+
 
 def _starts(path: str) -> Iterator[Start]:
     if Path(path).is_dir():
@@ -96,13 +106,11 @@ def _starts(path: str) -> Iterator[Start]:
 
 
 def _of_file(path: str, *, skip_series: bool) -> Iterator[Start]:
-    if RecordFile.is_one(path):
-        yield Start(path, from_records(path).data, path)
-        return
-    results = load(path)
-    for number, result in enumerate(results, 1):
+    records = path if RecordFile.is_one(path) else None
+    found = results.read(path)
+    for number, result in enumerate(found, 1):
         if not is_series(result):
-            yield Start(path if len(results) == 1 else f"{path}: line {number}", result)
+            yield Start(path if len(found) == 1 else f"{path}: line {number}", result, records)
         elif not skip_series:
             raise BadInput("FILE", f"{path} is of several runs at different loads", "name the files of single runs")
 

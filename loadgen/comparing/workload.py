@@ -55,11 +55,12 @@ def workload(result: Mapping[str, Any]) -> dict[str, Any]:
     """
     origin = result["loadgen"]["provenance"]
     settings = written.restored(origin["settings"])
+    by_time = result["loadgen"]["closed_loop"] and settings.duration is not None  # so many as the server could answer
     named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
         "model": result["model_id"],
         "endpoint": target.endpoint(settings),
-        "requests": result["num_prompts"],
+        "requests": settings.num_prompts if by_time else result["num_prompts"],
         "prompts": origin["prompts"].get("sha256"),
         "due times": origin["schedule"]["sha256"],
         **{name: public(settings)[name] for name in ASKED},
@@ -127,4 +128,4 @@ def _text(value: Any) -> str:
         return "none"
     if isinstance(value, list):
         return " ".join(map(_text, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+from loadgen import pieces
 from loadgen.outcomes import Outcome
-from loadgen.pieces import piece
 from loadgen.records import RecordFile
 from loadgen.report.csv_file import Value
 from loadgen.wire import Record
@@ -34,20 +33,8 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for told, record in _told(RecordFile(path)):
+    for told, record in pieces.told(RecordFile(path)):
         yield {"file": path, **_row(told, record)}
-
-
-def _told(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
-    """What stands in the file, and in those of further workers where it never came to be put together."""
-    alone = file.ending is not None
-    beside = [] if alone else [piece(file.path, number) for number in range(1, file.stripe.of)]
-    seen: set[int] = set()  # what was put together last may stand in a part still
-    for part in (file, *map(RecordFile, filter(Path.exists, beside))):
-        for told, record in part.told():
-            if record.index not in seen:
-                seen.add(record.index)
-                yield told, record
 
 
 def _row(told: dict[str, Any], record: Record) -> dict[str, Value]:

@@ -31,17 +31,21 @@ OWN: dict[str, tuple[str, ...]] = {
 COLUMNS = ("file", *PLAIN, *OWN, "reasons", "slo_met", "prompts_sha256")
 
 
-def table(results: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[list[str], list[dict[str, Value]]]:
-    """The columns and the rows of results.
-
-    After COLUMNS stand further percentiles that some run was asked for, and the keys of --metadata, as `metadata.KEY`.
+def rows(path: str, results: Iterable[Mapping[str, Any]]) -> list[dict[str, Value]]:
+    """A row for each run; a series has one for each of its runs, with what it tells of them.
 
     Args:
-        results: Each with the file that holds it. A series has a row for each of its runs, with what it tells of them.
+        path: The file that holds them.
+        results: All that it holds.
     """
-    rows = [_row(path, run) for path, result in results for run in _runs(result)]
-    further = dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)
-    return [*COLUMNS, *further], rows
+    return [_row(path, run) for result in results for run in _runs(result)]
+
+
+def columns(rows: Iterable[Mapping[str, Value]]) -> list[str]:
+    """Of rows: COLUMNS, then further percentiles that some run was asked for, and the keys of --metadata, as
+    `metadata.KEY`.
+    """
+    return [*COLUMNS, *dict.fromkeys(name for row in rows for name in row if name not in COLUMNS)]
 
 
 def _runs(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,12 +1,8 @@
 """Arms that are alike, what they differ by, and the gains that are no more than that."""
 
-import math
 from pathlib import Path
 
-import pytest
-
 from loadgen.audit import Finding
-from loadgen.audit.rules.noise import pooled_sd, student_t
 from tests.audit.auditing import block, fence, found, only
 
 
@@ -56,16 +52,3 @@ def test_two_arms_alike_are_too_few_to_judge_by(tmp_path: Path) -> None:
 
 def test_a_limit_that_was_reached_is_a_treatment(tmp_path: Path) -> None:
     assert noise(found(tmp_path, page("+1.0%", 19.9, seats=(8, 9, 10)))) == []
-
-
-def test_the_standard_deviation_is_pooled_over_groups_with_means_of_their_own() -> None:
-    sd, df = pooled_sd([[1.0, 3.0], [10.0, 10.0, 10.0]])
-    assert (sd, df) == (pytest.approx(math.sqrt(2 / 3)), 3)
-    assert pooled_sd([]) == (0.0, 0)
-
-
-@pytest.mark.parametrize(
-    ("df", "expected"), [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (6, 2.447), (7, 2.365), (30, 2.042)]
-)
-def test_students_t_is_that_of_the_tables(df: int, expected: float) -> None:
-    assert student_t(df) == pytest.approx(expected, abs=5e-4)

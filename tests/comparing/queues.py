@@ -1,11 +1,13 @@
 """Runs of simulated queues, of which theory knows that they are alike: requests that wait for each other."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
 from loadgen.comparing.sample import Ended, Sample
 from loadgen.comparing.values import Values
+from loadgen.histogram import Histogram
 from loadgen.schedule import Floats
 
 
@@ -26,10 +28,20 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
     order = np.argsort(closed)
     ended = Ended(np.diff(closed[order], prepend=due[0]), {"request_throughput": np.ones(count)})
     latencies = {"ttft": begins + served / 10 - due, "e2el": closed - due}
+    told = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
     in_flight = float((closed - due).sum() / (closed.max() - due[0]))
-    return Sample(np.ones(count), {name: _values(1000 * each) for name, each in latencies.items()}, ended, in_flight)
+    return Sample(np.zeros(count), told, ended, in_flight)
 
 
-def _values(each: Floats) -> Values:
-    order = np.argsort(each)
-    return Values(each[order], np.ones(len(each)), order, len(each))
+def values(*each: Sequence[float] | Floats) -> Values:
+    """What requests tell that had these values, ms."""
+    ms, owner = np.concatenate([np.empty(0), *each]), np.repeat(np.arange(len(each)), [len(one) for one in each])
+    distribution = Histogram()
+    distribution.record_many(np.rint(1e6 * ms).astype(np.int64))
+
+    def of_each(what: Floats) -> Floats:
+        return np.bincount(owner, weights=what, minlength=len(each)).astype(float)
+
+    ends_ms = {p: (distribution.percentile(p) or 0.0) / 1e6 for p in (0.0, 50.0, 90.0, 99.0)}
+    within = {p: of_each((ms <= end_ms).astype(float)) for p, end_ms in ends_ms.items()}
+    return Values(of_each(ms), of_each(np.ones(len(ms))), within, distribution)

@@ -1,6 +1,6 @@
 """Runs that are compared: their results and records, made of requests whose latencies a test states in its head."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,24 @@ def recorded(path: Path, *, factor: float = 1.0, seed: int = 0, settings: RunSet
     """Records of a run whose TTFTs are drawn, exponential with a mean of 20 ms times a factor, beyond 5 ms."""
     schedule = _schedule(settings)
     drawn = factor * (5 + np.random.default_rng(seed).exponential(15.0, schedule.count))
+    return kept(path, _requests(schedule, drawn), schedule, settings)
+
+
+def kept(
+    path: Path,
+    records: Iterable[Record],
+    schedule: Schedule,
+    settings: RunSettings = SETTINGS,
+    *,
+    scheduled: int | None = None,
+) -> str:
+    """Records of a run that came to its end; `scheduled` says how many it turned out to be that were to be sent."""
     heading = making.heading(settings, schedule)
-    recorder = Recorder.from_settings(settings, START, schedule.count)
+    recorder = Recorder.from_settings(settings, START, schedule.count if scheduled is None else scheduled)
     with RecordWriter.optional(path) as writer:
         assert writer is not None
         writer.begin(heading, START, schedule.count, [])
-        for record in _requests(schedule, drawn):
+        for record in records:
             recorder.add(record)
             writer.write(record)
     measured = Measured(recorder.snapshot(), (making.shard(schedule),))

@@ -63,6 +63,20 @@ def test_starts_are_told_better_or_worse(capsys: pytest.CaptureFixture[str]) -> 
     assert "rows that were looked at (Holm)" in out
 
 
+def test_a_difference_that_is_told_can_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    base, new = starts(Path("base"), 20.0, 20.0001, 20.0002), starts(Path("new"), 20.002, 20.0021, 20.0022)
+    assert dispatch(["compare", base, new]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
+    assert mean == ["ttft_mean", "ms", "20.000", "20.002", "+0.010%", "+0.009%", "to", "+0.011%", "worse"]
+    (throughput,) = (line for line in lines if line.startswith("request_throughput"))
+    assert throughput.endswith("not told apart")
+    assert "-5.5% to +5.8%" in throughput
+    told = " ".join(line.strip() for line in lines)
+    assert "finely values are told: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
+    assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
+
+
 def test_what_differs_between_the_servers_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
@@ -132,6 +146,20 @@ def test_of_a_run_that_is_invalid_no_condition_is_judged(capsys: pytest.CaptureF
     assert dispatch(["compare", one, other, "--fail-if", "ttft_mean>+20%"]) == 3
     assert dispatch(["compare", one, other]) == 0
     assert "b.json: INVALID" in capsys.readouterr().out
+
+
+def test_of_a_run_that_failed_mostly_the_reader_is_told_first_and_the_gate_does_not_pass(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    one, dead = saved(Path("a.json")), saved(Path("dead.json"), ttft=19.0, error_rate=0.5633)
+    assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    lost = "dead.json: 56.3% of its requests did not succeed; its latencies are those of the rest"
+    assert lines[1] == f"! {lost}"
+    assert lines[-1].startswith("not judged: ttft_p99>+5% (B): ")
+    texts = [text for _, text in Page(Path("c.html").read_text()).texts]
+    assert texts.index(lost) < texts.index("ttft_mean")
+    assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%,error_rate>+1pp"]) == 8
 
 
 # -- noise

@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from loadgen.comparing.comparison import Comparison, Row, Word, compare
+from loadgen.comparing.comparison import Comparison, compare
 from loadgen.comparing.interval import Basis
-from loadgen.comparing.metrics import named
+from loadgen.comparing.metrics import BUCKET, named
 from loadgen.comparing.noise_file import NoiseFile
+from loadgen.comparing.row import Row, Word
 from loadgen.comparing.side import Side
 from loadgen.errors import BadInput
 from loadgen.noise import Noise
+from loadgen.report import to_json
 from tests.comparing.running import FEW, SETTINGS, recorded, result, saved, starts
 
 
@@ -20,8 +22,12 @@ def beside(*paths: str, **options: Any) -> Comparison:
     return compare([Side.read(name, path) for name, path in zip("ABC", paths, strict=False)], **options)
 
 
+def rows(comparison: Comparison, side: int = 0) -> tuple[Row, ...]:
+    return comparison.each[side].rows
+
+
 def row(comparison: Comparison, name: str, side: int = 0) -> Row:
-    (found,) = (row for row in comparison.each[side].rows if row.metric.name == name)
+    (found,) = (row for row in rows(comparison, side) if row.metric.name == name)
     return found
 
 
@@ -52,7 +58,7 @@ class TestSingleRuns:
         assert found.bounds is not None
         assert found.bounds[0] < -0.5 < found.bounds[1]
         assert found.word is Word.DIFFERS
-        assert {each.word for each in comparison.rows} <= {Word.DIFFERS, Word.NOT_TOLD_APART, Word.UNKNOWN}
+        assert {each.word for each in rows(comparison)} <= {Word.DIFFERS, Word.NOT_TOLD_APART, Word.UNKNOWN}
         assert comparison.each[0].block is not None
 
     def test_runs_that_are_alike_are_not_told_apart(self, tmp_path: Path) -> None:
@@ -93,8 +99,8 @@ class TestStarts:
     def test_more_is_better_of_a_throughput(self, tmp_path: Path, bases: str) -> None:
         """Slower answers take the run longer: fewer tokens a second."""
         comparison = beside(bases, starts(tmp_path / "new", 400.0, 401.0, 399.0))
-        assert row(comparison, "output_throughput").word is Word.WORSE
-        assert row(comparison, "output_throughput").other < row(comparison, "output_throughput").one
+        assert row(comparison, "request_throughput").word is Word.WORSE
+        assert row(comparison, "request_throughput").other < row(comparison, "request_throughput").one
 
     def test_the_value_of_a_side_is_the_geometric_mean_of_its_starts(self, tmp_path: Path) -> None:
         comparison = beside(starts(tmp_path / "a", 10.0, 40.0), starts(tmp_path / "b", 30.0))
@@ -113,8 +119,41 @@ class TestStarts:
         comparison = beside(starts(tmp_path / "a", 20.0, 20.2, 19.8), starts(tmp_path / "b", 20.7, 20.9, 20.4))
         found = row(comparison, "ttft_mean")
         assert found.interval is not None
-        assert 0.05 / len(comparison.rows) < found.interval.by_chance < 0.05
+        assert 0.05 / len(rows(comparison)) < found.interval.by_chance < 0.05
         assert found.word is Word.DIFFERS
+
+    def test_a_throughput_is_told_to_a_request(self, tmp_path: Path) -> None:
+        """At a rate below what the server can do it is what was asked, whatever the server: 20 of 20 in either case."""
+        comparison = beside(starts(tmp_path / "a", 20.0, 20.01, 20.02), starts(tmp_path / "b", 21.0, 21.01, 21.02))
+        found = row(comparison, "request_throughput")
+        assert found.change != 0
+        assert found.resolution == 1 / 20
+        assert found.word is Word.NOT_TOLD_APART
+
+    def test_a_percentile_is_told_to_a_bucket_and_a_mean_exactly(self, tmp_path: Path) -> None:
+        """20.000 and 20.016 ms lie in neighbouring buckets, as 20.015 and 20.016 would."""
+        comparison = beside(
+            starts(tmp_path / "a", 20.0, 20.0001, 20.0002), starts(tmp_path / "b", 20.016, 20.0161, 20.0162)
+        )
+        median, mean = row(comparison, "ttft_p50"), row(comparison, "ttft_mean")
+        assert (median.resolution, mean.resolution) == (BUCKET, 0)
+        assert 0 < (median.change or 0) < BUCKET
+        assert median.word is Word.NOT_TOLD_APART
+        assert mean.word is Word.WORSE
+
+    def test_latencies_of_a_choice_of_the_requests_are_never_better(self, tmp_path: Path, bases: str) -> None:
+        """Whoever answers only the requests that it finds easy has good latencies."""
+        comparison = beside(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9, error_rate=0.5))
+        assert row(comparison, "ttft_mean").word is Word.DIFFERS
+        assert comparison.each[0].survivors == ("0.0% of the requests of A did not succeed, 50.0% of those of B")
+        lost = [note for note in comparison.notes if "did not succeed" in note]
+        assert len(lost) == 3
+        assert "new-0.json: 50.0% of its requests did not succeed; its latencies are those of the rest" in lost[0]
+
+    def test_one_that_failed_of_a_hundred_is_no_choice(self, tmp_path: Path, bases: str) -> None:
+        comparison = beside(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9, error_rate=0.01))
+        assert row(comparison, "ttft_mean").word is Word.BETTER
+        assert comparison.notes == ()
 
     def test_where_a_run_is_invalid_nothing_is_better(self, tmp_path: Path, bases: str) -> None:
         new = starts(tmp_path / "new", 10.0, 10.1, 9.9)
@@ -244,18 +283,47 @@ class TestWhatIsCompared:
 
     def test_rows_that_only_repeat_others_are_left_out(self, tmp_path: Path) -> None:
         paths = (saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=21))
-        names = {each.metric.name for each in beside(*paths).rows}
+        names = {each.metric.name for each in rows(beside(*paths))}
         assert {"ttft_p50", "icl_p50"} <= names
         assert not {"ttfo_p50", "itl_p50"} & names
         wanted = named("itl_p50")
         assert wanted is not None
-        assert "itl_p50" in {each.metric.name for each in beside(*paths, more=[wanted]).rows}
+        assert "itl_p50" in {each.metric.name for each in rows(beside(*paths, more=[wanted]))}
+
+    def test_a_latency_that_is_a_multiple_of_another_is_another_one(self, tmp_path: Path) -> None:
+        """Answers that come 2.5 times as late as the first token, in both runs."""
+        for name, ttft in (("a", 20.0), ("b", 30.0)):
+            data = result(name, ttft=ttft)
+            histograms = data["loadgen"]["histograms"]
+            histograms["ttfo_due"] = histograms["e2el_due"]
+            (tmp_path / f"{name}.json").write_text(to_json(data))
+        found = beside(str(tmp_path / "a.json"), str(tmp_path / "b.json"))
+        assert row(found, "ttfo_mean").one == pytest.approx(50.0)
+
+    def test_a_throughput_of_requests_that_are_all_as_long_is_told_once(self, tmp_path: Path) -> None:
+        paths = (saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=400))
+        found = beside(*paths)
+        assert {row.metric.name for row in rows(found) if "throughput" in row.metric.name} == {"request_throughput"}
+        repeated = found.each[0].repeated
+        assert {repeated["output_throughput"], repeated["total_throughput"]} == {"request_throughput"}
+        wanted = named("output_throughput")
+        assert wanted is not None
+        asked = row(beside(*paths, more=[wanted]), "output_throughput")
+        assert asked.change == pytest.approx(row(found, "request_throughput").change)
+
+    def test_where_requests_are_not_as_long_each_throughput_has_its_row(self, tmp_path: Path) -> None:
+        data = result("b", ttft=21)
+        data["output_throughput"] *= 1.01
+        (tmp_path / "b.json").write_text(to_json(data))
+        names = {each.metric.name for each in rows(beside(saved(tmp_path / "a.json"), str(tmp_path / "b.json")))}
+        assert {"request_throughput", "output_throughput"} <= names
+        assert "total_throughput" not in names
 
     def test_what_one_run_does_not_have_is_no_row(self, tmp_path: Path) -> None:
         data = result("20250101")
         found = beside(saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=21))
         assert data["loadgen"]["rates"]["goodput_requests_per_s"] is None
-        assert "goodput" not in {each.metric.name for each in found.rows}
+        assert "goodput" not in {each.metric.name for each in rows(found)}
 
     def test_each_further_side_is_held_against_the_first(self, tmp_path: Path) -> None:
         comparison = beside(*(saved(tmp_path / f"{ttft}.json", ttft=ttft) for ttft in (20, 30, 40)))

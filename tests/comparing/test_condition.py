@@ -32,7 +32,11 @@ def test_several_are_read_at_once() -> None:
         ("ttft_p99", "is no condition on a change"),
         ("ttft_p99<500ms", "is no condition on a change"),
         ("ttft_p99>=5%", "is no condition on a change"),
-        ("ttft>5%", "on no metric that is known"),
+        ("ttft>5%", "on no metric that is known; the table's first column names them"),
+        ("total_token_throughput<-3%", "on no metric that is known; write total_throughput"),
+        ("goodput_requests_per_s<-3%", "write goodput"),
+        ("p99_ttft_ms>5%", "write ttft_p99"),
+        ("median_itl_ms>5%", "write itl_median"),
         ("ttft_p101>5%", "on no metric that is known"),
         ("speed<-5%", "on no metric that is known"),
         ("ttft_p99>+5pp", "ttft_p99 is no share; write ttft_p99>+5%"),
@@ -105,6 +109,36 @@ class TestByTheInterval:
         found = held("ttft_mean>+5%", recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=2.0, seed=1))
         assert found.failed
         assert found.why.endswith("more than the noise within the run")
+
+
+class TestWhatCannotBeJudged:
+    def test_latencies_of_a_choice_of_the_requests(self, tmp_path: Path) -> None:
+        """Half of the requests failed: that the rest was answered in time says nothing of a regression."""
+        paths = saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=19.0, error_rate=0.5)
+        for condition in ("ttft_mean>+5%", "ttft_p99<-1%", "e2el_p99>+5%"):
+            found = held(condition, *paths)
+            assert found.failed is None
+            assert str(found).startswith(
+                f"not judged: {condition} (B): 0.0% of the requests of A did not succeed, 50.0%"
+            )
+        assert held("error_rate>+1pp", *paths).failed
+        assert held("request_throughput<-50%", *paths).failed is False
+
+    def test_a_side_of_which_nothing_follows(self, tmp_path: Path) -> None:
+        found = held("ttft_mean>+5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25, partial="killed"))
+        assert found.failed is None
+        assert found.why.endswith("b.json: PARTIAL: killed")
+        assert found.to_dict()["failed"] is None
+
+    def test_another_side_that_is_in_doubt_takes_nothing_from_it(self, tmp_path: Path) -> None:
+        paths = [
+            saved(tmp_path / "a.json"),
+            saved(tmp_path / "b.json", ttft=25),
+            saved(tmp_path / "c.json", ttft=26, partial="killed"),
+        ]
+        conditions = parse(["ttft_mean>+5%"])
+        sides = [Side.read(name, path) for name, path in zip("ABC", paths, strict=True)]
+        assert [each.failed for each in judge(compare(sides), conditions)] == [True, None]
 
 
 def test_a_metric_that_is_not_there_is_bad_input(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loadgen.comparing.interval import Basis, Interval, by_starts, within
-from loadgen.comparing.metrics import named
+from loadgen.comparing.interval import Basis, Interval, by_starts, rounding, within
+from loadgen.comparing.metrics import BUCKET, named
 from loadgen.comparing.sample import Ended, Sample
 from loadgen.noise import Noise
 from tests.comparing.queues import queue
@@ -32,6 +32,21 @@ class TestByStarts:
         apart = by_starts(np.ones(3), np.full(3, 2.0))
         assert (apart.low, apart.high, apart.by_chance) == (1.0, 1.0, 0.0)
 
+    def test_starts_that_never_differ_still_differ_by_what_they_are_rounded_to(self) -> None:
+        """As a digital scale: by a step's length over the root of 12 on each side."""
+        step = rounding(BUCKET, BUCKET)
+        assert step == pytest.approx(BUCKET / math.sqrt(6))
+        one, two, ten = (by_starts(np.zeros(3), np.full(3, steps * BUCKET), rounded=step) for steps in (1, 2, 10))
+        assert not one.leaves_out_none
+        assert two.leaves_out_none
+        assert one.high - one.low == pytest.approx(2 * stats.t.ppf(0.975, 4) * step)
+        assert two.by_chance > 1e-3 > ten.by_chance
+
+    def test_rounding_adds_to_the_noise_as_independent_errors_do(self) -> None:
+        plain, rounded = by_starts(ONE, OTHER), by_starts(ONE, OTHER, rounded=0.03)
+        half = (plain.high - plain.low) / 2 / stats.t.ppf(0.975, 5)
+        assert rounded.high - rounded.low == pytest.approx(2 * stats.t.ppf(0.975, 5) * math.hypot(half, 0.03))
+
     def test_of_single_starts_it_has_the_freedom_of_the_noise_that_was_kept(self) -> None:
         found = by_starts(ONE[:1], OTHER[:1], Noise(0.02, 4))
         half = stats.t.ppf(0.975, 4) * 0.02 * math.sqrt(2)
@@ -49,8 +64,8 @@ def of_two(one: Sample, other: Sample, name: str) -> Interval | None:
     """The interval of a difference between two runs; None where they do not tell it."""
     metric = named(name)
     assert metric is not None
-    length = math.ceil(max(sample.enough for sample in (one, other)))
-    values = [sample.drawn(metric, len(sample.ok), 0) for sample in (one, other)]
+    length = max(one.enough, other.enough)
+    values = [sample.drawn(metric, sample.count, 0) for sample in (one, other)]
     if values[0] is None or values[1] is None or one.why_not(length):
         return None
     return within([one], [other], metric, math.log(values[1][0] / values[0][0]), length)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.comparing.metrics import named
+from loadgen.comparing.metrics import USUAL, named
 from loadgen.comparing.side import Side, check_apart
 from loadgen.errors import BadInput
 from loadgen.report import series, to_json
@@ -20,7 +20,7 @@ def read(path: object) -> Side:
 def test_a_result_is_one_start(tmp_path: Path) -> None:
     (start,) = read(saved(tmp_path / "r.json")).starts
     assert start.records is None
-    assert start.sample is None
+    assert start.sample(USUAL) is None
 
 
 def test_the_lines_of_an_appended_file_are_starts_in_the_order_of_their_dates(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_records_make_their_result_and_tell_of_requests(tmp_path: Path) -> None:
     ttft = named("ttft_p90")
     assert ttft is not None
     assert start.value(ttft) == from_records(path).data["loadgen"]["latency_ms"]["ttft_due"]["p90"]
-    assert start.sample is not None
+    assert start.sample(USUAL) is not None
 
 
 def test_a_folder_has_a_start_for_each_run_and_leaves_out_what_is_of_none(tmp_path: Path) -> None:

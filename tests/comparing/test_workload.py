@@ -26,6 +26,7 @@ def said(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         ({"num_prompts": 30}, "requests 20 and 30"),
         ({"request_rate": 40.0}, "--request-rate 20 and 40"),
         ({"request_rate": math.inf}, "--request-rate 20 and inf"),
+        ({"request_rate": 20.0000001}, "--request-rate 20 and 20.0000001"),
         ({"burstiness": 0.5}, "--burstiness 1 and 0.5"),
         ({"max_concurrency": 8}, "--max-concurrency none and 8"),
         ({"temperature": 0.7}, "--temperature none and 0.7"),
@@ -58,6 +59,15 @@ def test_prompts_that_differ_are_told_by_what_they_were_made_of() -> None:
 
 def test_fewer_of_the_same_are_told_once() -> None:
     assert said(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == ["requests 20 and 30"]
+
+
+def test_of_a_closed_loop_that_time_ends_nobody_asked_for_a_number() -> None:
+    """How many requests there were is what the server made of the time."""
+    settings = FEW.replace(request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01)
+    data = [result("20250101", settings=settings) for _ in range(2)]
+    data[1]["num_prompts"] -= 10
+    assert said(*map(workload, data)) == []
+    assert said(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
 
 
 def test_where_nothing_says_why_they_differ_the_hashes_do() -> None:

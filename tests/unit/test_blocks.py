@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen import blocks
-from loadgen.blocks import RESAMPLES, correlated, length, ratios
+from loadgen.blocks import RESAMPLES, correlated, length, long_enough, ratios, tell
 from loadgen.schedule import Floats
 
 
@@ -41,10 +41,28 @@ class TestLength:
         found = [correlated(remembering(share, count, seed)) for seed in range(20)]
         assert np.median(found) == pytest.approx(best, rel=0.12)
 
+    def test_what_goes_up_and_down_needs_none(self) -> None:
+        """As where two servers take turns, of which one is slower."""
+        noise = np.random.default_rng(1).normal(size=1000)
+        assert correlated(np.resize([1.0, 5.0], 1000) + noise) == 1.0
+        assert correlated(np.resize([1.0, 1.0, 1.0, 1.0, 9.0], 1000) + noise) == 1.0
+
     def test_values_that_are_missing_tell_nothing(self) -> None:
         series = remembering(0.9, 2000, 1)
         series[::10] = math.nan
         assert correlated(series) > 10
+
+
+class TestLongEnough:
+    def test_it_is_twice_what_correlations_ask_and_no_less_than_what_is_in_flight(self) -> None:
+        plain, remembers = remembering(0.0, 2000, 1), remembering(0.95, 2000, 1)
+        assert long_enough(2000, 1.0, plain, remembers) == math.ceil(2 * correlated(remembers)) > length(2000, 1.0)
+        assert long_enough(2000, 300.0, plain, remembers) == 600
+        assert long_enough(2000, 1.0) == length(2000, 1.0)
+
+    def test_five_of_them_tell_something(self) -> None:
+        assert tell(100, 20)
+        assert not tell(99, 20)
 
 
 class TestRatios:

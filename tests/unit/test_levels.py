@@ -56,6 +56,12 @@ def test_it_may_go_on_as_long_as_the_others_could_make_up_for_it(path: Path) -> 
     assert watching.reason == "16 of 1000 requests have missed ttft_p99<500ms, which 99.0% of them must meet"
 
 
+def test_an_overload_is_not_waited_for(path: Path) -> None:
+    """As soon as more have missed than may, and noise explains; however many are in flight by then."""
+    lines(path, late(40))
+    assert watch(path)(Progress("running", in_flight=600)) is not None
+
+
 def test_requests_that_are_good_never_stop_it(path: Path) -> None:
     lines(path, late(5) + [making.steady(1 + index, ttft=20) for index in range(900)])
     assert watch(path)(RUNNING) is None

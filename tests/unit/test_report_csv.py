@@ -33,8 +33,8 @@ def read(text: str) -> Rows:
 
 
 def run_table(*results: dict[str, Any]) -> Rows:
-    columns, rows = run_rows.table([("r.json", each) for each in results])
-    return read("".join(csv_file.lines(columns, rows)))
+    rows = run_rows.rows("r.json", results)
+    return read("".join(csv_file.lines(run_rows.columns(rows), rows)))
 
 
 @pytest.fixture
@@ -221,6 +221,11 @@ def test_what_cannot_be_written_is_one_line(
         ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
         ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
         ([broken, "--csv", "-"], f"FILE: {broken} is no whole result of loadgen (KeyError: 'provenance');"),
+        (
+            [saved, broken, saved, "--csv", "-"],
+            f"FILE: {broken} is no whole result of loadgen (KeyError: 'provenance');",
+        ),
+        ([saved, broken, saved, "--html", "x.html"], f"FILE: {broken} is no whole result of loadgen (KeyError: "),
         ([tmp_path / "none", "--csv", "-"], f"FILE: {tmp_path / 'none'}: No such file or directory;"),
     ):
         assert dispatch(["report", *map(str, words)]) == 2

@@ -166,6 +166,12 @@ class TestShown:
 
         assert (of(950, 50), of(905, 95), of(870, 130)) == (True, None, False)
 
+    def test_requests_that_turn_out_alike_show_less_whatever_was_in_flight(self) -> None:
+        fates = ~np.isin(np.arange(100), (20, 70))
+        together, apart = np.repeat(fates, 40), np.tile(fates, 40)
+        assert shares(list(apart), 0.95).met(1.0) is True
+        assert shares(list(together), 0.95).met(1.0) is None
+
     def test_a_mean_is_met_missed_or_not_known(self) -> None:
         def of(most: float) -> bool | None:
             values = np.array([9.0, 11.0] * 200)

@@ -59,6 +59,11 @@ class TestNoise:
     def test_one_run_each_shows_none(self) -> None:
         assert Noise.of(np.array([[1.0], [2.0]])).df == 0
 
+    def test_it_is_pooled_over_groups_with_means_of_their_own(self) -> None:
+        groups = [Noise.of_replicates(np.array(each)) for each in ([1.0, 3.0], [10.0, 10.0, 10.0], [7.0])]
+        assert Noise.pooled(groups) == Noise(pytest.approx(math.sqrt(2 / 3)), 3)
+        assert Noise.pooled(groups[2:]) is None
+
 
 def runs(*effects: float, blocks: int, sigma: float = 0.001, seed: int = 1) -> dict[str, list[float]]:
     """A reference at 1,000 and arms with these effects, with a noise of `sigma`."""

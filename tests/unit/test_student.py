@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from loadgen.student import by_chance, quantile
+from loadgen.student import beyond, by_chance
 
 FREEDOMS = [0.7, 1, 2, 3.5, 4, 11, 60, 1000.5, 100_000]
 
@@ -17,9 +17,9 @@ def test_what_chance_does_is_what_scipy_says(t: float, df: float) -> None:
 
 
 @pytest.mark.parametrize("df", FREEDOMS)
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_quantiles_are_scipys(confidence: float, df: float) -> None:
-    assert quantile(confidence, df) == pytest.approx(stats.t.ppf((1 + confidence) / 2, df), rel=1e-9)
+@pytest.mark.parametrize("chance", [0.5, 0.05, 0.001, 1e-9])
+def test_what_is_beyond_by_chance_is_what_scipy_says(chance: float, df: float) -> None:
+    assert beyond(chance, df) == pytest.approx(stats.t.isf(chance / 2, df), rel=1e-9)
 
 
 def test_nothing_is_as_far_as_infinity() -> None:

@@ -187,7 +187,7 @@ async def test_no_more_runs_than_are_allowed_whatever_they_are_for(tmp_path: Pat
 async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path) -> None:
     at = levels(Bench(lambda: planned(lambda index: [100 * MS, 10 * S])), tmp_path, "ttft_p90<500ms", enough=100,
                 length_s=0, runs=1)  # fmt: skip
-    assert (await searched(at, 50.0)).tried == ((50.0, True),)
+    assert (await searched(at, 50.0)).tried == ((50.0, None),)
     assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
 
 
