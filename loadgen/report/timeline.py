@@ -55,7 +55,9 @@ def _tokens(snapshot: Snapshot, width_ns: int, columns: int) -> Int64s:
 
 
 def _percentiles(counts: Int64s) -> dict[str, list[float | None]]:
-    each = [Sketch({coarse_lowest(row): int(column[row]) for row in np.flatnonzero(column)}) for column in counts]
+    each = [
+        Sketch({coarse_lowest(row): int(column[row]) for row in map(int, np.flatnonzero(column))}) for column in counts
+    ]
     return {f"p{p}": [sketch.percentile_ms(p) for sketch in each] for p in PERCENTILES}
 
 
