@@ -27,6 +27,8 @@ def main(argv: list[str]) -> int:
     if arguments.csv is not None and arguments.html is not None:
         raise BadInput("--html", "given beside --csv", "write one after the other")
     paths = arguments.files or [_latest()]
+    if not arguments.files:
+        print(f"loadgen: the last run that ended early: {paths[0]}", file=sys.stderr)
     if arguments.tool:
         for path in paths:
             _compare(path, arguments.tool, arguments.json)
