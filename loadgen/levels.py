@@ -291,7 +291,7 @@ def _share_of_rate(sent: Sequence[Record]) -> float:
     """
     if not sent:
         return 1.0
-    lag_ns = np.array([record.sent - record.ready - record.connect_ns for record in sent])
+    lag_ns = np.array([record.lag_ns for record in sent])
     tenth = max(1, len(sent) // 10)
     later_ns = max(0.0, float(np.median(lag_ns[-tenth:]) - np.median(lag_ns[:tenth])))
     due_ns = sent[-1].due - sent[0].due
@@ -320,8 +320,8 @@ class Watch:
     That is when such a bound as the run would be judged by is below the share, even if every request that has not ended
     turned out good. Answers that only a tokenizer counts are held to have a token for each event. A mean, and a share
     of gaps, may always recover. Until all who measure are on the clock, records of an earlier run may stand in the
-    files; then the first line says how many share them. Those of a cluster's machines are not here before the run has
-    ended, so it is never stopped early.
+    files. The first line of the first says how many there are. A run from a cluster is never stopped early: the records
+    of its machines are not here before they have ended.
 
     Args:
         path: Of the records.
@@ -346,7 +346,8 @@ class Watch:
         Args:
             progress: Of the run.
         """
-        if self.reason is None and progress.phase in ON_THE_CLOCK and self._read():
+        here = progress.phase in ON_THE_CLOCK and not self._settings.ray
+        if self.reason is None and here and self._read():
             self.reason = next(filter(None, (self._lost(share) for share in self._bad)), None)
         return self.reason
 

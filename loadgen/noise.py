@@ -41,7 +41,7 @@ class Noise:
         """What runs of one arm differ by, blocks and all.
 
         Args:
-            values: Logarithms, shape (runs,), two at least.
+            values: Logarithms, shape (runs,), one at least, which tells nothing by itself.
         """
         left = values - values.mean()
         return cls._from(float(np.sum(left**2)), len(values) - 1)

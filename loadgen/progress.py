@@ -9,15 +9,8 @@ from typing import Any, Self
 
 from loadgen.sketch import Sketch
 
-PHASES = (
-    "connecting",
-    "warming up",
-    "ready",
-    "running",
-    "draining",
-    "done",
-)  # in which a worker may be, in their order
-ON_THE_CLOCK, DONE = PHASES[3:5], PHASES[5]
+BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
+PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
 LATENCIES = ("ttft", "itl", "icl", "e2el", "lag", "loop_stall")
 COUNTS = (
     *("scheduled", "in_flight", "sent", "ended", "never_due", "ok", "waiting"),
@@ -96,7 +89,7 @@ class Progress:
     @property
     def begun(self) -> bool:
         """Whether the clock has started, so that requests are counted."""
-        return self.measuring and self.phase not in PHASES[:3]
+        return self.phase in (*ON_THE_CLOCK, DONE)
 
     @property
     def due(self) -> int:

@@ -125,7 +125,7 @@ async def measure(
         if measurer is None:
             measurer = await stack.enter_async_context(measurers.of(asked, own_loop=True))
         resolved = server.settings.implied().replace(workers=measurer.workers).checked()
-        asking = await scraping.order(resolved, folder, simulated=server.simulated)
+        asking = await scraping.order(resolved, folder, simulated=server.simulated and bool(server.processes))
         schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"))
         order = Order(
             resolved,

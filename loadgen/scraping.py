@@ -67,7 +67,7 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
     Args:
         settings: Resolved, with the URL at which the server answers.
         folder: Of the run.
-        simulated: Whether the server is loadgen's simulator, which is known to tell and has no GPU.
+        simulated: Whether it is loadgen's simulator, started for the run, which is known to tell and has no GPU.
 
     Raises:
         BadInput: A URL that the settings name is none, or tells nothing.

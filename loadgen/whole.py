@@ -24,7 +24,7 @@ def whole_file(path: Path, opener: Callable[[str, int], int] | None = None) -> I
         opener: What opens it, as of `open`.
 
     Raises:
-        OSError: It cannot be written, which is the file that it names; then `path` is as it was.
+        OSError: `path` cannot be written; the error names it, and it is as it was.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():

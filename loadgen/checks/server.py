@@ -117,6 +117,8 @@ def _why_not(evidence: Evidence) -> str:
     """Why the server's numbers are not those of our requests, if they are not."""
     if why := _untold(evidence):
         return why
+    if any(shard.lost for shard in evidence.shards):
+        return "a worker was lost, and what it had asked for is among the server's numbers"
     if _alone(evidence) is False:
         return "the server's numbers are not of our requests alone"
     failed = _sent(evidence) - evidence.snapshot.ok

@@ -62,12 +62,14 @@ def _output(evidence: Evidence) -> Check:
     share = counters["output_as_planned"] / ok
     means = f"{counters['output_tokens'] / ok:.1f} of {counters['planned_output_tokens'] / ok:.1f} tokens on average"
     ends = ", ".join(f"{reason or 'none'} {count}" for reason, count in snapshot.finishes.items())
+    longer = counters["output_tokens"] > counters["planned_output_tokens"]
+    advice = "add --ignore-eos where every answer is to have its full length"
     return Check(
         name,
         share >= LEAST_AS_PLANNED,
         f"{percent(share, 1)} of answers have the length asked ({means}; finish reasons: {ends})",
         f"at least {percent(LEAST_AS_PLANNED, 1)}",
-        "add --ignore-eos where every answer is to have its full length",
+        "the server does not keep to the length that it is asked for" if longer else advice,
         evidence.relied_on,
     )
 

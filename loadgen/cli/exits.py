@@ -19,8 +19,8 @@ WHEN = {
     INTERNAL: "an engine that failed, a file that was not written, or an internal error; `loadgen audit`: what cannot "
     "be true; `loadgen import`: what was not placed",
     BAD_INPUT: "bad input, or a server that is not there; nothing was measured",
-    INVALID: "INVALID, as where the client could not send more than 1 % of the requests; `loadgen compare --fail-if`: "
-    "a condition that the runs do not tell",
+    INVALID: "INVALID, as where more than 1 % of the requests were never sent, by a fault of the client; "
+    "`loadgen compare --fail-if`: a condition that the runs do not tell",
     SUSPECT: "SUSPECT, with `--strict`",
     ERRORS: "more errors than `--max-error-rate`, or no success at all",
     SLO_MISSED: "an SLO was missed",

@@ -92,7 +92,7 @@ def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
 
 
 def _to_end(progress: Progress) -> int:
-    """How many requests will have ended in the end, once nothing more is sent those that are left; 0: nobody knows."""
+    """How many requests there will have been: the schedule's, or those sent once no more are; 0: nobody knows."""
     return progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
 
 

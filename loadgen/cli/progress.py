@@ -74,11 +74,11 @@ def describe(progress: Progress, now: Pace | None = None) -> str:
         return f"waiting for the server {progress.elapsed_s:.0f} s: {progress.note}"
     if not progress.elapsed_s:
         return progress.phase
-    failed = progress.ended - progress.ok
+    not_ok = sum(progress.failures.values())
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""
     line = (
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
-        f"{progress.in_flight} in flight, {failed} failed, {progress.output_tokens} tokens"
+        f"{progress.in_flight} in flight, {not_ok} not ok, {progress.output_tokens} tokens"
     )
     if now is not None:
         line += f"; now {now.sent:.1f} requests/s, {now.tokens:.0f} tokens/s"

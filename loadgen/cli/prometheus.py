@@ -1,13 +1,14 @@
 """Prometheus: tells whoever scrapes this command how far its run is, in a thread of its own while it goes on."""
 
 import contextlib
+import math
 import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
 from loadgen.output_settings import parse_listen
@@ -43,6 +44,11 @@ class Metrics:
         self._asked_s: list[float] = []  # when, the last two times
         self._told_all = threading.Event()
 
+    @property
+    def whole(self) -> bool:
+        """Whether what is told now is of a whole run."""
+        return self._progress.phase == DONE
+
     def show(self, progress: Progress) -> None:
         """Tell this from now on; before the clock starts, when other things are counted, only that there is nothing."""
         self._progress = progress if progress.begun else Progress(PHASES[0])
@@ -51,10 +57,10 @@ class Metrics:
     @property
     def patience_s(self) -> float:
         """How long whoever asks again and again is waited for, who has not been told of the whole run."""
-        if self._progress.phase != DONE or self._told_all.is_set() or len(self._asked_s) < 2:
+        if not self.whole or self._told_all.is_set() or len(self._asked_s) < 2:
             return 0.0
         before_s, last_s = self._asked_s
-        return min(LATE * (last_s - before_s), MOST_PATIENCE_S)
+        return max(0.0, min(last_s + LATE * (last_s - before_s) - self._clock(), MOST_PATIENCE_S))
 
     def wait(self) -> None:
         """Wait as long as that for somebody who asks."""
@@ -65,8 +71,10 @@ class Metrics:
         seen = self._progress
         self._asked_s = [*self._asked_s[-1:], self._clock()]
         yield from self._told(seen)
-        if seen.phase == DONE:
-            self._told_all.set()
+
+    def told_all(self) -> None:
+        """Somebody has been told of the whole run."""
+        self._told_all.set()
 
     @staticmethod
     def _told(seen: Progress) -> "Iterator[Metric]":
@@ -112,6 +120,14 @@ def buckets(sketch: Sketch) -> list[tuple[str, float]]:
     return [*below, ("+Inf", float(upto[-1]))]
 
 
+class Answer(list[bytes]):
+    """The parts of a response; `written` is called once they have been handed to the socket (WSGI's `close`)."""
+
+    def __init__(self, parts: Iterable[bytes], written: Callable[[], None]) -> None:
+        super().__init__(parts)
+        self.close = written
+
+
 @contextlib.contextmanager
 def exporting(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
     """Listen while the context lasts, where the settings ask for it; what it yields is told how far a run is.
@@ -134,13 +150,21 @@ def exporting(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
     except OSError as error:
         problem = f"cannot listen at {host}:{port} ({error.strerror})"
         raise BadInput("--prometheus", problem, "give a port that is free, and an address of this machine") from error
+    tell = server.get_app()
+    assert tell is not None  # start_http_server has set it
+
+    def told(environ: Any, start_response: Any) -> Iterable[bytes]:
+        whole = metrics.whole
+        return Answer(tell(environ, start_response), metrics.told_all if whole else lambda: None)
+
+    server.set_app(told)
     try:
         if not settings.quiet:
             where = f"[{host}]" if ":" in host else host
             print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
         yield metrics.show
         if (patience_s := metrics.patience_s) and not settings.quiet:
-            said = f"waiting up to {patience_s:.0f} s for whoever scrapes this; Ctrl-C ends that"
+            said = f"waiting up to {math.ceil(patience_s)} s for whoever scrapes this; Ctrl-C ends that"
             print(f"loadgen: {said}", file=sys.stderr, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             metrics.wait()

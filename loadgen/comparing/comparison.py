@@ -123,7 +123,8 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
         for start in side.starts:
             if start.error_rate is not None and start.error_rate > MOST_ERRORS:
                 lost = percent(start.error_rate, 1)
-                yield f"{start.where}: {lost} of its requests did not succeed; its latencies are those of the rest"
+                rest = "its latencies are those of the rest" if start.error_rate < 1 else "it has no latencies"
+                yield f"{start.where}: {lost} of its requests did not succeed; {rest}"
         if side.otherwise:
             yield f"the starts of {side.name} are not of one thing: {listed(side.otherwise)}"
 

@@ -13,12 +13,12 @@ from loadgen.report.summary import number
 Result = Mapping[str, Any]
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
 STATISTICS = ("mean", "p50", "p90", "p99")
-# What a metric is a fixed multiple of in every run, where nothing tells the two apart.
+# What a throughput, or a latency, is a fixed multiple of in every run, where nothing tells the two apart.
 REPEATED = {
     "output_throughput": "request_throughput",
     "total_throughput": "request_throughput",
-    **{f"ttfo_{each}": f"ttft_{each}" for each in STATISTICS},
-    **{f"itl_{each}": f"icl_{each}" for each in STATISTICS},
+    "ttfo": "ttft",
+    "itl": "icl",
 }
 BUCKET = 1 / 1024  # of its lowest value: the most that one of a Histogram is wide
 LONGEST = 8  # words of a name in which another is looked for
@@ -48,7 +48,7 @@ class Metric:
     @property
     def of_the_ok(self) -> bool:
         """Whether it is of the requests alone that succeeded."""
-        return self.unit == "ms"
+        return self.latency is not None
 
     @property
     def latency(self) -> tuple[str, str] | None:
@@ -71,6 +71,14 @@ class Metric:
             latency, name = self.latency
             return number(histograms[slo.distribution(latency, result["loadgen"]["latency_from"])], name)
         return _FOUND[self.name](result)
+
+    @property
+    def repeats(self) -> str:
+        """The name of the metric of which it is a fixed multiple, where nothing tells them apart; empty for most."""
+        if self.latency is None:
+            return REPEATED.get(self.name, "")
+        other = REPEATED.get(self.latency[0])
+        return f"{other}_{self.latency[1]}" if other else ""
 
     def resolution(self, result: Result) -> float:
         """How finely a result tells it, as a share of its value; 0 where it is exact.

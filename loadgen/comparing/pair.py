@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.comparing import interval
 from loadgen.comparing.interval import Interval
-from loadgen.comparing.metrics import REPEATED, Metric, named
+from loadgen.comparing.metrics import STATISTICS, Metric, named
 from loadgen.comparing.noise_file import NoiseFile
 from loadgen.comparing.row import Row, change
 from loadgen.comparing.sample import Sample
@@ -69,18 +69,26 @@ class Pair:
         return Row(metric, first, second, told, max(resolutions), sure, why)
 
     def repeated(self, metric: Metric) -> Metric | None:
-        """What a metric is the same as in every run, or in another unit a fixed multiple of; None where of nothing."""
-        first = named(REPEATED.get(metric.name, ""))
+        """What a metric is the same as in every run, or in another unit a fixed multiple of; None where of nothing.
+
+        A latency is the same as another where all STATISTICS of it are.
+        """
+        alike = [metric] if metric.latency is None else [named(f"{metric.latency[0]}_{each}") for each in STATISTICS]
+        return named(metric.repeats) if all(each is not None and self._is_multiple(each) for each in alike) else None
+
+    def _is_multiple(self, metric: Metric) -> bool:
+        """Whether it is such a multiple of the metric that it may repeat."""
+        first = named(metric.repeats)
         if first is None:
-            return None
+            return False
         times: list[float] = []  # of the first, in each run; logarithms
         for side in (self._base, self._other):
             one, many = side.levels(first), side.levels(metric)
             if one is None or many is None or not (np.isfinite(one).all() and np.isfinite(many).all()):
-                return None
+                return False
             times += (many - one).tolist()
         fixed = 0.0 if metric.unit == first.unit else times[0]
-        return first if all(abs(each - fixed) <= ROUNDING for each in times) else None
+        return all(abs(each - fixed) <= ROUNDING for each in times)
 
     def _interval(self, metric: Metric, one: Floats, two: Floats, rounding: float) -> Interval | str:
         """Of the difference of the levels of both, or why there is none."""

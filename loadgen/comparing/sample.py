@@ -190,5 +190,5 @@ def _ended(columns: Floats, good: Floats) -> tuple[Ended, float]:
         "goodput": good,
     }
     sojourns_s = (closed - due)[np.isfinite(sent)].sum() / 1e9
-    in_flight = sojourns_s / waits_s.sum() if waits_s.any() else math.inf
+    in_flight = sojourns_s / waits_s.sum() if waits_s.any() else len(waits_s)  # all at once, or none
     return Ended(waits_s, {name: each[order] for name, each in counts.items()}), float(in_flight)

@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen.comparing.comparison import Beside, Comparison
 from loadgen.comparing.interval import CONFIDENCE, Basis
-from loadgen.comparing.metrics import REPEATED, named
+from loadgen.comparing.metrics import named
 from loadgen.comparing.noise_file import NoiseFile
 from loadgen.comparing.row import Row, Word
 from loadgen.comparing.side import LEAST_STARTS, Side
@@ -104,7 +104,7 @@ def _finest(beside: Beside) -> str:
         if row.interval is not None and row.interval.high - row.interval.low < WIDE * row.resolution:
             what = "percentiles" if row.metric.latency else row.metric.name
             unit = "a bucket" if row.metric.latency else "a request"
-            found[f"{what} to {percent(row.resolution, 2)} ({unit})"] = None
+            found[f"{what} to {percent(row.resolution, _digits(100 * row.resolution, 2))} ({unit})"] = None
     return ", ".join(found)
 
 
@@ -121,7 +121,8 @@ def noise(file: NoiseFile) -> Iterator[str]:
     """What was kept, a line for each metric: the standard deviation of one start, and its degrees of freedom."""
     width = max(map(len, file.each), default=0)
     for name, each in file.each.items():
-        metric, first = named(name), file.each.get(REPEATED.get(name, ""))
+        metric = named(name)
+        first = file.each.get(metric.repeats) if metric else None
         if first is not None and first.df == each.df and math.isclose(first.sd, each.sd):
             continue
         sd = percent(each.sd, 2)

@@ -56,7 +56,9 @@ def _row(path: str, run: Mapping[str, Any]) -> dict[str, Value]:
     own = run["loadgen"]
     short = run if "reasons" in own else brief(run)  # a series has its runs in brief
     row: dict[str, Value] = {"file": path}
-    given = set(short["loadgen"].get("metadata", ())) - set(PLAIN)  # series saved before do not say
+    # A series saved before does not say what was --metadata: a text that nothing else of a run is.
+    texts = [name for name, value in short.items() if isinstance(value, str)]
+    given = set(short["loadgen"].get("metadata", texts)) - set(PLAIN)
     for name, value in short.items():
         if name != "loadgen":
             row[f"metadata.{name}" if name in given else name] = value

@@ -13,6 +13,7 @@ from loadgen.comparing.noise_file import NoiseFile
 from loadgen.comparing.row import Row, Word
 from loadgen.comparing.side import Side
 from loadgen.errors import BadInput
+from loadgen.histogram import Histogram
 from loadgen.noise import Noise
 from loadgen.report import to_json
 from tests.comparing.running import FEW, SETTINGS, recorded, result, saved, starts
@@ -289,6 +290,18 @@ class TestWhatIsCompared:
         wanted = named("itl_p50")
         assert wanted is not None
         assert "itl_p50" in {each.metric.name for each in rows(beside(*paths, more=[wanted]))}
+
+    def test_a_latency_is_left_out_whole_or_not_at_all(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            data = result(name)
+            histograms = data["loadgen"]["histograms"]
+            gaps = Histogram.from_dict(histograms["itl"])
+            gaps.record(10**9)  # moves the mean, and no median
+            histograms["itl"] = gaps.to_dict()
+            (tmp_path / f"{name}.json").write_text(to_json(data))
+        found = beside(str(tmp_path / "a.json"), str(tmp_path / "b.json"))
+        assert row(found, "itl_p50").one == row(found, "icl_p50").one
+        assert row(found, "itl_mean").one != row(found, "icl_mean").one
 
     def test_a_latency_that_is_a_multiple_of_another_is_another_one(self, tmp_path: Path) -> None:
         """Answers that come 2.5 times as late as the first token, in both runs."""

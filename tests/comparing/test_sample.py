@@ -95,6 +95,14 @@ def test_of_a_run_cut_short_those_that_were_sent_count(tmp_path: Path) -> None:
     assert sample.drawn(throughput, 6, 0) is not None
 
 
+def test_a_run_in_which_nothing_had_ended_tells_nothing(tmp_path: Path) -> None:
+    path = Path(recorded(tmp_path / "run.jsonl"))
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    sample = read(str(path))
+    assert (sample.count, sample.failed.sum()) == (0, 200)
+    assert sample.why_not(sample.enough) is not None
+
+
 def test_of_a_run_that_time_alone_bounded_those_count_that_were_to_be_sent(tmp_path: Path) -> None:
     """A closed loop holds far more requests ready than it comes to send."""
     records = [making.steady(index, due=50 * index) for index in range(30)]

@@ -91,7 +91,7 @@ def test_bounds_are_the_same_for_every_run() -> None:
 def asked_at(*times_s: float) -> Metrics:
     """Metrics that were asked for at these times, and are now those of a run that is done."""
     times = iter(times_s)
-    metrics = Metrics(lambda: next(times, 1000.0))
+    metrics = Metrics(lambda: next(times, times_s[-1] if times_s else 0.0))
     metrics.show(running(10))
     for _ in times_s:
         list(metrics.collect())
@@ -108,7 +108,7 @@ def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[flo
 
 def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() -> None:
     metrics = asked_at(5, 20)
-    list(metrics.collect())
+    metrics.told_all()
     assert metrics.patience_s == 0
     metrics.show(running(61.0, DONE))  # of the next run
     assert metrics.patience_s > 0
@@ -116,11 +116,20 @@ def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() 
     assert metrics.patience_s == 0
 
 
+def test_whoever_asked_long_ago_is_waited_for_no_more() -> None:
+    times = iter((0, 60))
+    metrics = Metrics(lambda: next(times, 3600.0))
+    for _ in range(2):
+        list(metrics.collect())
+    metrics.show(running(61.0, DONE))
+    assert metrics.patience_s == 0
+
+
 def test_the_wait_is_over_as_soon_as_somebody_has_asked() -> None:
     metrics = asked_at(5, 65)
     waiting = threading.Thread(target=metrics.wait, daemon=True)
     waiting.start()
-    list(metrics.collect())
+    metrics.told_all()
     waiting.join(30)
     assert not waiting.is_alive()
 
