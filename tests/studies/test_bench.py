@@ -123,7 +123,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
 
     async def measure(*given: Any, **named: Any) -> Any:
         data = summary(loadgen={"client": {"records_error": came.pop(0)}})
-        data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {}}
+        data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
         return SimpleNamespace(data=data, verdict=Verdict.VALID)
 
     monkeypatch.setattr(bench.measurers, "of", contextlib.nullcontext)
