@@ -94,7 +94,8 @@ class Runs:
             case exits.INVALID | exits.SUSPECT:
                 pytest.fail(_doubts(result))
             case exits.ERRORS:
-                pytest.fail(f"{result.data['completed']} of {result.snapshot.scheduled} requests succeeded")
+                done = f"{result.data['completed']} of {result.snapshot.scheduled} requests succeeded"
+                pytest.fail(f"{done}; max_error_rate is {asked.max_error_rate:g}")
             case exits.SLO_MISSED:
                 assert asked.slo is not None
                 result.assert_slo(asked.slo)

@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.comparing.comparison import Beside, Comparison
 from loadgen.comparing.interval import Basis
-from loadgen.comparing.metrics import Metric, meant, named
+from loadgen.comparing.metrics import ERROR_RATE, Metric, meant, named
 from loadgen.comparing.row import Row
 from loadgen.comparing.told import AT, bounds, change
 from loadgen.errors import BadInput
@@ -99,7 +99,7 @@ def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judge
     """Hold every condition against every side.
 
     Raises:
-        BadInput: A metric that some side does not have, or whose change cannot be told.
+        BadInput: A metric that some side does not have.
     """
     return [judged for condition in conditions for judged in _judged(comparison, condition)]
 
@@ -114,7 +114,8 @@ def _judged(comparison: Comparison, condition: Condition) -> Iterator[Judged]:
             problem = f"{condition.text!r}: {condition.metric.name} is not known of both"
             raise BadInput(FLAG, problem, "leave it out, or compare results that have it")
         if row.change is None:
-            raise BadInput(FLAG, f"{condition.text!r}: of a value of 0 no change can be told", "leave it out")
+            yield Judged(condition, beside.side.name, None, "of a baseline of 0 no change can be told")
+            continue
         yield Judged(condition, beside.side.name, *_held(row, row.change, condition))
 
 
@@ -130,6 +131,8 @@ def _held(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
     if row.bounds is None:
         why = f"{point} by the point alone (no interval: {row.why}): whether it is noise is not known"
         return condition.beyond(value), why
+    if row.metric.name == ERROR_RATE:  # a request that failed did fail: no noise takes that back
+        return condition.beyond(value), point
     near = row.bounds[0] if condition.above else row.bounds[1]
     failed = condition.beyond(near) and math.isfinite(near)
     interval = f"{AT} interval {bounds(row)}"

@@ -20,6 +20,7 @@ REPEATED = {
     "ttfo": "ttft",
     "itl": "icl",
 }
+ERROR_RATE = "error_rate"
 BUCKET = 1 / 1024  # of its lowest value: the most that one of a Histogram is wide
 LONGEST = 8  # words of a name in which another is looked for
 
@@ -108,7 +109,7 @@ _FOUND: dict[str, Callable[[Result], float | None]] = {
     "output_throughput": lambda result: result["output_throughput"],
     "total_throughput": lambda result: result["total_token_throughput"],
     "goodput": lambda result: result["loadgen"]["rates"]["goodput_requests_per_s"],
-    "error_rate": lambda result: result["loadgen"]["error_rate"],
+    ERROR_RATE: lambda result: result["loadgen"]["error_rate"],
     "server_ttft_mean": _server("ttft_ms", "server", "mean"),
     "server_prefix_hit_rate": _server("prefix_hit_rate"),
     "server_spec_acceptance": _server("spec_acceptance"),
@@ -129,7 +130,7 @@ TOTALS = (
     Metric("output_throughput", "tok/s", True),
     Metric("total_throughput", "tok/s", True),
     Metric("goodput", "req/s", True),
-    Metric("error_rate", "%", False),
+    Metric(ERROR_RATE, "%", False),
 )
 SERVER = (
     Metric("server_ttft_mean", "ms", False, ours=False),

@@ -49,7 +49,8 @@ class Row:
         """Between what the change lies, in its unit."""
         if self.interval is None:
             return None
-        return change(self.interval.low, self.metric), change(self.interval.high, self.metric)
+        low, high = change(self.interval.low, self.metric), change(self.interval.high, self.metric)
+        return (max(low, -1.0), min(high, 1.0)) if self.metric.is_share else (low, high)
 
 
 def change(difference: float, metric: Metric) -> float:

@@ -61,7 +61,6 @@ class TestByThePoint:
             ("output_throughput<-0.01%", True),
             ("ttft_p99.9>+20%", True),  # no row of the usual ones
             ("ttft_max>+20%", True),
-            ("error_rate>+0.5pp", False),
         ],
     )
     def test_where_nothing_tells_how_sure_it_is_the_point_decides_and_says_so(
@@ -76,9 +75,15 @@ class TestByThePoint:
         assert found.failed
         assert "-100.0% is beyond" in found.why
 
-    def test_from_nothing_no_change_can_be_told(self, tmp_path: Path) -> None:
-        with pytest.raises(BadInput, match="of a value of 0 no change can be told"):
-            held("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
+    def test_errors_are_beyond_or_not_whatever_their_interval(self, tmp_path: Path) -> None:
+        """One start of three refused everything: chance has no part in that."""
+        for number, rate in enumerate((0.0, 0.0, 1.0)):
+            for side, errors in (("base", 0.0), ("new", rate)):
+                (tmp_path / side).mkdir(exist_ok=True)
+                saved(tmp_path / side / f"{side}-{number}.json", error_rate=errors)
+        found = held("error_rate>+1pp", str(tmp_path / "base"), str(tmp_path / "new"))
+        assert (found.failed, found.why) == (True, "+33.33pp is beyond")
+        assert not held("error_rate>+40pp", str(tmp_path / "base"), str(tmp_path / "new")).failed
 
     def test_a_line_names_the_condition_and_the_side(self, tmp_path: Path) -> None:
         found = held("ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
@@ -123,6 +128,10 @@ class TestWhatCannotBeJudged:
             )
         assert held("error_rate>+1pp", *paths).failed
         assert held("request_throughput<-50%", *paths).failed is False
+
+    def test_what_was_nothing_in_the_baseline(self, tmp_path: Path) -> None:
+        found = held("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
+        assert (found.failed, found.why) == (None, "of a baseline of 0 no change can be told")
 
     def test_a_side_of_which_nothing_follows(self, tmp_path: Path) -> None:
         found = held("ttft_mean>+5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25, partial="killed"))
