@@ -130,7 +130,9 @@ def test_what_a_term_means_is_shown_where_one_points_and_hidden_again(tab: Tab, 
         "document.querySelector('dfn').scrollIntoView(), document.querySelector('dfn').getBoundingClientRect().toJSON()"
     )
     tab.point(box["x"] + 3, box["y"] + 3)
-    assert tab.tell(shown) == ["A request is ok when it brought a token and a finish reason."]
+    assert tab.tell(shown) == [
+        "A request is ok when it was answered with status 200, a token and a finish reason, and no error."
+    ]
     tab.point(1, 1)
     assert tab.tell(shown) == []
     tab.tell("document.querySelector('dfn').focus()")
@@ -145,7 +147,7 @@ def test_a_chart_tells_its_values_by_arrow_keys_and_where_one_points(tab: Tab, f
     said = "document.querySelectorAll('.readout')[1].textContent"
     tab.press("ArrowRight")
     first = tab.tell(said)
-    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, in flight 0")
+    assert first.startswith("0.125 s: sent 40 /s, ended 0 /s, in flight 10, ")  # the most, not those at an end
     tab.press("ArrowRight")
     assert tab.tell(said) != first
     tab.press("End")
