@@ -58,7 +58,7 @@ def test_an_engine_that_dies_under_load_makes_the_run_invalid_and_says_why(tmp_p
         started = psutil.Process(process.pid).children(recursive=True)
         (simulator,) = filter(is_simulator, started)
         os.kill(simulator.pid, signal.SIGKILL)
-        hear(process, lambda line: "failed" in line and ", 0 failed" not in line)
+        hear(process, lambda line: "not ok" in line and ", 0 not ok" not in line)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
     own = json.loads(out)["loadgen"]
