@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000
 FIRST_LIMIT_NS = 1_000_000_000
-# An unused connection is replaced at FIRST_LIMIT_NS as well, but ten thousand of them take longer than that to open. No
-# server is known that closes one sooner than this.
-UNUSED_LIMIT_NS = 4_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
 MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
@@ -86,6 +83,11 @@ class IdleConnections:
         else:
             self._close(connection)
 
+    def begin(self, at_ns: int) -> None:
+        """The requests begin at `at_ns`, from when unused connections age: ten thousand take a second to open."""
+        for connection in self._unused:
+            connection.idle_since = at_ns
+
     def answered(self, connection: "Connection") -> None:
         """The first byte of a response has come: learn the way to the server, and that its connections last."""
         record = connection.record
@@ -108,7 +110,7 @@ class IdleConnections:
             if connection.is_open():
                 return connection
             self._gone(connection, at_ns)
-        longest_ns = self._unused_longest_ns(longest_ns, UNUSED_LIMIT_NS)
+        longest_ns = self._unused_longest_ns(longest_ns)
         while self._unused:
             connection, _ = self._unused.popitem(last=False)
             if at_ns - connection.idle_since < longest_ns and connection.is_open():
@@ -119,7 +121,7 @@ class IdleConnections:
     def retire(self, until_ns: int) -> None:
         """Close what will be too old for use at `until_ns`; while the limit is not known, one stays to learn it."""
         used_ns = self._longest_ns(until_ns)
-        unused_ns = self._unused_longest_ns(used_ns, FIRST_LIMIT_NS)
+        unused_ns = self._unused_longest_ns(used_ns)
         for idle, longest_ns in ((self._unused, unused_ns), (self._rested, used_ns)):
             while idle and until_ns - next(iter(idle)).idle_since >= longest_ns:
                 connection, _ = idle.popitem(last=False)
@@ -169,9 +171,9 @@ class IdleConnections:
         # The first byte may be late because the server computes; half of the limit is safe on any real network.
         return max(self.limit_ns - margin_ns, self.limit_ns // 2) if self.reusable else 0
 
-    def _unused_longest_ns(self, used_ns: int, unknown_ns: int) -> int:
+    def _unused_longest_ns(self, used_ns: int) -> int:
         """The same of an unused connection: a server that lets none carry a second request says nothing of those."""
-        return used_ns if self.limit_ns is not None and self.reusable else max(used_ns, unknown_ns)
+        return used_ns if self.limit_ns is not None and self.reusable else max(used_ns, FIRST_LIMIT_NS)
 
     def _lasted_ns(self, at_ns: int) -> int:
         """For how long the probe has lasted; 0 without one."""

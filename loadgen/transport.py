@@ -139,6 +139,7 @@ class Transport:
             batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - ready))]
             if any(await asyncio.gather(*batch, return_exceptions=True)):
                 break  # the requests themselves will tell why
+        self._idle.begin(now_ns())
         return self._idle.ready(now_ns())
 
     def keep_spare(self, count: int) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen.idle_connections import FIRST_LIMIT_NS, LONG_REST_NS, REST_NS, UNUSED_LIMIT_NS, IdleConnections
+from loadgen.idle_connections import FIRST_LIMIT_NS, LONG_REST_NS, REST_NS, IdleConnections
 
 MS, S = 1_000_000, 1_000_000_000
 
@@ -103,14 +103,19 @@ def test_none_is_used_beyond_a_second_until_the_limit_is_known(server):
     assert server.take(FIRST_LIMIT_NS - 1) == "a"
 
 
-def test_unused_ones_are_replaced_after_a_second_and_usable_for_longer(server):
+def test_unused_ones_are_too_old_after_a_second(server):
     server.opened("a", 0)
     server.opened("b", MS)
     server.idle.retire(FIRST_LIMIT_NS)
     assert server.closed == ["a"]
-    assert server.take(UNUSED_LIMIT_NS) == "b"
-    server.opened("c", 0)
-    assert server.take(UNUSED_LIMIT_NS) is None
+    assert server.take(FIRST_LIMIT_NS) == "b"
+
+
+def test_unused_ones_age_from_when_the_requests_begin(server):
+    server.opened("a", 0)
+    server.idle.begin(5 * S)
+    server.idle.retire(5 * S + FIRST_LIMIT_NS - 1)
+    assert server.take(5 * S + FIRST_LIMIT_NS - 1) == "a"
 
 
 def test_a_closed_idle_connection_teaches_the_limit(server):
