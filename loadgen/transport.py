@@ -157,13 +157,15 @@ class Transport:
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
         request = self._head % (record.index, len(body)) + body
-        connection = self._idle.take(now_ns())
+        at_ns = now_ns()
+        connection = self._idle.take(at_ns)
+        if 2 * self._idle.ready(at_ns) < self._spare:
+            self._refill()
         if connection is not None:
             record.reused = True
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self._refill()
             self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
