@@ -63,6 +63,11 @@ class Balancer:
         """Whether connections to all of them carry more than one request."""
         return all(transport.reuses for transport in self._transports)
 
+    @property
+    def spare_opened(self) -> int:
+        """Connections that were opened in the background."""
+        return sum(transport.spare_opened for transport in self._transports)
+
     async def open(self) -> None:
         """Prepare to connect; call in the loop that will send."""
         for transport in self._transports:
@@ -75,6 +80,11 @@ class Balancer:
         """
         each = -(-count // len(self._used))
         return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
+
+    def keep_spare(self, count: int) -> None:
+        """From now on keep `count` connections open beyond those in use, as many to each target that is sent to."""
+        for transport in self._used:
+            transport.keep_spare(-(-count // len(self._used)))
 
     def follow(self, schedule: Schedule) -> None:
         """Keep the sessions of this schedule together; call before the first of its requests."""

@@ -21,6 +21,7 @@ class Client:
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.
         connections_reused: Whether the server lets a connection bear more than one request.
+        spare_connections: Connections that were opened in the background while the clock ran.
         records_error: Why the records are not complete; None too where they are.
         capture: What was captured, as JSON; None too where nothing was to be.
     """
@@ -35,6 +36,7 @@ class Client:
     throttled_s: float | None = None
     disturbance: str | None = None
     connections_reused: bool | None = None
+    spare_connections: int | None = None
     records_error: str | None = None
     capture: dict[str, Any] | None = None
 
@@ -83,6 +85,7 @@ _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "throttled_s": max,
     "disturbance": _first,
     "connections_reused": all,
+    "spare_connections": sum,
     "records_error": _first,
     "capture": _first,
 }

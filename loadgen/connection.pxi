@@ -31,6 +31,7 @@ cdef class Connection(Response):
 
     def begin_reading(self):
         """The transport is this connection's from now on, and idle."""
+        self.socket_fd = self.transport.get_extra_info("socket").fileno()
         self.plain = self.poll.fd >= 0 and self.transport.get_extra_info("sslcontext") is None
         if self.plain:
             self._watch()
@@ -45,10 +46,18 @@ cdef class Connection(Response):
         self.poll.leaning -= self.leans
         self.leans = self.plain = False
 
+    def is_open(self):
+        """Whether the peer has neither closed it nor sent what no request has asked for; the kernel knows it first."""
+        cdef char byte
+        if self.lost or not self.keep_alive or self.transport.is_closing():
+            return False
+        return recv(self.socket_fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 and (errno == EAGAIN or errno == EINTR)
+
     def send(self, bytes request not None, Record record not None):
         """Write a whole request and expect its response."""
         cdef Py_ssize_t size = PyBytes_GET_SIZE(request), sent
         self.begin(record)
+        self.requests += 1
         record.sent = now_ns()
         self.poll.sends += 1
         if self.fd >= 0:
@@ -102,11 +111,10 @@ cdef class Connection(Response):
 
     cdef int _watch(self) except -1:
         """The poll reads it, unless the kernel watches no more sockets."""
-        cdef int fd = self.transport.get_extra_info("socket").fileno()
-        if not self.poll._watch(fd, self):
+        if not self.poll._watch(self.socket_fd, self):
             return self._lean()
         self.transport.pause_reading()
-        self.fd = fd
+        self.fd = self.socket_fd
         self.poll.leaning -= self.leans
         self.leans = False
         return 0

@@ -48,3 +48,13 @@ cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssiz
         if strncasecmp(p + i, word, word_len) == 0:
             return True
     return False
+
+
+cdef inline int64_t decimal(const char *p, Py_ssize_t n) noexcept nogil:
+    """The number that the n bytes begin with, a million at most; -1 where there is no digit."""
+    cdef int64_t number = -1
+    cdef Py_ssize_t i = 0
+    while i < n and b"0" <= p[i] <= b"9":
+        number = min(max(number, 0) * 10 + (p[i] - 48), 1000000)
+        i += 1
+    return number

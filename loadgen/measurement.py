@@ -167,20 +167,17 @@ class Measurement:
         await self._stack.aclose()
 
     async def open(self) -> None:
-        """Open connections, while the requests may still be in the making.
+        """Prepare to connect, while the requests may still be in the making.
 
         Raises:
             BadInput: More are needed than can be had, or a file cannot be written.
         """
         job, settings = self.job, self.job.settings
-        expected = None if settings.timed_by_data else Schedule.from_settings(settings, seed_of(settings, "arrivals"))
-        if expected:
+        if not settings.timed_by_data:
+            expected = Schedule.from_settings(settings, seed_of(settings, "arrivals"))
             pool.check_limits(settings, expected, job.stripe)
         self._stack.push_async_callback(self._transport.close)
         await self._transport.open()
-        if expected:
-            # What they need however short the answers turn out to be.
-            await self._warm(pool.warm_count(settings, expected, 1, job.stripe))
 
     async def check_ready(self) -> None:
         """Take up the requests, which have been prepared; the first worker sees that each target answers one.
@@ -216,16 +213,14 @@ class Measurement:
             await rehearsal.warm_up(share[stripe.number :: stripe.of], self.job.cap)
 
     async def connect(self) -> None:
-        """Get ready for the clock: all that takes its time is done now.
-
-        A server may have closed connections that lay idle: they are opened again.
-        """
+        """Get ready for the clock: all that takes its time is done now."""
         job = self.job
         self._index, _ = self._schedule.stripe(job.stripe.number, job.stripe.of)
         self._heading = job.heading.with_requests(requests.about(job.folder), self._schedule.about())
         self._sources = self._requests.sources() if job.settings.records else []
         count = pool.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
         self._at_hand = await self._warm(count)
+        self._transport.keep_spare(pool.spare_count(job.settings, self._schedule, job.stripe))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage.frozen())
@@ -253,7 +248,8 @@ class Measurement:
         with self._frozen, apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
             async with beside(*([_flush(writer)] if writer else [])):
                 await load.run()
-        client = replace(cost.so_far(), connections_reused=self._transport.reuses)
+        spare = self._transport.spare_opened
+        client = replace(cost.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
         await load.count()
         if writer:
             writer.close()

@@ -5,7 +5,9 @@ import math
 from urllib.parse import urlsplit
 
 from loadgen import machine, sources
+from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
+from loadgen.idle_connections import FIRST_LIMIT_NS, TEND_NS
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.stripe import WHOLE, Stripe
@@ -50,7 +52,7 @@ def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: flo
         output_tokens: Mean of what they ask for; 0 where it is not known.
         stripe: Of the worker that says it.
     """
-    wanted = _wanted(settings, schedule, output_tokens)
+    wanted = _wanted(settings, schedule, _latency_s(output_tokens))
     likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
     short = lacking(settings, likely, stripe)
     if short is not None:
@@ -62,9 +64,9 @@ def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: flo
 def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, stripe: Stripe = WHOLE) -> int:
     """How many connections this worker opens before the clock starts: its share of those of the run.
 
-    auto: as many as are likely to be in flight (the rate times a guessed latency; all of a burst), but no more than
-    twice the cap (a connection rests before it is used again), than MOST_WARM where that is a guess, nor than file
-    descriptors and local ports allow.
+    auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times a
+    guessed latency, but times the first limit of idle connections at most; of a burst they are all. The count is no
+    more than MOST_WARM where it is a guess, nor than file descriptors and local ports allow.
 
     Args:
         settings: Of the run, resolved: so many workers share this machine's ports.
@@ -74,9 +76,36 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     """
     if settings.warm_connections != "auto":
         return stripe.share(int(settings.warm_connections))
-    likely = math.ceil(min(_wanted(settings, schedule, output_tokens), 2 * (settings.max_concurrency or math.inf)))
+    used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
+    used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
     most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
-    return min(stripe.share(likely), most, machine.most_connections(_pairs(settings), int(settings.workers)))
+    room = machine.most_connections(_pairs(settings), int(settings.workers))
+    return min(stripe.share(min(used, schedule.count)), most, room)
+
+
+def spare_count(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHOLE) -> int:
+    """How many connections this worker keeps open beyond those in use, while the clock runs.
+
+    As many as requests may need until connections are looked after again: those due meanwhile, with room for three
+    standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length end together.
+
+    Args:
+        settings: Of the run, resolved.
+        schedule: When its requests are due.
+        stripe: This worker's part of them.
+    """
+    if settings.warm_connections == "0":
+        return 0
+    room = machine.most_connections(_pairs(settings), int(settings.workers)) - stripe.share(_sure(settings, schedule))
+    return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, room))
+
+
+def _spare(settings: RunSettings, schedule: Schedule) -> int:
+    """The same for a whole run, whatever a process may have."""
+    rate, cap = _rate(settings, schedule), settings.max_concurrency or math.inf
+    due = rate * TEND_NS / NS_PER_S
+    wanted = 1 + due + 3 * math.sqrt(due)
+    return 0 if math.isinf(min(wanted, cap)) else math.ceil(min(wanted, cap))
 
 
 def _sure(settings: RunSettings, schedule: Schedule) -> int:
@@ -85,11 +114,19 @@ def _sure(settings: RunSettings, schedule: Schedule) -> int:
     return min(settings.max_concurrency or sessions, sessions) if schedule.duration_ns == 0 else min(1, sessions)
 
 
-def _wanted(settings: RunSettings, schedule: Schedule, output_tokens: float) -> float:
-    """How many requests are likely to be in flight at once, as far as no cap holds them back."""
-    rate = settings.ramp_up_end_rps or schedule.rate
-    likely = rate * (GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S)
-    return min(likely, int(schedule.begins.sum()))
+def _wanted(settings: RunSettings, schedule: Schedule, latency_s: float) -> float:
+    """How many requests are likely to be in flight at once if each takes so long, as far as no cap holds them back."""
+    return min(_rate(settings, schedule) * latency_s, int(schedule.begins.sum()))
+
+
+def _rate(settings: RunSettings, schedule: Schedule) -> float:
+    """The highest rate of requests per second, as far as it is known beforehand."""
+    return settings.ramp_up_end_rps or schedule.rate
+
+
+def _latency_s(output_tokens: float) -> float:
+    """How long a request is guessed to take that asks for so many tokens; 0 tokens: not known."""
+    return GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S
 
 
 def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple[str, str] | None:

@@ -67,7 +67,7 @@ REQUESTS = (
 )
 CONNECTIONS = (
     "warm_connections",  # open when the clock started
-    "late_connections",  # opened while it ran
+    "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 

@@ -7,6 +7,6 @@ cdef extern from *:
     #define MSG_NOSIGNAL 0
     #endif
     """
-    enum: MSG_DONTWAIT, MSG_NOSIGNAL
+    enum: MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK
     ssize_t recv(int fd, void *data, size_t size, int flags) nogil
     ssize_t send(int fd, const void *data, size_t size, int flags) nogil

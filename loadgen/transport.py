@@ -1,22 +1,23 @@
 """Transport: sends request bytes over pooled connections and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.wire`, and kept in an idle list of our own, so that a send is a pop and a
-write in place: no task, future or coroutine per request.
+compiled protocol of `loadgen.wire`, and kept in `IdleConnections` of our own, so that a send is a pop and a
+write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
+background in place of those that have grown old, so that requests do not wait for one.
 """
 
 import asyncio
 import errno
 import secrets
 import ssl
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen import http
 from loadgen.capture import TappedReader
-from loadgen.clock import now_ns
+from loadgen.clock import NS_PER_S, now_ns
+from loadgen.idle_connections import TEND_NS, IdleConnections
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.sources import Sources
@@ -26,15 +27,8 @@ from loadgen.wire import Connection, Poll, Record
 if TYPE_CHECKING:
     from loadgen.wire import Tap
 
-REUSE_MARGIN_NS = 1_000_000_000  # an idle connection this close to the server's own timeout is not used again
-# Some servers (llama.cpp) promise keep-alive and close all the same, most often within half a millisecond of the
-# response, on a crowded machine some tens of milliseconds later. A request sent meanwhile would be lost, and must not
-# be sent twice. So a connection rests before it is used again, longer until the server has answered on one that it had
-# answered on before, and once a server has closed one so soon, none is.
-REST_NS = 5_000_000
-UNPROVEN_REST_NS = 250_000_000
-SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
+SPARE_AT_ONCE = 8  # while tokens are stamped: opening one takes the loop some 0.1 ms
 # Errors of connecting that are this machine's, not the server's.
 OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
@@ -77,7 +71,7 @@ class Transport:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         bell: Rung between reads, for whoever has to send on time.
         opened: Connections opened so far.
-        reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
+        spare_opened: Those of them that were opened in the background (`keep_spare`).
     """
 
     def __init__(
@@ -86,13 +80,15 @@ class Transport:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = self._poll = poll or Poll()
-        self.opened = 0
-        self.reuses = True
+        self.opened = self.spare_opened = 0
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(4)}-")
-        self._rest_ns = UNPROVEN_REST_NS
         self._redacted = Redaction(target.headers.values())
-        self._idle: deque[Connection] = deque()
+        self._idle = IdleConnections(self._close)
+        self._spare = 0
+        self._opening: set[asyncio.Task[None]] = set()  # connections that are opened ahead
+        self._unreachable = False  # the last one could not be opened
+        self._tender: asyncio.TimerHandle | None = None
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
@@ -126,20 +122,31 @@ class Transport:
         self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
         self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
 
-    async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` are at hand; returns how many there are then.
+    @property
+    def reuses(self) -> bool:
+        """Whether the server lets a connection carry more than one request, as far as it has shown."""
+        return self._idle.reusable
 
-        Those that are open are at hand where it is cancelled, too.
+    async def warm(self, count: int) -> int:
+        """Open connections ahead of the requests until `count` can be used; returns how many there are then.
+
+        Those that are open can be used where it is cancelled, too.
         """
-        at_ns = now_ns()
-        for connection in [c for c in self._idle if not _usable(c, at_ns)]:
-            self._idle.remove(connection)
-            self._close(connection)
-        while len(self._idle) < count:
-            batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - len(self._idle)))]
+        while rest_s := self._idle.rest_left_s(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
+            await asyncio.sleep(rest_s)
+        self._idle.retire(now_ns())
+        while (ready := self._idle.ready(now_ns())) < count:
+            batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - ready))]
             if any(await asyncio.gather(*batch, return_exceptions=True)):
                 break  # the requests themselves will tell why
-        return len(self._idle)
+        self._idle.begin(now_ns())
+        return self._idle.ready(now_ns())
+
+    def keep_spare(self, count: int) -> None:
+        """From now on open connections in the background, so that `count` of them can be used at any time."""
+        self._spare = count
+        if self._tender is None:
+            self._tend()
 
     def tap(self, tap: "Tap") -> None:
         """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
@@ -150,7 +157,10 @@ class Transport:
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
         request = self._head % (record.index, len(body)) + body
-        connection = self._take()
+        at_ns = now_ns()
+        connection = self._idle.take(at_ns)
+        if 2 * self._idle.ready(at_ns) < self._spare:
+            self._refill()
         if connection is not None:
             record.reused = True
             self._active.add(connection)
@@ -171,13 +181,15 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
-        if self._sweeper:
-            self._sweeper.cancel()
+        for timer in (self._sweeper, self._tender):
+            if timer is not None:
+                timer.cancel()
+        self._spare = 0
+        for task in self._opening:
+            task.cancel()
         self.abandon(Outcome.CANCELLED, "the run ended")
-        await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
-        for connection in self._idle:
-            self._close(connection)
-        self._idle.clear()
+        await asyncio.gather(*self._late, *self._reading, *self._opening, return_exceptions=True)
+        self._idle.close_all()
         if self._session is not None:
             await self._session.close()
             self._poll.close()
@@ -188,11 +200,10 @@ class Transport:
     def ended(self, connection: Connection) -> None:
         """A response is whole: keep the connection or close it, then hand the record on."""
         self._active.discard(connection)
-        if connection.idle_since and connection.record.first_byte:
-            self._rest_ns = REST_NS
-        if connection.keep_alive and self.reuses:
-            connection.idle_since = now_ns()
-            self._idle.append(connection)
+        if connection.record.first_byte:
+            self._idle.answered(connection)
+        if connection.keep_alive:
+            self._idle.add(connection, now_ns())
         else:
             self._close(connection)
         self._tell(connection.record)
@@ -202,9 +213,10 @@ class Transport:
         handler = connection.handle.protocol
         if handler is not None:
             handler.connection_lost(error)
-        unused = connection not in self._active or (connection.record.reused and not connection.record.first_byte)
-        if connection.idle_since and unused and now_ns() - connection.idle_since < SOON_NS:
-            self.reuses = False
+        if connection not in self._active:
+            self._idle.lost(connection, now_ns())
+        elif not connection.record.first_byte:
+            self._idle.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
         """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
@@ -220,16 +232,6 @@ class Transport:
 
     # -- connecting --------------------------------------------------------------------------------------
 
-    def _take(self) -> Connection | None:
-        """The idle connection that has rested longest, if it has rested enough and can carry another request."""
-        at_ns = now_ns()
-        while self._idle and at_ns - self._idle[0].idle_since >= self._rest_ns:
-            connection = self._idle.popleft()
-            if _usable(connection, at_ns) and (self.reuses or not connection.idle_since):
-                return connection
-            self._close(connection)
-        return None
-
     async def _connect(self) -> Connection:
         handle = await self._connector.connect(self._template, [], self._connect_timeout)
         connection = Connection(self, handle, handle.transport, self._poll)
@@ -241,7 +243,31 @@ class Transport:
 
     async def _connect_ahead(self) -> None:
         """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
-        self._idle.append(await self._connect())
+        self._idle.add(await self._connect(), now_ns())
+
+    def _tend(self) -> None:
+        """Put away connections that grow too old before the next time, and open others in their place."""
+        self._idle.retire(now_ns() + TEND_NS)
+        self._refill()
+        self._tender = asyncio.get_running_loop().call_later(TEND_NS / NS_PER_S, self._tend)
+
+    def _refill(self) -> None:
+        """Open connections in the background until as many can be used as are kept; one where the last one failed."""
+        short = self._spare and self._spare - self._idle.ready(now_ns()) - len(self._opening)
+        for _ in range(min(short, (1 if self._unreachable else SPARE_AT_ONCE) - len(self._opening))):
+            self._poll.leaning += 1
+            task = asyncio.get_running_loop().create_task(self._connect_ahead())
+            self._opening.add(task)
+            task.add_done_callback(self._opening_ended)
+
+    def _opening_ended(self, task: "asyncio.Task[None]") -> None:
+        self._poll.leaning -= 1
+        self._opening.discard(task)
+        failed = task.cancelled() or task.exception() is not None  # the requests will tell why
+        self._unreachable = failed
+        self.spare_opened += not failed
+        if not failed:
+            self._refill()
 
     async def _send_late(self, record: Record, request: bytes) -> None:
         started = now_ns()
@@ -311,13 +337,6 @@ class Transport:
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
-
-
-def _usable(connection: Connection, at_ns: int) -> bool:
-    if not connection.keep_alive or connection.transport.is_closing():
-        return False  # lost, or bytes came that nobody asked for
-    expires_ns = connection.idle_since + connection.keep_alive_ns - REUSE_MARGIN_NS
-    return not connection.keep_alive_ns or at_ns < expires_ns
 
 
 def _connect_outcome(error: BaseException) -> Outcome:

@@ -107,9 +107,11 @@ cdef class Connection(Response):
     cdef public object transport, owner, handle, tap
     cdef Poll poll
     cdef int fd  # while the poll reads it, else -1
+    cdef int socket_fd
     cdef bint plain, leans
     cdef object error
     cdef public int64_t idle_since
+    cdef readonly int64_t requests  # that it has carried
     cdef public bint lost
     cdef int _watch(self) except -1
     cdef int _lean(self) except -1

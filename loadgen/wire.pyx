@@ -15,7 +15,7 @@ from loadgen.digits cimport PLACES, put_decimal
 from loadgen.histogram cimport Histogram
 from loadgen.live cimport BYTES, COUNTED, RECORDS, RESPONSES, allocated, count, freed, living
 from loadgen.scan cimport CONTENT, DONE, REASONING, TOKENS, Delta, scan_event
-from loadgen.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, recv, send
+from loadgen.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, recv, send
 
 import json
 import os
@@ -246,7 +246,7 @@ cdef class Response(Events):
 
     cdef int _header(self, const char *name, Py_ssize_t name_len, const char *value, Py_ssize_t n) except -1:
         cdef int64_t number = 0
-        cdef Py_ssize_t i, j
+        cdef Py_ssize_t i
         cdef bint starts
         if is_name(name, name_len, b"content-length", 14):
             for i in range(n):
@@ -274,13 +274,12 @@ cdef class Response(Events):
         elif is_name(name, name_len, b"keep-alive", 10):
             starts = True
             for i in range(n):
-                if starts and i + 8 <= n and strncasecmp(value + i, b"timeout=", 8) == 0:
-                    number = 0
-                    for j in range(i + 8, n):
-                        if not b"0" <= value[j] <= b"9":
-                            break
-                        number = min(number * 10 + (value[j] - 48), 1000000)
-                    self.keep_alive_ns = number * 1000000000
+                if starts and i + 8 < n and strncasecmp(value + i, b"timeout=", 8) == 0:
+                    number = decimal(value + i + 8, n - i - 8)
+                    self.keep_alive_ns = max(number, 0) * 1000000000
+                    self.closes = self.closes or number == 0
+                elif starts and i + 4 < n and strncasecmp(value + i, b"max=", 4) == 0:
+                    self.closes = self.closes or decimal(value + i + 4, n - i - 4) == 0  # so many more requests
                 starts = value[i] == b"," or (starts and is_blank(value[i]))
         return 0
 

@@ -320,12 +320,12 @@ def _carried_several(own: dict[str, Any]) -> bool:
 def _loop_and_connections(own: dict[str, Any]) -> str:
     """What is known of them: a process that was killed has not told how busy it was, nor what it had opened before."""
     client, workers = own["client"], len(own.get("workers", ""))  # results of runs that knew one alone do not say
-    ahead, late = client["warm_connections"], client["late_connections"]
+    ahead, late, spare = (client[f"{which}_connections"] for which in ("warm", "late", "spare"))
     loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
     busy = "" if client["busy_share"] is None else f"{loop} {percent(client['busy_share'])} busy, "
     if ahead is None:
-        return f"{busy}{plural(late, 'connection')} opened while it ran"
-    return f"{busy}{plural(ahead, 'connection')} opened before the clock, {late} while it ran"
+        return f"{busy}{plural(late, 'connection')} opened by requests"
+    return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
 
 
 def _capture(capture: dict[str, Any]) -> Iterator[str]:

@@ -13,6 +13,7 @@ import trustme
 
 from loadgen import machine
 from loadgen.clock import now_ns
+from loadgen.idle_connections import TEND_NS
 from loadgen.outcomes import Outcome
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
@@ -50,30 +51,17 @@ class TestUsedAgain:
             assert 0 < record.connect_ns <= record.sent - record.due
             assert sender.transport.opened == 1
 
-    async def test_it_rests_before_it_is_used_again(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.transport.UNPROVEN_REST_NS", 0)
-        monkeypatch.setattr("loadgen.transport.REST_NS", 3600 * S)
+    async def test_it_rests_first(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
                 await sender.one()
-            assert sender.transport.opened == 2  # the first was used twice: until then the server was unproven
-
-    async def test_it_rests_longer_until_the_server_has_answered_on_one_again(
-        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("loadgen.transport.REST_NS", 0)
-        monkeypatch.setattr("loadgen.transport.UNPROVEN_REST_NS", 3600 * S)
-        async with Sender(faulty.url) as sender:
-            for _ in range(3):
-                assert_good(await sender.one())
             assert sender.transport.opened == 3
-            monkeypatch.setattr("loadgen.transport.now_ns", lambda: now_ns() + 3600 * S)
-            for _ in range(3):
-                assert_good(await sender.one())
+            assert await sender.transport.warm(3) == 3  # which waits until they have rested
+            assert (await sender.one()).reused
             assert sender.transport.opened == 3
 
     @pytest.mark.usefixtures("no_rest")
-    @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:1", "after-end", "until-close", "gzip"])
+    @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:0", "after-end", "until-close", "gzip"])
     async def test_it_is_not_where_the_server_forbids_it_or_cannot_be_trusted(self, faulty: Faulty, fault: str) -> None:
         async with Sender(faulty.url) as sender:
             for _ in range(3):
@@ -92,7 +80,7 @@ class TestUsedAgain:
         async with Sender(faulty.url) as sender:
             await sender.one("close-after")
             await until(lambda: not faulty.open)
-            await until(lambda: sender.transport._idle[0].lost)
+            await until(lambda: not list(sender.transport._idle))
             record = await sender.one()
             assert_good(record)
             assert not record.reused
@@ -136,7 +124,7 @@ class TestUsedAgain:
     async def test_none_is_once_a_server_has_closed_one_soon_after_its_response(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("loadgen.transport.SOON_NS", 3600 * S)
+        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-after"))
             await until(lambda: not sender.transport.reuses)
@@ -151,6 +139,33 @@ class TestUsedAgain:
             record = await sender.one("eof:1")
             assert (record.outcome, record.reused) == (Outcome.TRUNCATED, True)
             assert sender.transport.reuses
+
+
+class TestSpare:
+    async def test_requests_find_one_open(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            sender.transport.keep_spare(2)
+            for _ in range(5):
+                await until(lambda: sender.transport._idle.ready(now_ns()) == 2)
+                assert (await sender.one()).reused
+            assert sender.transport.spare_opened == sender.transport.opened
+
+    async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 2 * TEND_NS)
+        async with Sender(faulty.url) as sender:
+            sender.transport.keep_spare(2)
+            await until(lambda: sender.transport.opened >= 6)
+            await until(lambda: faulty.open <= 2)
+
+    async def test_a_dead_server_is_asked_for_one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
+                sender.transport.keep_spare(100)
+                await until(lambda: sender.transport._unreachable and not sender.transport._opening)
+                sender.transport._refill()
+                assert len(sender.transport._opening) == 1
+                assert sender.transport.opened == 0
 
 
 class TestRefused:

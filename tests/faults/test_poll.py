@@ -162,18 +162,20 @@ async def test_an_idle_connection_that_the_server_closes_is_dropped() -> None:
 
 
 async def test_a_connection_with_tls_is_left_to_the_loop() -> None:
-    class Encrypted:
-        def get_extra_info(self, name: str) -> object:
-            return {"sslcontext": "one"}.get(name)
+    with socket.socket() as encrypted:
 
-    poll = Poll()
-    poll.open(asyncio.get_running_loop())
-    connection = Connection(Owner(), None, Encrypted(), poll)
-    connection.begin_reading()
-    assert poll.leaning == 1
-    connection.release()
-    assert poll.leaning == 0
-    poll.close()
+        class Encrypted:
+            def get_extra_info(self, name: str) -> object:
+                return {"sslcontext": "one", "socket": encrypted}.get(name)
+
+        poll = Poll()
+        poll.open(asyncio.get_running_loop())
+        connection = Connection(Owner(), None, Encrypted(), poll)
+        connection.begin_reading()
+        assert poll.leaning == 1
+        connection.release()
+        assert poll.leaning == 0
+        poll.close()
 
 
 async def test_alarms_ring_in_the_line_of_the_sockets() -> None:

@@ -32,6 +32,7 @@ LAYERS = [
         "heading",
         "heard",
         "histogram",
+        "idle_connections",
         "logs",
         "machine",
         "messages",

@@ -73,7 +73,8 @@ async def test_connections_are_opened_before_the_first_request_is_due(tmp_path: 
         work = replace(work, targets=tuple(replace(target, verify_tls=False) for target in work.targets))
         found = await run(work)
     assert found.snapshot.outcomes == {"ok": 40}
-    assert seen == ["connection"] * 40 + ["request"] * 40
+    assert seen[:40] == ["connection"] * 40
+    assert seen.count("request") == 40
     assert found.snapshot.histograms["connect"].max == 0
 
 

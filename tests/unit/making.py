@@ -39,6 +39,7 @@ CLIENT = Client(
     throttled_s=0.0,
     disturbance="",
     connections_reused=True,
+    spare_connections=0,
 )
 
 

@@ -78,7 +78,7 @@ def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows
     assert "PARTIAL: 30 of 40 requests had ended when the records did." in str(again)
     assert "30 outcomes of 40 scheduled" in str(again)
     assert "n/a busy" not in str(again)
-    assert "Client: 0 connections opened while it ran" in str(again)
+    assert "Client: 0 connections opened by requests" in str(again)
     assert again.data["loadgen"]["client"]["warm_connections"] is None
 
 

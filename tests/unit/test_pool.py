@@ -7,7 +7,7 @@ import pytest
 
 from loadgen import machine
 from loadgen.errors import BadInput
-from loadgen.pool import MOST_WARM, check_limits, warm_count, warn_of_limits
+from loadgen.pool import MOST_WARM, check_limits, spare_count, warm_count, warn_of_limits
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.stripe import Stripe
@@ -34,28 +34,50 @@ def scheduled(settings, requests):
 @pytest.mark.parametrize(
     ("settings", "requests", "wanted"),
     [
-        ({"request_rate": 100.0}, 1000, 200),  # for a guessed latency of 2 s
+        ({"request_rate": 100.0}, 1000, 100 + 13),  # those of a second, later ones would be too old; and the spare ones
         ({"request_rate": 100.0}, 50, 50),
-        ({"request_rate": 100.0, "max_concurrency": 10}, 1000, 20),  # a connection rests before it is used again
+        ({"request_rate": 100.0, "max_concurrency": 10}, 1000, 20),
         ({"request_rate": math.inf}, 1000, 1000),
         ({"request_rate": math.inf}, 10_000, 10_000),  # all of them are sure to be in flight
         ({"request_rate": math.inf}, 100_000, 50_000),
         ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
         ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
         ({"request_rate": 10_000.0}, 100_000, MOST_WARM),  # a guess
-        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 60),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 30 + 7),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],
 )
-def test_connections_are_opened_ahead_for_what_is_likely_to_be_in_flight(settings, requests, wanted):
+def test_connections_are_opened_ahead_for_those_soon_in_flight(settings, requests, wanted):
     made = RunSettings(**settings)
     assert warm_count(made, scheduled(made, requests)) == wanted
 
 
-@pytest.mark.parametrize(("tokens", "wanted"), [(2, 54), (75, 200), (100, 250)])
-def test_long_answers_are_expected_to_be_in_flight_for_longer(tokens, wanted):
+def test_short_answers_need_fewer_connections_ahead():
     settings = RunSettings(request_rate=100.0)
-    assert warm_count(settings, scheduled(settings, 1000), tokens) == wanted
+    assert warm_count(settings, scheduled(settings, 1000), output_tokens=2) == 54 + 13
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({"request_rate": 0.5}, 2),
+        ({"request_rate": 100.0}, 13),  # five are due meanwhile, three standard deviations more, and one
+        ({"request_rate": 100.0, "max_concurrency": 4}, 4),
+        ({"request_rate": math.inf, "max_concurrency": 32}, 32),  # all answers may end together
+        ({"request_rate": math.inf}, 0),  # nothing comes after the burst
+        ({"request_rate": 100.0, "warm_connections": "0"}, 0),
+        ({"request_rate": 100.0, "warm_connections": "7"}, 13),
+    ],
+)
+def test_spare_connections_cover_what_is_due_before_the_next_look(settings, wanted):
+    made = RunSettings(**settings)
+    assert spare_count(made, scheduled(made, 1000)) == wanted
+
+
+def test_spare_connections_leave_room_for_those_in_use(monkeypatch):
+    allow(monkeypatch, 40)
+    settings = RunSettings(request_rate=math.inf, max_concurrency=32)
+    assert spare_count(settings, scheduled(settings, 1000)) == 8
 
 
 def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):

@@ -348,8 +348,8 @@ def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
         (line,) = [line for line in below(client=client) if line.startswith("Client: ")]
         return line
 
-    assert said() == "Client: loop 25% busy, 0 connections opened before the clock, 0 while it ran"
-    assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened while it ran"
+    assert said() == "Client: loop 25% busy, connections opened: 0 before the clock, 0 in the background, 0 by requests"
+    assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened by requests"
 
 
 @pytest.mark.parametrize(

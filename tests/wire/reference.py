@@ -146,7 +146,9 @@ class Headers:
         options = {token for value in self.values(b"connection") for token in _list(value)}
         # HTTP/1.0 has no transfer encodings: one that uses them is not to be trusted further (RFC 9112, 6.1).
         persists = self.minor > 0 or (b"keep-alive" in options and not transfer)
-        self.keep_alive = b"close" not in options and persists
+        limits = [option for value in self.values(b"keep-alive") for option in _list(value)]
+        ends = any(re.match(rb"(timeout|max)=0+(?!\d)", limit) for limit in limits)
+        self.keep_alive = b"close" not in options and persists and not ends
 
     def values(self, name: bytes) -> list[bytes]:
         """The values of all headers of a name, in lower case."""

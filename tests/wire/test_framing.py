@@ -58,6 +58,9 @@ def test_chunk_extensions_uppercase_sizes_and_trailers_are_read_over() -> None:
         (b"Connection: close\r\n", False, 0),
         (b"connection: Keep-Alive\r\nKeep-Alive: timeout=5, max=100\r\n", True, 5),
         (b"Keep-Alive: max=3, timeout=12\r\n", True, 12),
+        (b"Keep-Alive: timeout=\r\n", True, 0),
+        (b"Keep-Alive: timeout=0\r\n", False, 0),  # at once; not "no limit"
+        (b"Keep-Alive: timeout=5, max=0\r\n", False, 5),  # no further request
     ],
 )
 def test_the_server_says_whether_and_how_long_a_connection_may_be_used_again(

@@ -1,0 +1,235 @@
+"""Idle connections: which of them a request may use, by the rules of servers that close them."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from loadgen.idle_connections import FIRST_LIMIT_NS, LONG_REST_NS, REST_NS, IdleConnections
+
+MS, S = 1_000_000, 1_000_000_000
+
+
+@dataclass(eq=False)
+class Peer:
+    """A connection whose other end is the test."""
+
+    name: str
+    requests: int = 1
+    keep_alive: bool = True
+    keep_alive_ns: int = 0
+    idle_since: int = 0
+    closed_by_peer: bool = False
+    record: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(sent=0, first_byte=0))
+
+    def is_open(self) -> bool:
+        return not self.closed_by_peer
+
+
+class Server:
+    """Connections to one server: opened, used and put back at the times that a test names."""
+
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+        self.idle = IdleConnections(lambda connection: self.closed.append(connection.name))
+
+    def opened(self, name: str, at_ns: int) -> Peer:
+        peer = Peer(name, requests=0)
+        self.idle.add(peer, at_ns)
+        return peer
+
+    def ended(self, name: str, at_ns: int, announced_s: int = 0) -> Peer:
+        peer = Peer(name, keep_alive_ns=announced_s * S)
+        self.idle.add(peer, at_ns)
+        return peer
+
+    def proven(self) -> "Server":
+        """A connection has lasted through the long rest; it is gone."""
+        self.ended("first", -LONG_REST_NS)
+        assert self.take(0) == "first"
+        return self
+
+    def take(self, at_ns: int) -> str | None:
+        taken = self.idle.take(at_ns)
+        return None if taken is None else taken.name
+
+    def answered(self, sent_ns: int, first_byte_ns: int, idle_since: int = 0, requests: int = 1) -> None:
+        record = SimpleNamespace(sent=sent_ns, first_byte=first_byte_ns)
+        self.idle.answered(Peer("answered", requests=requests, idle_since=idle_since, record=record))
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+def test_the_newest_rested_connection_is_taken_first(server):
+    server.proven()
+    for number in range(3):
+        server.ended(str(number), number * MS)
+    assert [server.take(20 * MS) for _ in range(4)] == ["2", "1", "0", None]
+
+
+def test_used_connections_go_before_unused_the_oldest_of_those_first(server):
+    server.proven()
+    server.opened("older", 0)
+    server.opened("newer", MS)
+    server.ended("used", 2 * MS)
+    assert [server.take(20 * MS) for _ in range(3)] == ["used", "older", "newer"]
+
+
+def test_the_first_rest_is_long_and_the_next_one_short(server):
+    server.ended("a", 0)
+    assert server.take(LONG_REST_NS - 1) is None
+    assert server.take(LONG_REST_NS) == "a"
+    server.ended("b", S)
+    assert server.take(S + REST_NS - 1) is None
+    assert server.take(S + REST_NS) == "b"
+
+
+def test_a_connection_that_rests_is_not_counted_as_ready(server):
+    server.ended("used", 0)
+    server.opened("unused", 0)
+    assert server.idle.ready(LONG_REST_NS - 1) == 1
+    assert server.idle.rest_left_s(0) == pytest.approx(0.25)
+    assert server.idle.ready(LONG_REST_NS) == 2
+    assert server.idle.rest_left_s(LONG_REST_NS) == 0
+
+
+def test_none_is_used_beyond_a_second_until_the_limit_is_known(server):
+    server.proven()
+    server.ended("a", 0)
+    assert server.take(FIRST_LIMIT_NS) is None
+    assert server.take(FIRST_LIMIT_NS - 1) == "a"
+
+
+def test_unused_ones_are_too_old_after_a_second(server):
+    server.opened("a", 0)
+    server.opened("b", MS)
+    server.idle.retire(FIRST_LIMIT_NS)
+    assert server.closed == ["a"]
+    assert server.take(FIRST_LIMIT_NS) == "b"
+
+
+def test_unused_ones_age_from_when_the_requests_begin(server):
+    server.opened("a", 0)
+    server.idle.begin(5 * S)
+    server.idle.retire(5 * S + FIRST_LIMIT_NS - 1)
+    assert server.take(5 * S + FIRST_LIMIT_NS - 1) == "a"
+
+
+def test_a_closed_idle_connection_teaches_the_limit(server):
+    server.proven()
+    lost = server.ended("lost", 0)
+    server.idle.lost(lost, 5 * S)
+    assert (server.idle.limit_ns, server.closed) == (5 * S, ["lost"])
+    server.answered(0, 20 * MS)  # a round trip of 20 ms: the margin is 90 ms
+    server.ended("a", 0)
+    server.ended("b", 0)
+    assert server.take(4_910 * MS) is None
+    assert server.take(4_909 * MS) == "b"
+    server.idle.retire(4_910 * MS)
+    assert server.closed == ["lost", "a"]
+
+
+def test_a_late_first_byte_costs_half_of_the_limit_at_most(server):
+    server.proven()
+    server.idle.lost(server.ended("lost", 0), 5 * S)
+    server.answered(0, 10 * S)
+    server.ended("a", 0)
+    assert server.take(2_500 * MS) is None
+    assert server.take(2_499 * MS) == "a"
+
+
+def test_an_announced_limit_is_a_limit(server):
+    server.proven()
+    server.ended("a", 0, announced_s=75)
+    server.ended("b", 0)
+    assert server.take(74_950 * MS) is None
+    assert server.take(74_949 * MS) == "b"
+
+
+def test_the_least_limit_counts(server):
+    server.proven()
+    server.ended("a", 0, announced_s=75)
+    server.idle.lost(server.ended("lost", 0), 60 * S)
+    assert server.idle.limit_ns == 60 * S
+
+
+def test_one_stays_open_to_learn_the_limit_and_shows_how_long_they_last(server):
+    server.proven()
+    for number in range(3):
+        server.ended(str(number), number)
+    server.idle.ready(100 * MS)
+    server.idle.retire(FIRST_LIMIT_NS + 10)
+    assert server.closed == ["1", "2"]
+    server.ended("older", 20 * MS)
+    assert server.take(11 * S) is None  # the one that stays shows 11 s, less the margin
+    server.ended("younger", 100 * MS)
+    assert server.take(11 * S) == "younger"
+
+
+def test_the_one_that_stays_teaches_the_limit(server):
+    server.proven()
+    stays = server.ended("stays", 0)
+    server.idle.ready(100 * MS)
+    server.idle.retire(FIRST_LIMIT_NS)
+    server.idle.lost(stays, 3 * S)
+    assert (server.idle.limit_ns, list(server.idle)) == (3 * S, [])
+
+
+def test_the_kernel_is_asked_before_one_is_used(server):
+    server.proven()
+    server.ended("older", 0)
+    server.ended("closed", MS).closed_by_peer = True
+    server.opened("unused", MS).closed_by_peer = True
+    assert server.take(800 * MS) is None  # a close after 0.8 s, sooner than the first limit: none is used again
+    assert not server.idle.reusable
+    assert server.closed == ["closed", "unused"]
+
+
+def test_a_server_that_closes_soon_is_asked_on_new_connections_alone(server):
+    server.idle.lost(server.ended("lost", 0), MS)
+    server.ended("used", 2 * MS)
+    server.opened("unused", 2 * MS)
+    assert not server.idle.reusable
+    assert server.closed == ["lost", "used"]
+    assert server.take(3 * MS) == "unused"
+
+
+def test_a_close_at_an_age_that_others_outlived_teaches_nothing(server):
+    server.answered(sent_ns=300 * MS, first_byte_ns=310 * MS, idle_since=0, requests=2)
+    server.idle.lost(server.ended("restarted", 0), 200 * MS)
+    assert server.idle.limit_ns is None
+    server.idle.lost(server.ended("closed", 0), 2 * S)
+    assert server.idle.limit_ns == 2 * S
+
+
+def test_a_lost_request_teaches_the_limit_where_it_was_not_the_first(server):
+    record = SimpleNamespace(sent=900 * MS, first_byte=0)
+    server.idle.lost_request(Peer("new", requests=1, record=record))
+    assert server.idle.limit_ns is None
+    server.idle.lost_request(Peer("used", requests=2, record=record))
+    assert server.idle.limit_ns == 900 * MS
+
+
+def test_an_unused_connection_that_is_closed_teaches_nothing(server):
+    server.idle.lost(server.opened("unused", 0), MS)
+    assert (server.idle.limit_ns, server.idle.reusable) == (None, True)
+
+
+def test_one_that_may_not_be_used_again_is_closed(server):
+    server.idle.add(Peer("announced", keep_alive=False), 0)
+    assert server.closed == ["announced"]
+
+
+def test_all_are_closed_in_the_end(server):
+    server.proven()
+    server.ended("stays", 0)
+    server.idle.ready(100 * MS)
+    server.idle.retire(FIRST_LIMIT_NS)
+    server.ended("resting", FIRST_LIMIT_NS)
+    server.opened("unused", FIRST_LIMIT_NS)
+    server.idle.close_all()
+    assert sorted(server.closed) == ["resting", "stays", "unused"]
+    assert list(server.idle) == []
