@@ -14,13 +14,27 @@ cdef inline bint is_blank(char c) noexcept nogil:
     return is_space(c) or c == b"\r" or c == b"\n" or c == 0
 
 
-cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
-    """The end of a line of the head that ends at `end`; one that starts with a space belongs to the line before it."""
+cdef inline const char *head_end(const char *p, const char *end) noexcept nogil:
+    """The line end before an empty line, which ends a head; NULL where there is none yet.
+
+    A lone LF ends a line as CR LF does (RFC 9112, section 2.2).
+    """
     while True:
-        p = <const char *>memmem(p, end + 2 - p, b"\r\n", 2)
-        if p == end or not is_space(p[2]):
+        p = <const char *>memchr(p, b"\n", end - p)
+        if p == NULL or end - p < 2:
+            return NULL
+        if p[1] == b"\n" or (p[1] == b"\r" and end - p > 2 and p[2] == b"\n"):
             return p
-        p += 2
+        p += 1
+
+
+cdef inline const char *line_end(const char *p, const char *end) noexcept nogil:
+    """The LF of a line of the head whose last is `end`; one that starts with a space belongs to the line before it."""
+    while True:
+        p = <const char *>memchr(p, b"\n", end + 1 - p)
+        if p == end or not is_space(p[1]):
+            return p
+        p += 1
 
 
 cdef inline bint lists(const char *p, Py_ssize_t n, const char *word, Py_ssize_t word_len) noexcept nogil:
