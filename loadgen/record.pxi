@@ -219,6 +219,11 @@ cdef class Record:
         return self.output_confirmed()
 
     @property
+    def counts_tokens(self):
+        """Whether the tokens of the answer are counted, by the server or by a tokenizer, and not only its events."""
+        return self.completion_tokens >= 0 or self.tokenized >= 0 or self.counted_by != BY_EVENTS
+
+    @property
     def hidden_tokens(self):
         """The reasoning tokens of the answer that were never streamed, as its usage tells."""
         return self.hidden()
