@@ -128,9 +128,14 @@ def _loads(payload: bytes) -> tuple[Any, bool]:
             raise
     # Half a surrogate pair is JSON, and what servers send that cut a character in two; orjson refuses it. NaN is what
     # Python's servers write of logprobs that are none: the answer is read all the same.
-    odd: list[str] = []
+    odd: list[float] = []
+
+    def constant(word: str) -> float:
+        odd.append(float(word))
+        return odd[-1]
+
     try:
-        return json.loads(payload.decode(), parse_constant=lambda word: odd.append(word) or float(word)), bool(odd)
+        return json.loads(payload.decode(), parse_constant=constant), bool(odd)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 

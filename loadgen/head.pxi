@@ -1,4 +1,4 @@
-# Head: names, values and lists in the lines of a response's head, for `wire`; included there.
+# Head: names, values and lists in the lines of a response's head, and sizes of chunks, for `wire`; included there.
 
 
 cdef inline bint is_name(const char *p, Py_ssize_t n, const char *name, Py_ssize_t name_len) noexcept nogil:
@@ -62,3 +62,28 @@ cdef inline bint mentions(const char *p, Py_ssize_t n, const char *word, Py_ssiz
         if strncasecmp(p + i, word, word_len) == 0:
             return True
     return False
+
+
+cdef inline const char *chunk_size(const char *p, Py_ssize_t n, int64_t most, int64_t *size) noexcept nogil:
+    """Read the line before a chunk, extensions left out: NULL, or what is wrong with it."""
+    cdef Py_ssize_t i = 0
+    cdef int digit
+    size[0] = 0
+    while i < n and p[i] != b";" and not is_space(p[i]):
+        if b"0" <= p[i] <= b"9":
+            digit = p[i] - 48
+        elif b"a" <= (p[i] | 32) <= b"f":
+            digit = (p[i] | 32) - 87
+        else:
+            return b"a chunk size is no hexadecimal number"
+        size[0] = size[0] * 16 + digit
+        if size[0] > most:
+            return b"a chunk size is out of range"
+        i += 1
+    if i == 0:
+        return b"a chunk without a size"
+    while i < n and is_space(p[i]):
+        i += 1
+    if i < n and p[i] != b";":
+        return b"a chunk size is no hexadecimal number"
+    return NULL

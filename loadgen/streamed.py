@@ -43,7 +43,8 @@ class Sample:
     def add(self, record: Record) -> None:
         """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
         # The name of a tool and the marks around a call are counted, and stand in no text.
-        if record.keeps_text and record.completion_tokens >= 0 and not record.other_events and self._wants(record.index):
+        is_whole = record.keeps_text and record.completion_tokens >= 0 and not record.other_events
+        if is_whole and self._wants(record.index):
             self.records.append(record)
 
     @property
@@ -91,16 +92,16 @@ class Comparison:
 
 
 def differ(pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether the first of these numbers is beyond the second, in the median, by more than a server may leave unseen."""
+    """Whether the first of these numbers exceeds the second, in the median, by more than a server may leave unseen."""
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
     if not beyond:
         return False
     tokens, share = (statistics.median(column) for column in zip(*beyond, strict=True))
-    return tokens > MOST_UNSEEN and share > MOST_SHARE_UNSEEN
+    return bool(tokens > MOST_UNSEEN and share > MOST_SHARE_UNSEEN)
 
 
 def paced(snapshot: Snapshot) -> Snapshot:
-    """The same with TPOT over streamed tokens: of the sample alone, where usage counts tokens that were never streamed."""
+    """The same with TPOT of the sample alone, over its streamed tokens, where usage counts tokens never streamed."""
     comparison = Comparison.of(snapshot)
     if comparison is None or not comparison.hides:
         return snapshot

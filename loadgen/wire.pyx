@@ -303,9 +303,8 @@ cdef class Response(Events):
 
     cdef int _chunk_line(self) except -1:
         cdef char *p = self.head.data
-        cdef Py_ssize_t n = self.head.size - 1, i = 0
-        cdef int64_t size = 0
-        cdef int digit
+        cdef Py_ssize_t n = self.head.size - 1
+        cdef const char *wrong
         if n > 0 and p[n - 1] == b"\r":
             n -= 1
         self.head.size = 0
@@ -316,25 +315,10 @@ cdef class Response(Events):
                 return self._fail(Outcome.PROTOCOL_ERROR, "a chunk is longer than its size")
             self.phase = CHUNK_SIZE
             return 0
-        while i < n and p[i] != b";" and not is_space(p[i]):
-            if b"0" <= p[i] <= b"9":
-                digit = p[i] - 48
-            elif b"a" <= (p[i] | 32) <= b"f":
-                digit = (p[i] | 32) - 87
-            else:
-                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is no hexadecimal number")
-            size = size * 16 + digit
-            if size > max_chunk:
-                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is out of range")
-            i += 1
-        if i == 0:
-            return self._fail(Outcome.PROTOCOL_ERROR, "a chunk without a size")
-        while i < n and is_space(p[i]):
-            i += 1
-        if i < n and p[i] != b";":
-            return self._fail(Outcome.PROTOCOL_ERROR, "a chunk size is no hexadecimal number")
-        self.left = size
-        self.phase = CHUNK if size > 0 else TRAILER
+        wrong = chunk_size(p, n, max_chunk, &self.left)
+        if wrong != NULL:
+            return self._fail(Outcome.PROTOCOL_ERROR, wrong.decode())
+        self.phase = CHUNK if self.left > 0 else TRAILER
         return 0
 
     cdef int _body(self, const char *p, Py_ssize_t n) except -1:

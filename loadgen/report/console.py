@@ -275,7 +275,8 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
         )
     yield from _hidden(tokens)
     if tokens.get("nan_events"):
-        yield f"  {plural(tokens['nan_events'], 'event')} had numbers that are none (NaN): the model's logits may be broken"
+        events = plural(tokens["nan_events"], "event")
+        yield f"  {events} had numbers that are none (NaN): the model's logits may be broken"
     if tokens["unplanned_requests"]:
         prompts = plural(tokens["unplanned_requests"], "prompt")
         yield f"  {prompts} repeated answers: the lengths are the server's count alone"

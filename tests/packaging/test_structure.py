@@ -79,6 +79,7 @@ LAYERS = [
         "requests",
         "scraper",
         "scraping",
+        "streamed",
         "tally",
         "target",
         "throughput",

@@ -1,9 +1,9 @@
-"""What servers and gateways really send that no standard asks for: each answer is read, or refused in one clear line."""
+"""What servers and gateways send that no standard asks for: each answer is read, or refused in one clear line."""
 
 import pytest
 
 from loadgen.outcomes import Outcome
-from loadgen.wire import BY_EVENTS, BY_USAGE, Record
+from loadgen.wire import BY_EVENTS, BY_USAGE, Record, Response
 from tests.wire.bytes_of import DONE, HEAD, answer, chunked, delta, event, read, slices, streamed, usage
 
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -128,8 +128,6 @@ def test_content_as_a_list_of_parts_bears_tokens() -> None:
     record.keeps_text = record.keeps_answer = True
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm "}]}
     body = parts(thought) + parts({"type": "text", "text": "a"}, {"type": "text", "text": "b"}) + parts() + FINISH
-    from loadgen.wire import Response
-
     response = Response()
     response.begin(record)
     response.feed(streamed(body), 1)
