@@ -28,7 +28,6 @@ NAMES = {
 }
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 NO_NUMBER = re.compile(rb"NaN|Infinity")
-LONGEST_STOP = 64  # characters of a stop word that are kept
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
 
@@ -152,7 +151,7 @@ def _stop(choice: dict[str, Any]) -> int | str | None:
     for key in ("matched_stop", "stop_reason"):
         stop = choice.get(key)
         if isinstance(stop, str) and stop:
-            return stop[:LONGEST_STOP].encode(errors="replace").decode()
+            return stop.encode(errors="replace").decode()
         if type(stop) is int and abs(stop) <= MOST_TOKENS:
             return stop
     return None

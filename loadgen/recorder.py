@@ -22,6 +22,7 @@ from loadgen.wire import Record
 COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections")
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
+LONGEST_STOP = 64  # characters of a stop word
 _BLOCK = 3 * 8192  # numbers
 
 
@@ -216,4 +217,4 @@ def _why_ended(record: Record) -> str:
     finish, stop = record.finish_reason or "none", record.matched_stop
     if stop is None:
         return finish
-    return f"{finish} ({json.dumps(stop) if isinstance(stop, str) else f'token {stop}'})"
+    return f"{finish} ({json.dumps(stop[:LONGEST_STOP]) if isinstance(stop, str) else f'token {stop}'})"

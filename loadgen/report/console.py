@@ -302,7 +302,7 @@ def _hidden(tokens: dict[str, Any]) -> Iterator[str]:
             f"(medians of {plural(sample['answers'], 'answer')}; {sample['difference']:g} an answer were not streamed)"
         )
     if tokens.get("tpot_over") == OVER_SAMPLE:
-        yield f"  TPOT is over the streamed tokens of these answers alone; {block}"
+        yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
 
 
 def of_rates(own: dict[str, Any]) -> Iterator[str]:
