@@ -27,6 +27,7 @@ NAMES = {
     "done": DONE,
 }
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+NO_NUMBER = re.compile(rb"NaN|Infinity")
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
 
 
@@ -43,7 +44,10 @@ class Delta:
         text: What these tokens say.
         answer: What those of them say that are content.
         finish_reason: The server's word for why the answer ended, if this event says so.
-        prompt_tokens, completion_tokens, cached_tokens: The server's own counts; -1 where not told.
+        matched_stop: The stop word or the id of the token that ended it, as SGLang (`matched_stop`) and vLLM
+            (`stop_reason`) tell; None where neither does.
+        prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens: The server's own counts; -1 where not told.
+        has_nan: Whether it holds a NaN or an infinity, which is no JSON: logits that are none.
         error: An error object inside the stream, as JSON text.
     """
 
@@ -53,9 +57,12 @@ class Delta:
     text: str = ""
     answer: str = ""
     finish_reason: str | None = None
+    matched_stop: int | str | None = None
     prompt_tokens: int = -1
     completion_tokens: int = -1
     cached_tokens: int = -1
+    reasoning_tokens: int = -1
+    has_nan: bool = False
     error: str | None = None
 
 
@@ -71,15 +78,17 @@ def parse(payload: bytes) -> Delta:
     Raises:
         ValueError: It is not a JSON object, or its parts have shapes the API does not know.
     """
-    event = _loads(payload)
+    event, has_nan = _loads(payload)
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
         return Delta(error=_dumped(event.get("error") or event))
     kinds, says, tokens, texts, answers, finish_reason = 0, 0, -1, list[str](), list[str](), None
+    matched_stop: int | str | None = None
     for choice in _list(event, "choices"):
         if not isinstance(choice, dict):
             raise ValueError("a choice is not an object")
+        _refuse_further(choice)
         for kind, text in _texts(choice):
             kinds |= kind
             texts.append(text)
@@ -89,6 +98,8 @@ def parse(payload: bytes) -> Delta:
         told = _tokens(choice)
         tokens = tokens if told is None else max(tokens, 0) + told
         finish_reason = _text(choice, "finish_reason").encode(errors="replace").decode() or finish_reason
+        stop = _stop(choice)
+        matched_stop = matched_stop if stop is None else stop
     usage = _dict(event, "usage")
     says |= FINISH * (finish_reason is not None) | USAGE * (event.get("usage") is not None)
     return Delta(
@@ -98,27 +109,52 @@ def parse(payload: bytes) -> Delta:
         "".join(texts),
         "".join(answers),
         finish_reason,
+        matched_stop,
         _count(usage, "prompt_tokens"),
         _count(usage, "completion_tokens"),
         _count(_dict(usage, "prompt_tokens_details"), "cached_tokens"),
+        _reasoning(usage),
+        has_nan,
     )
 
 
-def _loads(payload: bytes) -> Any:
+def _loads(payload: bytes) -> tuple[Any, bool]:
+    """The payload's value, and whether a NaN or an infinity stands in it."""
     try:
-        return orjson.loads(payload)
+        return orjson.loads(payload), False
     except orjson.JSONDecodeError:
-        if not SURROGATE.search(payload):
+        if not SURROGATE.search(payload) and not NO_NUMBER.search(payload):
             raise
-    # Half a surrogate pair is JSON, and what servers send that cut a character in two; orjson refuses it.
+    # Half a surrogate pair is JSON, and what servers send that cut a character in two; orjson refuses it. NaN is what
+    # Python's servers write of logprobs that are none: the answer is read all the same.
+    odd: list[float] = []
+
+    def constant(word: str) -> float:
+        odd.append(float(word))
+        return odd[-1]
+
     try:
-        return json.loads(payload, parse_constant=_refuse)
+        return json.loads(payload.decode(), parse_constant=constant), bool(odd)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
 
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+def _refuse_further(choice: dict[str, Any]) -> None:
+    """Raise for any choice but the first: their tokens come side by side, and no gap between them is a pace."""
+    index = choice.get("index")
+    if type(index) is int and index > 0:
+        raise ValueError(f"choice {index} of several: ask for one answer a request")
+
+
+def _stop(choice: dict[str, Any]) -> int | str | None:
+    """What ended the choice: a token id, or a stop word. A help: one of another shape says nothing."""
+    for key in ("matched_stop", "stop_reason"):
+        stop = choice.get(key)
+        if isinstance(stop, str) and stop:
+            return stop.encode(errors="replace").decode()
+        if type(stop) is int and abs(stop) <= MOST_TOKENS:
+            return stop
+    return None
 
 
 def _dumped(error: Any) -> str:
@@ -132,9 +168,29 @@ def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """The texts that bear tokens, and the kind of each."""
     delta = _dict(choice, "delta")
     found = [(REASONING, _text(delta, key)) for key in ("reasoning", "reasoning_content")]
-    found += [(CONTENT, _text(delta, "content")), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
+    found += [*_content(delta), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
     found += [(OTHER, _arguments(call)) for call in _list(delta, "tool_calls")]
     return ((kind, text) for kind, text in found if text)
+
+
+def _content(delta: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """The content: a text, or a list of parts, some of which may be thoughts (Mistral's)."""
+    if not isinstance(delta.get("content"), list):
+        yield CONTENT, _text(delta, "content")
+        return
+    for part in _objects(delta, "content"):
+        yield CONTENT, _text(part, "text")
+        if isinstance(part.get("thinking"), list):
+            yield from ((REASONING, _text(thought, "text")) for thought in _objects(part, "thinking"))
+        else:
+            yield REASONING, _text(part, "thinking")
+
+
+def _objects(holder: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = _list(holder, key)
+    if not all(isinstance(one, dict) for one in found):
+        raise ValueError(f"a part of {key} is not an object")
+    return found
 
 
 def _says(choice: dict[str, Any]) -> int:
@@ -182,7 +238,20 @@ def _dict(holder: dict[str, Any], key: str) -> dict[str, Any]:
     return dict(_typed(holder, key, dict, {}))
 
 
+def _reasoning(usage: dict[str, Any]) -> int:
+    """How many of the tokens are reasoning. A help: one of another shape says nothing."""
+    details = usage.get("completion_tokens_details")
+    try:
+        return _count(details, "reasoning_tokens") if isinstance(details, dict) else -1
+    except ValueError:
+        return -1
+
+
 def _count(holder: dict[str, Any], key: str) -> int:
+    """A count; -1 where it is not told. Some gateways write it as a float."""
+    value = holder.get(key)
+    if isinstance(value, float) and value.is_integer():
+        holder = {key: int(value)}
     count = int(_typed(holder, key, int, -1))
     if key in holder and holder[key] is not None and not 0 <= count <= MOST_TOKENS:
         raise ValueError(f"{key} is {count}")

@@ -1,6 +1,6 @@
 """Ending: what only those who measured know of a run, and only once all its requests have ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from loadgen.histogram import Histogram
@@ -17,7 +17,8 @@ class Ending:
         never_sent: Of each worker that was stopped, the number of the first request that no connection was ever asked
             for, and how many those are.
         warm_connections: Connections that were open when the clock started.
-        tokenized: Output tokens that the tokenizer counted, by the number of the request.
+        tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
+        sampled: Tokens of the text of some answers that the server did count, likewise.
         partial: Why the run ended early, or None.
         shards: What became of each worker, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
@@ -32,11 +33,13 @@ class Ending:
     shards: tuple[Shard, ...]
     histograms: dict[str, Histogram]
     telemetry: Telemetry = Telemetry()
+    sampled: dict[int, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
         return vars(self) | {
             "tokenized": sorted(self.tokenized.items()),
+            "sampled": sorted(self.sampled.items()),
             "shards": [shard.to_dict() for shard in self.shards],
             "histograms": {name: histogram.to_dict() for name, histogram in self.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
@@ -54,6 +57,7 @@ class Ending:
             never_sent=tuple((first, count) for first, count in data["never_sent"]),
             warm_connections=data["warm_connections"],
             tokenized=dict(data["tokenized"]),
+            sampled=dict(data.get("sampled", ())),  # older files do not have it
             partial=data["partial"],
             shards=tuple(map(Shard.from_dict, data["shards"])),
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},

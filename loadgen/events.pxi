@@ -108,7 +108,7 @@ cdef class Events:
                 append(&record.answered, delta.text, delta.text_len)
         if delta.finish != NULL:
             record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
-        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
+        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens)
 
     cdef int _event_slowly(self, bytes payload) except -1:
         cdef Record record = self.record
@@ -132,22 +132,27 @@ cdef class Events:
                 text = json.dumps(delta.answer).encode()
                 append(&record.answered, PyBytes_AS_STRING(text) + 1, len(text) - 2)
         record.finish_reason = delta.finish_reason or record.finish_reason
-        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens)
+        if delta.matched_stop is not None:
+            record.matched_stop = delta.matched_stop
+        record.nan_events += delta.has_nan
+        return self._usage(delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens)
 
-    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1:
+    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1:
         if prompt >= 0:
             self.record.prompt_tokens = prompt
         if completion >= 0:
             self.record.completion_tokens = completion
         if cached >= 0:
             self.record.cached_tokens = cached
+        if reasoning >= 0:
+            self.record.reasoning_tokens = reasoning
         return 0
 
     cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1:
         """An event bears tokens: `tokens` of them by its ids, `completion` in all so far by its usage; -1: not told."""
         cdef Record record = self.record
-        # Usage that comes with the last event alone sums up what came before: it says nothing of that event.
-        if completion >= 0 and (record.events == 0 or record.completion_tokens >= 0):
+        # Usage that did not come with the first event sums up what came before: it says nothing of this one.
+        if completion >= 0 and (record.events == 0 or record.counted_by == BY_USAGE):
             tokens = max(0, completion - record.counted)
             record.counted_by = BY_USAGE
         elif tokens >= 0:

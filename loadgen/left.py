@@ -76,6 +76,8 @@ def _by_worker(
             if record.index not in seen:
                 seen.add(record.index)
                 recorder.add(record)
+                if ending is not None and record.index in ending.sampled:
+                    recorder.add_sample(record, ending.sampled[record.index])
     except BadInput as error:
         if died is None:
             raise
@@ -95,7 +97,12 @@ def _by_worker(
     for name, histogram in ending.histograms.items():
         recorder.histograms[name].merge(histogram)
     return Measured(
-        recorder.snapshot(ending.partial), ending.shards, ending.never_sent, ending.tokenized, ending.telemetry
+        recorder.snapshot(ending.partial),
+        ending.shards,
+        ending.never_sent,
+        ending.tokenized,
+        ending.sampled,
+        ending.telemetry,
     )
 
 

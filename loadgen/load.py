@@ -13,6 +13,7 @@ from loadgen.requests import Requests
 from loadgen.schedule import FOLLOWS, Int64s
 from loadgen.sessions import Sessions
 from loadgen.settings import RunSettings, is_closed_loop
+from loadgen.streamed import Sample
 from loadgen.wire import BY_EVENTS, Bell, Record
 
 P = ParamSpec("P")
@@ -48,12 +49,14 @@ class Load:
         index: The numbers of those that are sent here: whole sessions, ascending.
         clock: By which requests are due, the transport's too.
         on_record: Called with every record as it ends, e.g. to write it out.
-        count_tokens: Counts the tokens of texts, for answers of which the server counts none; it takes its time, and
-            may be unable to (None).
+        count_tokens: Counts the tokens of texts, for answers of which the server counts none, and for a sample of those
+            whose events show fewer tokens than it counts; it takes its time, and may be unable to (None).
+        workers: How many share the run, each with its share of the sample.
 
     Attributes:
         ended: Requests that have ended.
-        tokenized: What `count_tokens` has counted: request number to tokens.
+        tokenized: What `count_tokens` has counted of answers that the server did not: request number to tokens.
+        sampled: What it has counted of answers that the server did count.
         bounded_by_time: Whether nobody knows beforehand how many requests there will be: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the answers.
@@ -72,6 +75,7 @@ class Load:
         *,
         on_record: Callable[[Record], None] | None = None,
         count_tokens: Callable[[list[str]], list[int] | None] | None = None,
+        workers: int = 1,
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index
@@ -102,7 +106,9 @@ class Load:
         self._on_record, self._count_tokens = on_record, count_tokens
         self._keeps_text = count_tokens is not None  # until the server has shown that it counts
         self._uncounted: list[Record] = []
+        self._sample = Sample(workers)
         self.tokenized: dict[int, int] = {}
+        self.sampled: dict[int, int] = {}
         self._started = self.ended = 0  # requests handed to the transport, and come back
         self._drained = asyncio.Event()
         self._failure: Exception | None = None
@@ -148,15 +154,28 @@ class Load:
             raise self._failure
 
     async def count(self) -> None:
-        """Once all have ended: count the tokens of answers whose server has not; then they are recorded too."""
-        if self._uncounted and self._count_tokens is not None:
-            counts = await asyncio.to_thread(self._count_tokens, [record.text for record in self._uncounted])
-            if counts is not None:
-                self.tokenized = dict(zip([record.index for record in self._uncounted], counts, strict=True))
+        """Once all have ended: count the tokens of answers whose server has not; then they are recorded too.
+
+        Where it counts more than events showed, those of the sample are counted as well.
+        """
+        self.tokenized = await self._tokens_of(self._uncounted)
+        if self._sample.is_in_doubt:
+            self.sampled = await self._tokens_of(self._sample.records)
+            for record in self._sample.records:
+                if record.index in self.sampled:
+                    self._recorder.add_sample(record, self.sampled[record.index])
+        self._sample.records.clear()
         for record in self._uncounted:
             record.tokenized = self.tokenized.get(record.index, -1)
             self._recorder.add(record)
         self._uncounted.clear()
+
+    async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
+        """The tokens of the texts of these, by their numbers; none where nothing can count them."""
+        if not records or self._count_tokens is None:
+            return {}
+        counts = await asyncio.to_thread(self._count_tokens, [record.text for record in records])
+        return {} if counts is None else dict(zip([record.index for record in records], counts, strict=True))
 
     def stop(self, reason: str) -> None:
         """Send nothing more; what was never sent is cancelled."""
@@ -166,7 +185,8 @@ class Load:
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
-        record.ready, record.keeps_text = ready_ns, self._keeps_text
+        record.ready = ready_ns
+        record.keeps_text = self._keeps_text or (self._count_tokens is not None and self._sample.take(index))
         if self._keeps_answer:
             record.keeps_answer = True
         record.server_tokens = self._requests.server_tokens(index)
@@ -181,6 +201,8 @@ class Load:
         else:
             self._keeps_text = self._keeps_text and not counted
             self._recorder.add(record)
+            if record.outcome is Outcome.OK:
+                self._sample.add(record)
         if self._on_record is not None:
             self._on_record(record)
         if self._sessions is not None:

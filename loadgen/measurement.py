@@ -89,7 +89,7 @@ class Measured:
         snapshot: The numbers.
         shards: What became of each worker.
         never_sent: As in `Ending`.
-        tokenized: Output tokens that the tokenizer counted, by the number of the request.
+        tokenized, sampled: As in `Ending`.
         telemetry: What servers and GPUs said meanwhile.
     """
 
@@ -97,6 +97,7 @@ class Measured:
     shards: tuple[Shard, ...]
     never_sent: tuple[tuple[int, int], ...] = ()
     tokenized: dict[int, int] = field(default_factory=dict)
+    sampled: dict[int, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
 
     @property
@@ -120,6 +121,7 @@ class Measured:
             never_sent=self.never_sent,
             warm_connections=self.snapshot.counters["warm_connections"],
             tokenized=self.tokenized,
+            sampled=self.sampled,
             partial=self.snapshot.partial,
             shards=self.shards,
             histograms={name: self.snapshot.histograms[name] for name in LOOP_WAITS},
@@ -134,6 +136,7 @@ class Measured:
             shards=tuple(sorted(self.shards + other.shards, key=lambda shard: shard.number)),
             never_sent=self.never_sent + other.never_sent,
             tokenized=self.tokenized | other.tokenized,
+            sampled=self.sampled | other.sampled,
         )
 
 
@@ -239,6 +242,7 @@ class Measurement:
             in_line(self._poll),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
+            workers=job.stripe.of,
         )
         if self._stopped is not None:
             load.stop(self._stopped)
@@ -262,6 +266,7 @@ class Measurement:
             (Shard(number=job.stripe.number, client=client, schedule_sha256=self._schedule.sha256),),
             tuple(recorder.never_sent),
             load.tokenized,
+            load.sampled,
         )
 
     def stop(self, reason: str) -> None:

@@ -27,7 +27,9 @@ cdef class Record:
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
     the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
-    `answer` is kept where `keeps_answer` was. target: which of the run's targets it was sent to, counted from 0.
+    `answer` is kept where `keeps_answer` was. reasoning_tokens: those of completion_tokens that are reasoning, streamed or
+    not. matched_stop: the stop word or token id that ended the answer, or None. nan_events: events in which a number was
+    none. target: which of the run's targets it was sent to, counted from 0.
     """
 
     def __cinit__(self):
@@ -40,7 +42,7 @@ cdef class Record:
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
         self.due = due
         self.server_tokens = -1
-        self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = -1
+        self.prompt_tokens = self.completion_tokens = self.cached_tokens = self.tokenized = self.reasoning_tokens = -1
 
     def __dealloc__(self):
         count(RECORDS, -1)
@@ -95,11 +97,18 @@ cdef class Record:
         """The answer is whole: keep what its counts say only where they can be true.
 
         Servers have been seen that tell no tokens until the end, or all from the start, or ever fewer. Of such counts
-        most events bear none, and then none is believed. Nor is a sum of none beside tokens that were seen.
+        most events bear none, and then none is believed. Nor is a sum of none beside tokens that were seen. Where the
+        first event bears none and the sum tells of more, each count was that of the event before.
         """
         cdef Py_ssize_t i, without = 0
         if self.events and self.completion_tokens == 0:
             self.completion_tokens = -1
+        if self.counted_by == BY_USAGE and self.tokens != NULL and self.tokens[0] == 0:
+            if self.completion_tokens > self.counted:
+                for i in range(self.events - 1):
+                    self.tokens[i] = self.tokens[i + 1]
+                self.tokens[self.events - 1] = self.completion_tokens - self.counted
+                self.counted = self.completion_tokens
         if self.tokens != NULL:
             for i in range(self.events):
                 without += self.tokens[i] == 0
@@ -115,12 +124,21 @@ cdef class Record:
 
         Where an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of
         it. bins: tokens per `bin_ns` since `start_ns`, reaching to the last token. The tokens of the answer are spread
-        over the events by how many each bears, in whole tokens. Returns how many gaps of `itl` were imputed in this
-        way.
+        over the events by how many each bears, in whole tokens; those that were hidden, evenly over the time from sent to
+        the first event. Returns how many gaps of `itl` were imputed in this way.
         """
-        cdef Py_ssize_t i, bin
-        cdef int64_t due, k = 1, so_far = 0, given = 0, imputed = 0, tokens = self.output_confirmed()
+        cdef Py_ssize_t i, bin, first, last
+        cdef int64_t due, k = 1, so_far = 0, given = 0, imputed = 0, hidden = self.hidden()
+        cdef int64_t tokens = self.output_confirmed() - hidden
         cdef int64_t since_ns = self.stamps_ns[0] if self.events else 0
+        if hidden:
+            last = max(0, min((self.stamps_ns[0] - start_ns) // bin_ns, bins.shape[0] - 1))
+            first = max(0, min((self.sent - start_ns) // bin_ns, last))
+            for bin in range(first, last + 1):
+                due = hidden * (bin - first + 1) // (last - first + 1)
+                bins[bin] += due - given
+                given = due
+            given = 0
         for i in range(self.events):
             if self.tokens != NULL:
                 k = self.tokens[i]
@@ -201,10 +219,26 @@ cdef class Record:
         return self.output_confirmed()
 
     @property
+    def counts_tokens(self):
+        """Whether the tokens of the answer are counted, by the server or by a tokenizer, and not only its events."""
+        return self.completion_tokens >= 0 or self.tokenized >= 0 or self.counted_by != BY_EVENTS
+
+    @property
+    def hidden_tokens(self):
+        """The reasoning tokens of the answer that were never streamed, as its usage tells."""
+        return self.hidden()
+
+    @property
     def tpot_ns(self):
-        """The time per output token, ns; None of an answer in a single event, which shows no pace."""
+        """The time per streamed token, ns; None of an answer in a single event, which shows no pace."""
         cdef int64_t after_first = self.after_first()
         return (self.last_token - self.first_token) // after_first if after_first > 0 else None
+
+    @property
+    def tpot_n1_ns(self):
+        """The time per output token as vLLM divides, by all tokens but one, ns; None of an answer in a single event."""
+        cdef int64_t after_one = self.after_one()
+        return (self.last_token - self.first_token) // after_one if after_one > 0 else None
 
     @property
     def lag_ns(self):
@@ -224,11 +258,21 @@ cdef class Record:
             return self.completion_tokens
         return self.tokenized if self.tokenized >= 0 else self.counted
 
+    cdef int64_t hidden(self) noexcept:
+        """The reasoning tokens that usage counts and no event bore: of what was seen, none was hidden."""
+        if self.reasoning_events or self.completion_tokens < 0:
+            return 0
+        return max(0, min(self.reasoning_tokens, self.completion_tokens - self.counted))
+
     cdef int64_t after_first(self) noexcept:
         """The tokens that came after those of the first event; none where there was but that one."""
         if self.events < 2:
             return 0
-        return self.output_confirmed() - (1 if self.tokens == NULL else self.tokens[0])
+        return self.output_confirmed() - self.hidden() - (1 if self.tokens == NULL else self.tokens[0])
+
+    cdef int64_t after_one(self) noexcept:
+        """All tokens but one, streamed or not, as vLLM counts; none where there was but one event."""
+        return self.output_confirmed() - 1 if self.events > 1 else 0
 
     cdef int64_t lag(self) noexcept:
         """What is left of due to sent without the wait for a slot and the connecting, ns; below 0 of one sent early."""

@@ -1,5 +1,6 @@
 """Recorder: folds the Records of a run into histograms and counters as they end."""
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Mapping
@@ -13,13 +14,15 @@ from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
-from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, Snapshot
+from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, SampledAnswer, Snapshot
+from loadgen.streamed import sampled
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
 COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections")
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
-MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
+MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
+LONGEST_STOP = 64  # characters of a stop word
 _BLOCK = 3 * 8192  # numbers
 
 
@@ -52,6 +55,8 @@ class Recorder:
         self._limits, self._from_due = dict(limits or {}), from_due
         self._outcomes: Counter[str] = Counter()
         self._finishes: Counter[str] = Counter()
+        self._early_stops: Counter[str] = Counter()
+        self._sample: list[SampledAnswer] = []
         self._examples: dict[str, list[dict[str, Any]]] = {}
         self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
         self._row = array("q")  # index, sent and closed of one request after the other
@@ -82,8 +87,9 @@ class Recorder:
             self._row = array("q")
         self._tally.add(record)
         if ok:
-            finish = record.finish_reason or ""
-            self._finishes[finish if finish in self._finishes or len(self._finishes) < MOST_FINISHES else "other"] += 1
+            _count_word(self._finishes, record.finish_reason or "")
+            if record.counts_tokens and record.answer_tokens < record.output_tokens:
+                _count_word(self._early_stops, _why_ended(record))
             if self._limits:
                 self._judge(record)
         else:
@@ -96,6 +102,10 @@ class Recorder:
                 self.histograms[UNFINISHED].record(record.closed - record.due)
         if self._details is not None:
             self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
+
+    def add_sample(self, record: Record, streamed: int) -> None:
+        """Note of a record that was added how many tokens its text has."""
+        self._sample.append(sampled(record, streamed))
 
     @property
     def failed(self) -> int:
@@ -133,6 +143,7 @@ class Recorder:
             outcomes=dict(sorted(self._outcomes.items())),
             examples={name: list(examples) for name, examples in self._examples.items()},
             finishes=dict(sorted(self._finishes.items())),
+            early_stops=dict(sorted(self._early_stops.items())),
             counters={name: self._count(name) for name in COUNTERS},
             histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
             index=index,
@@ -142,6 +153,7 @@ class Recorder:
             failed=np.sort(np.array(self._failed, dtype=np.int64)),
             timeline=self._tally.timeline,
             partial=partial,
+            sample=tuple(sorted(self._sample)),
             details=self._details + Details() if self._details else None,
         )
 
@@ -150,12 +162,13 @@ class Recorder:
 
     def _judge(self, record: Record) -> None:
         """Hold one request against the --goodput limits."""
-        self.counters["good"] += self._is_good(record, record.due if self._from_due else record.sent)
-        self.counters["good_sent"] += self._is_good(record, record.sent)
+        start = record.due if self._from_due else record.sent
+        self.counters["good"] += self._is_good(record, start, record.tpot_ns)
+        self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)
 
-    def _is_good(self, record: Record, start: int) -> bool:
+    def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
         # a one-token reply has no TPOT and is judged on the rest
-        measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": record.tpot_ns}
+        measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot_ns}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
@@ -193,3 +206,15 @@ def phase(record: Record) -> str:
     if record.sent:
         return "waiting"
     return "connecting" if record.ready else "scheduled"
+
+
+def _count_word(counts: Counter[str], word: str) -> None:
+    counts[word if word in counts or len(counts) < MOST_WORDS else "other"] += 1
+
+
+def _why_ended(record: Record) -> str:
+    """The finish reason of an answer, with the stop word (in quotes) or the token id that was met, where it is told."""
+    finish, stop = record.finish_reason or "none", record.matched_stop
+    if stop is None:
+        return finish
+    return f"{finish} ({json.dumps(stop[:LONGEST_STOP]) if isinstance(stop, str) else f'token {stop}'})"

@@ -30,6 +30,10 @@ class Recorders(Recorder):
         self.ended += 1
         self._each[record.target].add(record)
 
+    def add_sample(self, record: Record, streamed: int) -> None:
+        """Note of a record that was added how many tokens its text has."""
+        self._each[record.target].add_sample(record, streamed)
+
     @property
     def failed(self) -> int:
         """Requests that were given to a transport and did not end well."""

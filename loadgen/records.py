@@ -131,6 +131,8 @@ def from_dict(told: dict[str, Any], start_ns: int) -> Record:
     for stamp in ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed"):
         setattr(record, stamp, 0 if told[stamp] is None else due + told[stamp])
     counts = {name: name for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
+    record.reasoning_tokens = -1 if (hidden := told.get("reasoning_tokens")) is None else hidden  # older files: none
+    record.matched_stop, record.nan_events = told.get("matched_stop"), told.get("nan_events", 0)
     for name, count in (counts | {"predicted_server_input_tokens": "server_tokens"}).items():
         setattr(record, count, -1 if told[name] is None else told[name])
     for name in ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import checks, left, report
+from loadgen import checks, left, report, streamed
 from loadgen.checks import Verdict
 from loadgen.errors import BadInput
 from loadgen.evidence import Evidence
@@ -56,14 +56,15 @@ class Result:
 
 def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result:
     """Check what was measured, and make the result."""
+    snapshot = streamed.paced(measured.snapshot)
     evidence = Evidence(
         heading=heading,
         schedule=schedule,
-        snapshot=measured.snapshot,
+        snapshot=snapshot,
         shards=measured.shards,
         telemetry=measured.telemetry,
     )
-    return Result(report.build(evidence, checks.examine(evidence)), measured.snapshot)
+    return Result(report.build(evidence, checks.examine(evidence)), snapshot)
 
 
 def from_records(path: str | Path) -> Result:

@@ -40,6 +40,12 @@ cdef struct Delta:
     int64_t prompt_tokens   # -1: not told
     int64_t completion_tokens
     int64_t cached_tokens
+    int64_t reasoning_tokens
+
+cdef enum Counts:           # of which object
+    IN_ALL
+    OF_PROMPT
+    OF_ANSWER
 
 
 cdef inline bint scan_text(Cursor *c, Delta *out, int kind, int empty, int there) noexcept nogil:
@@ -128,7 +134,7 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
     cdef Text reason
     cdef bint ok
     cdef int at, seen = 0
-    cdef int64_t ids = -1, logprobs = -1
+    cdef int64_t ids = -1, logprobs = -1, index = 0
     out.says |= CHOICE
     at = first_key(c, &key)
     while at == KEY:
@@ -140,6 +146,10 @@ cdef inline bint scan_choice(Cursor *c, Delta *out) noexcept nogil:
             ok = first(&seen, 16) and scan_logprobs(c, &logprobs)
         elif same(&key, b"text", 4):
             ok = first(&seen, 2) and scan_text(c, out, CONTENT, EMPTY, 0)
+        elif same(&key, b"index", 5):
+            ok = first(&seen, 32) and take_integer(c, &index) and index == 0
+        elif same(&key, b"matched_stop", 12) or same(&key, b"stop_reason", 11):
+            ok = take_null(c)
         elif same(&key, b"finish_reason", 13):
             ok = first(&seen, 4)
             if ok and not take_null(c):
@@ -171,28 +181,31 @@ cdef inline bint scan_choices(Cursor *c, Delta *out) noexcept nogil:
         return take(c, b"]")
 
 
-cdef inline bint scan_usage(Cursor *c, Delta *out, bint details) noexcept nogil:
-    """The usage object, or (`details`) the one inside it that counts cached prompt tokens."""
+cdef inline bint scan_usage(Cursor *c, Delta *out, Counts what) noexcept nogil:
+    """The usage object, or one of those inside it that count parts of the prompt or of the answer."""
     cdef Text key
     cdef bint ok
     cdef int at, seen = 0
     if take_null(c):
         return True
-    if not details:
+    if what == IN_ALL:
         out.says |= USAGE
     at = first_key(c, &key)
     while at == KEY:
-        if details:
-            if same(&key, b"cached_tokens", 13):
-                ok = first(&seen, 1) and (take_null(c) or take_integer(c, &out.cached_tokens))
-            else:
-                ok = skip_value(c)
+        if what == OF_PROMPT and same(&key, b"cached_tokens", 13):
+            ok = first(&seen, 1) and (take_null(c) or take_integer(c, &out.cached_tokens))
+        elif what == OF_ANSWER and same(&key, b"reasoning_tokens", 16):
+            ok = first(&seen, 1) and (take_null(c) or take_integer(c, &out.reasoning_tokens))
+        elif what != IN_ALL:
+            ok = skip_value(c)
         elif same(&key, b"prompt_tokens", 13):
             ok = first(&seen, 1) and take_integer(c, &out.prompt_tokens)
         elif same(&key, b"completion_tokens", 17):
             ok = first(&seen, 2) and take_integer(c, &out.completion_tokens)
         elif same(&key, b"prompt_tokens_details", 21):
-            ok = first(&seen, 4) and scan_usage(c, out, True)
+            ok = first(&seen, 4) and scan_usage(c, out, OF_PROMPT)
+        elif same(&key, b"completion_tokens_details", 25):
+            ok = first(&seen, 8) and scan_usage(c, out, OF_ANSWER)
         else:
             ok = skip_value(c)
         at = next_key(c, &key, ok)
@@ -217,13 +230,13 @@ cdef inline bint scan_event(const char *p, Py_ssize_t n, Delta *out) noexcept no
     out.tokens = -1
     out.text = NULL
     out.text_len = 0
-    out.prompt_tokens = out.completion_tokens = out.cached_tokens = -1
+    out.prompt_tokens = out.completion_tokens = out.cached_tokens = out.reasoning_tokens = -1
     at = first_key(&c, &key)
     while at == KEY:
         if same(&key, b"choices", 7):
             ok = first(&seen, 1) and scan_choices(&c, out)
         elif same(&key, b"usage", 5):
-            ok = first(&seen, 2) and scan_usage(&c, out, False)
+            ok = first(&seen, 2) and scan_usage(&c, out, IN_ALL)
         elif same(&key, b"error", 5):
             ok = first(&seen, 4) and take_null(&c)
         elif same(&key, b"object", 6):

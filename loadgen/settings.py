@@ -24,6 +24,7 @@ MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what o
 MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MOST_REPLICAS = 128  # sixteen accelerators, each cut into seven, are the most that a machine has
+SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request, as one answer needs them
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 SWEPT = ("request_rate", "max_concurrency")  # of which a command takes several, for a run each
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
@@ -338,6 +339,10 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
             raise BadInput("--extra-body", "not a JSON object", "write e.g. '{\"min_tokens\": 10}'")
         if self.extra_body and not self.extra_body.get("stream", True):
             raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
+        for field, single in SINGLE_ANSWER.items():
+            if (value := (self.extra_body or {}).get(field)) is not None and value != single:
+                problem = f"{field}: {value!r} asks for several answers to a prompt"
+                raise BadInput("--extra-body", problem, "leave it out: tokens of several answers come mixed")
 
 
 def public(settings: RunSettings) -> dict[str, Any]:

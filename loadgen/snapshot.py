@@ -1,7 +1,7 @@
 """Snapshot: an immutable result of a run or of a part of it; parts merge into the whole without loss."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ TOKENS = (
     "cached_counted",  # ok requests for which the server counted cached tokens
     "stream_ns",  # first to last token of ok requests
     "decode_ns",  # the same of those that have a TPOT
-    "decode_tokens",  # their output tokens after the first event
+    "decode_tokens",  # their output tokens after the first event, without hidden ones
     "usage_requests",  # ok requests whose output tokens come from usage
     "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
     "tokenizer_requests",  # ok requests whose output tokens a tokenizer has counted, after the run
@@ -45,7 +45,9 @@ TOKENS = (
     "reasoning_events",
     "other_events",
     "unseen_tokens",  # tokens that usage counts beyond the events that were seen
+    "hidden_tokens",  # those of them that usage calls reasoning, of answers that streamed none
     "surplus_events",  # events beyond the tokens that usage counts
+    "nan_events",  # events of ok requests in which a number was NaN or infinite
     "lost_token_events",  # token-bearing events of requests that were not ok
     "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
     "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
@@ -90,6 +92,22 @@ class Details:
         return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
+class SampledAnswer(NamedTuple):
+    """One of the answers whose text was tokenized after the run.
+
+    Attributes:
+        counted: Its tokens by usage, without those that usage itself calls hidden.
+        streamed: The tokens of its text.
+        after_first: Those of them that came after the first event; 0 where there was but one event.
+        span_ns: From its first event to its last.
+    """
+
+    counted: int
+    streamed: int
+    after_first: int
+    span_ns: int
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Everything measured so far. Times are ns; those in arrays count from `start_ns` (CLOCK_MONOTONIC).
@@ -100,6 +118,7 @@ class Snapshot:
         outcomes: Requests by their class, "status(404)" spelled out.
         examples: For each class that is not ok, the first few requests: index, phase, detail.
         finishes: Finish reasons of ok requests, and how many had each.
+        early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
         counters: The sums named in COUNTERS.
         histograms: The DISTRIBUTIONS, in ns.
         index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
@@ -109,6 +128,7 @@ class Snapshot:
         timeline: TTFT and gaps between events over time.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
+        sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
         targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
     """
 
@@ -117,6 +137,7 @@ class Snapshot:
     outcomes: dict[str, int]
     examples: dict[str, list[dict[str, Any]]]
     finishes: dict[str, int]
+    early_stops: dict[str, int]
     counters: dict[str, int]
     histograms: dict[str, Histogram]
     index: Int64s
@@ -127,6 +148,7 @@ class Snapshot:
     timeline: Timeline
     partial: str | None = None
     details: Details | None = None
+    sample: tuple[SampledAnswer, ...] = ()
     targets: "tuple[Snapshot, ...]" = ()
 
     EXAMPLES = 3
@@ -172,6 +194,7 @@ class Snapshot:
             scheduled=self.scheduled + other.scheduled,
             outcomes=_added(self.outcomes, other.outcomes),
             finishes=_added(self.finishes, other.finishes),
+            early_stops=_added(self.early_stops, other.early_stops),
             examples={
                 c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[
                     : self.EXAMPLES
@@ -188,6 +211,7 @@ class Snapshot:
             timeline=self.timeline.merge(other.timeline),
             partial=self.partial or other.partial,
             details=details,
+            sample=tuple(sorted(self.sample + other.sample)),
             targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
         )
 

@@ -47,7 +47,7 @@ cdef class Tally:
     cdef readonly int64_t unplanned_requests, unplanned_input_tokens, unknown_input
     cdef readonly int64_t planned_output_tokens, output_as_planned, output_tokens, unseen_tokens, surplus_events
     cdef readonly int64_t usage_requests, id_requests, tokenizer_requests, event_requests
-    cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps
+    cdef readonly int64_t usage_per_event, ids_per_event, imputed_gaps, hidden_tokens, nan_events
     cdef readonly int64_t token_events, token_reads, content_events, reasoning_events, other_events
     cdef readonly int64_t decode_tokens, unequal
 
@@ -126,6 +126,7 @@ cdef class Tally:
             self.usage_requests += 1
             self.unseen_tokens += max(tokens - record.counted, 0)
             self.surplus_events += max(record.counted - tokens, 0)
+            self.hidden_tokens += record.hidden()
         elif record.tokenized >= 0:
             self.tokenizer_requests += 1
         elif record.counted_by == by_events:
@@ -146,12 +147,13 @@ cdef class Tally:
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events
+        self.nan_events += record.nan_events
         self.imputed_gaps += record.fold(self.icl, self.itl, self.into, self.start_ns, self.bin_ns)
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:
         cdef int64_t due = record.due, sent = record.sent, first = record.first_token, last = record.last_token
-        cdef int64_t tokens = record.output_confirmed(), after_first = record.after_first()
+        cdef int64_t after_first = record.after_first(), after_one = record.after_one()
         self.ttft_due.add(first - due, 1)
         self.ttft_sent.add(first - sent, 1)
         self.e2el_due.add(last - due, 1)
@@ -166,8 +168,8 @@ cdef class Tally:
         self.tpot.add((last - first) // after_first, 1)
         self.decode_ns += last - first
         self.decode_tokens += after_first
-        if tokens > 1:
-            self.tpot_n1.add((last - first) // (tokens - 1), 1)
+        if after_one > 0:
+            self.tpot_n1.add((last - first) // after_one, 1)
         return 0
 
     cdef int _add_over_time(self, Record record) except -1:

@@ -296,6 +296,8 @@ class Transport:
             record.detail = self._redacted(record.detail)
         if record.finish_reason:
             record.finish_reason = self._redacted(record.finish_reason)
+        if isinstance(record.matched_stop, str):
+            record.matched_stop = self._redacted(record.matched_stop)
         self.on_end(record)
 
     def _close(self, connection: Connection) -> None:

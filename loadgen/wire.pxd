@@ -9,11 +9,11 @@ cdef struct Bytes:
 
 
 cdef class Record:
-    cdef public object outcome, detail, finish_reason
+    cdef public object outcome, detail, finish_reason, matched_stop
     cdef public int64_t index, input_tokens, output_tokens, server_tokens
     cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
-    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens
-    cdef public int64_t content_events, reasoning_events, other_events
+    cdef public int64_t prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens
+    cdef public int64_t content_events, reasoning_events, other_events, nan_events
     cdef public int64_t reads, counted, tokenized
     cdef public int status, counted_by, target
     cdef public bint reused, done_seen, by_reader, keeps_text, keeps_answer
@@ -32,7 +32,9 @@ cdef class Record:
     cdef bint knows_stream(self) noexcept
     cdef int64_t input_expected(self) noexcept
     cdef int64_t output_confirmed(self) noexcept
+    cdef int64_t hidden(self) noexcept
     cdef int64_t after_first(self) noexcept
+    cdef int64_t after_one(self) noexcept
     cdef int64_t lag(self) noexcept
     cdef int64_t spans(self) noexcept
     cdef bint is_ordered(self) noexcept
@@ -50,7 +52,7 @@ cdef class Events:
     cdef int _last_event(self) except -1
     cdef int _event(self, const char *p, Py_ssize_t n) except -1
     cdef int _event_slowly(self, bytes payload) except -1
-    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached) except -1
+    cdef int _usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1
     cdef int _token(self, int kinds, int64_t tokens, int64_t completion) except -1
     cdef int _fail(self, object outcome, object detail) except -1
 

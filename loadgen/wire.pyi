@@ -22,6 +22,7 @@ class Record:
     outcome: Outcome | None
     detail: str | None
     finish_reason: str | None
+    matched_stop: int | str | None
     status: int
     target: int
     due: int
@@ -36,9 +37,11 @@ class Record:
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    reasoning_tokens: int
     content_events: int
     reasoning_events: int
     other_events: int
+    nan_events: int
     reads: int
     counted: int
     counted_by: int
@@ -73,7 +76,13 @@ class Record:
     @property
     def answer_tokens(self) -> int: ...
     @property
+    def counts_tokens(self) -> bool: ...
+    @property
+    def hidden_tokens(self) -> int: ...
+    @property
     def tpot_ns(self) -> int | None: ...
+    @property
+    def tpot_n1_ns(self) -> int | None: ...
     @property
     def lag_ns(self) -> int | None: ...
     def fold(self, icl: Histogram, itl: Histogram, bins: Any, start_ns: int, bin_ns: int) -> int: ...

@@ -2,6 +2,7 @@
 
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
+from loadgen.streamed import Comparison
 from loadgen.words import percent
 
 LEAST_AS_PLANNED = 0.999
@@ -61,31 +62,43 @@ def _output(evidence: Evidence) -> Check:
         return inapplicable(name, "the server counts no output tokens")
     share = counters["output_as_planned"] / ok
     means = f"{counters['output_tokens'] / ok:.1f} of {counters['planned_output_tokens'] / ok:.1f} tokens on average"
-    ends = ", ".join(f"{reason or 'none'} {count}" for reason, count in snapshot.finishes.items())
+    ends = f"finish reasons: {_listed(snapshot.finishes)}"
+    if early := snapshot.early_stops:
+        ends = f"{sum(early.values())} ended early: {_listed(early)}"
     longer = counters["output_tokens"] > counters["planned_output_tokens"]
     advice = "add --ignore-eos where every answer is to have its full length"
+    if evidence.settings.ignore_eos:
+        advice = "the server ended answers although it was asked to ignore their end: see what stopped them"
     return Check(
         name,
         share >= LEAST_AS_PLANNED,
-        f"{percent(share, 1)} of answers have the length asked ({means}; finish reasons: {ends})",
+        f"{percent(share, 1)} of answers have the length asked ({means}; {ends})",
         f"at least {percent(LEAST_AS_PLANNED, 1)}",
         "the server does not keep to the length that it is asked for" if longer else advice,
         evidence.relied_on,
     )
 
 
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{reason or 'none'} {count}" for reason, count in counts.items())
+
+
 def _events(evidence: Evidence) -> Check:
     name, counters, ok = "one token per event", evidence.snapshot.counters, evidence.snapshot.ok
     if ok == counters["event_requests"]:
         return inapplicable(name, "the server counts no output tokens")
-    tokens, events = counters["output_tokens"], counters["token_events"]
+    tokens, events = counters["output_tokens"] - counters["hidden_tokens"], counters["token_events"]
+    sample = Comparison.of(evidence.snapshot)
+    if sample is not None and sample.hides:
+        tokens = round(tokens * sample.streamed / sample.counted)
     one_each = (tokens - ok) / events <= MOST_TOKENS_PER_EVENT and tokens / events >= LEAST_TOKENS_PER_EVENT
     return Check(
         name,
         one_each,
         f"{tokens / events:.2f} tokens per event",
         f"{LEAST_TOKENS_PER_EVENT} to {MOST_TOKENS_PER_EVENT}, the end tokens apart",
-        "gaps between events are not gaps between tokens: compare servers by TPOT, not by ICL",
+        "gaps between events are not gaps between tokens: compare no ICL with that of a server that sends each token; "
+        "--continuous-usage asks how many tokens an event bears",
         evidence.relied_on,
     )
 

@@ -8,7 +8,7 @@ from loadgen.confidence import least_samples
 from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
 from loadgen.report.brief import failed, noted, seen
-from loadgen.report.result import VLLM_MEANING
+from loadgen.report.result import OVER_SAMPLE, VLLM_MEANING
 from loadgen.terminal import printable
 from loadgen.words import UNKNOWN, fixed, four, percent, percentile, plural
 
@@ -27,6 +27,9 @@ TABLE = {
     "icl": "ICL",
     "e2el": "E2EL",
 }
+# The checks that find several tokens in one event, or several events sent at once.
+PER_EVENT = "one token per event"
+BUNDLING = (PER_EVENT, "gaps above 50 us", "events read one by one")
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -159,6 +162,18 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
     if sure:
         yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
+    yield from _bundles(own)
+
+
+def _bundles(own: dict[str, Any]) -> Iterator[str]:
+    """Why gaps between events are not gaps between tokens, where they are not."""
+    tokens = own["tokens"]
+    bundled = tokens["output_tokens"] - tokens.get("hidden_tokens", 0) > tokens["token_events"]
+    values = {check["name"]: check["value"] for check in own["checks"] if check["ok"] is False}
+    reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != PER_EVENT)]
+    if reasons:
+        said = "; ".join(reasons)
+        yield f"  these gaps are between bundles, not between tokens, and 1000 / ICL is no tok/s of a user: {said}"
 
 
 def statistics(own: dict[str, Any]) -> list[str]:
@@ -258,6 +273,10 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
             f"  usage and stream differ: {plural(tokens['unseen_tokens'], 'token')} counted but not seen as events, "
             f"{plural(tokens['surplus_events'], 'event')} beyond the count"
         )
+    yield from _hidden(tokens)
+    if tokens.get("nan_events"):
+        events = plural(tokens["nan_events"], "event")
+        yield f"  {events} had numbers that are none (NaN): the model's logits may be broken"
     if tokens["unplanned_requests"]:
         prompts = plural(tokens["unplanned_requests"], "prompt")
         yield f"  {prompts} repeated answers: the lengths are the server's count alone"
@@ -268,6 +287,22 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
         )
     if own["tpot_token_weighted_ms"] is not None:
         yield f"TPOT weighted by tokens: {fixed(own['tpot_token_weighted_ms'], unit='ms')}"
+
+
+def _hidden(tokens: dict[str, Any]) -> Iterator[str]:
+    """The tokens that were counted and never streamed, and what TPOT divides by instead."""
+    block = "the block of vllm bench serve divides by all tokens but one"  # whatever was streamed
+    if tokens.get("hidden_tokens"):  # results saved before there were any do not have it
+        count = plural(tokens["hidden_tokens"], "reasoning token")
+        yield f"  {count} never streamed: in throughput, and not in TPOT; {block}"
+    sample = tokens.get("text_sample")
+    if sample is not None:
+        yield (
+            f"  text tokenized after the run: {sample['streamed']:g} tokens where {sample['counted']:g} were counted "
+            f"(medians of {plural(sample['answers'], 'answer')}; {sample['difference']:g} an answer were not streamed)"
+        )
+    if tokens.get("tpot_over") == OVER_SAMPLE:
+        yield f"  TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them; {block}"
 
 
 def of_rates(own: dict[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from loadgen.report.server import server
 from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
 from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
+from loadgen.streamed import Comparison
 from loadgen.words import UNKNOWN, percentile, to_ms
 
 SCHEMA = 1
@@ -29,6 +30,7 @@ COUNTED_BY = {
     "tokenizer": "tokenizer_requests",
     "events": "event_requests",
 }
+OVER_SAMPLE = "streamed tokens of a sample"
 COUNTED_PER_EVENT_BY = {"usage": "usage_per_event", "token ids": "ids_per_event"}
 
 
@@ -106,6 +108,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "outcomes": snapshot.outcomes,
         "examples": snapshot.examples,
         "finish_reasons": snapshot.finishes,
+        "early_stops": snapshot.early_stops,
         "error_rate": error_rate,
         "never_due": counters["never_due"],  # turns after one that failed, among the cancelled
         "targets": targets.rows(evidence, per_second),
@@ -121,7 +124,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "tpot_token_weighted_ms": to_ms(
             counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
         ),
-        "tokens": _tokens(counters) | _predicted(evidence),
+        "tokens": _tokens(counters) | _predicted(evidence) | _streamed(snapshot),
         "rates": _rates(evidence, per_second),
         "timeline": over_time(snapshot),
         "slo": judged(settings.slo, snapshot, settings.latency_from),
@@ -147,6 +150,18 @@ def _tokens(counters: dict[str, int]) -> dict[str, Any]:
     }
 
 
+def _streamed(snapshot: Snapshot) -> dict[str, Any]:
+    """What TPOT is divided by, and what a sample of texts showed; null where none had to be tokenized, or could be."""
+    sample = Comparison.of(snapshot)
+    over = "tokens counted"
+    if snapshot.counters["hidden_tokens"]:
+        over += " without hidden ones"
+    if sample is None:
+        return {"tpot_over": over, "text_sample": None}
+    seen = {name: getattr(sample, name) for name in ("answers", "counted", "streamed", "difference")}
+    return {"tpot_over": OVER_SAMPLE if sample.hides else over, "text_sample": seen}
+
+
 def _predicted(evidence: Evidence) -> dict[str, Any]:
     """The sum that the server was expected to count, null where it was not known of every request, and from what."""
     counters = evidence.snapshot.counters
@@ -158,7 +173,10 @@ def _predicted(evidence: Evidence) -> dict[str, Any]:
 
 
 def _rates(evidence: Evidence, per_second: Callable[[float], float | None]) -> dict[str, float | None]:
-    snapshot, judged = evidence.snapshot, bool(evidence.settings.goodput)
+    snapshot, limits = evidence.snapshot, slo.parse_goodput(evidence.settings.goodput)
+    sample = Comparison.of(snapshot)
+    # Each request was judged as it ended, when nobody knew yet how many of its tokens had been streamed.
+    judged = bool(limits) and not ("tpot" in limits and sample is not None and sample.hides)
     counters = snapshot.counters
     return {
         "steady_output_tokens_per_s": throughput.steady_output_rate(snapshot),

@@ -80,6 +80,7 @@ LAYERS = [
         "requests",
         "scraper",
         "scraping",
+        "streamed",
         "tally",
         "target",
         "throughput",

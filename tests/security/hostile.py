@@ -53,6 +53,7 @@ def answers(told: str) -> list[bytes]:
         whole(403, orjson.dumps({"error": told})),
         whole(500, cut, kind="text/plain"),
         streamed(delta(content="a") + delta(f"stop {KEY}{ESCAPES}")),
+        streamed(event(choices=[{"text": "a", "finish_reason": "stop", "matched_stop": told}]), 10_000),
         streamed(delta(content="a") + event(error={"message": told})),
         streamed(delta(content="a") + b"data: no JSON " + KEY.encode() + b"\n\n"),
         whole(200, told.encode(), "Content-Encoding: gzip"),

@@ -1,10 +1,13 @@
 """Workload: were the prompts and answers those the settings claim? Notes, unless something rests on them."""
 
+from dataclasses import replace
+
 import pytest
 
 from loadgen.checks import workload
 from loadgen.settings import RunSettings
-from tests.unit.making import answered, evidence, failed, result
+from loadgen.streamed import sampled
+from tests.unit.making import answered, evidence, failed, measured, result
 
 
 def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
@@ -88,8 +91,35 @@ def test_answers_that_ended_early_are_red_with_their_finish_reasons():
     check = of([*records, *short])["output as asked"]
     assert check.ok is False
     means = "2.6 of 3.0 tokens on average"
-    assert check.value == f"60.0% of answers have the length asked ({means}; finish reasons: stop 10)"
+    assert check.value == f"60.0% of answers have the length asked ({means}; 4 ended early: stop 4)"
     assert "--ignore-eos" in check.advice
+
+
+def test_answers_that_ended_early_although_their_end_was_to_be_ignored_say_by_what():
+    short = reply(0, events=2, tokens=2)
+    short.output_tokens, short.matched_stop = 3, 151645
+    check = of([short], RunSettings(ignore_eos=True))["output as asked"]
+    assert (check.ok, "1 ended early: stop (token 151645) 1" in check.value) == (False, True)
+    assert "--ignore-eos" not in check.advice
+
+
+def test_hidden_tokens_are_no_tokens_of_events():
+    counts = {"completion_tokens": 510, "completion_tokens_details": {"reasoning_tokens": 500}}
+    told = answered(tokens=list(range(20, 120, 10)), counts=counts)
+    check = of([told])["one token per event"]
+    assert (check.ok, check.value) == (True, "1.00 tokens per event")
+
+
+def test_tokens_that_a_sample_shows_hidden_are_no_tokens_of_events():
+    told = answered(tokens=list(range(20, 120, 10)), counts={"completion_tokens": 510})
+    snapshot = replace(measured([told]), sample=(sampled(told, 10),))
+    assert of(snapshot)["one token per event"].ok
+    assert not of(measured([told]))["one token per event"].ok
+
+
+def test_no_advice_compares_servers_by_tpot_where_events_are_no_tokens():
+    check = of([reply(0, tokens=30, events=10)])["one token per event"]
+    assert (check.ok, "TPOT" in check.advice) == (False, False)
 
 
 def test_several_tokens_in_each_event_are_red():

@@ -16,6 +16,7 @@ from tests.unit.making import (
     chunk,
     failed,
     measured,
+    per_event,
     planned,
     read,
     steady,
@@ -225,6 +226,13 @@ def test_goodput_counts_from_due_or_from_sent_as_asked_and_always_also_from_sent
         assert (counters["good"], counters["good_sent"]) == (good, 1)
 
 
+def test_goodput_as_vllm_means_it_judges_tpot_as_vllm_divides():
+    """The first event bears 5 tokens: 40 ms are 20 for each of the 2 after it, and 6.7 for each but one of 7."""
+    record = per_event((20, 5), (40, 6), (60, 7))
+    counters = measured([record], limits={"tpot": 15 * MS}).counters
+    assert (counters["good"], counters["good_sent"]) == (0, 1)
+
+
 def test_without_limits_nothing_is_called_good():
     assert measured([answered()]).counters["good"] == 0
 
@@ -275,6 +283,18 @@ def test_a_snapshot_does_not_change_when_the_recorder_goes_on():
     assert (before.ended, before.ok, before.counters["output_tokens"]) == (1, 0, 0)
     assert before.histograms["ttft_due"].count == 0
     assert len(before.examples["stream_error"]) == len(before.details.errors) == len(before.index) == 1
+
+
+@pytest.mark.parametrize(
+    ("stop", "word"), [(None, "stop"), (151645, "stop (token 151645)"), ("\n", 'stop ("\\n")'), (0, "stop (token 0)")]
+)
+def test_what_stopped_answers_short_of_what_was_asked_is_counted(stop, word):
+    short, whole, uncounted = (answered(n, tokens=[20, 30], counts={"completion_tokens": 2}) for n in range(3))
+    short.output_tokens, whole.output_tokens = 5, 2
+    short.matched_stop = stop
+    uncounted = answered(2, tokens=[20, 30])
+    uncounted.output_tokens = 5
+    assert measured([short, whole, uncounted]).early_stops == {word: 1}
 
 
 def test_finish_reasons_are_counted_and_too_many_of_them_together():

@@ -18,7 +18,7 @@ from loadgen.pieces import finish
 from loadgen.records import RecordFile, RecordWriter, from_dict
 from loadgen.settings import RunSettings
 from loadgen.shard import Shard
-from loadgen.wire import BY_EVENTS, line
+from loadgen.wire import BY_EVENTS, Record, line
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
 from tests.wire.bytes_of import delta
 
@@ -48,6 +48,7 @@ def writing(path, sources=(), **options):
 
 def test_times_count_from_due_and_due_from_the_start():
     counts = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    counts["completion_tokens_details"] = {"reasoning_tokens": 1}
     record = answered(
         4, due=100, ready=110, connect=5, sent=116, reasoning=[130], tokens=[150], closed=160, counts=counts
     )
@@ -57,6 +58,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "outcome": "ok",
         "detail": None,
         "finish_reason": "stop",
+        "matched_stop": None,
         "planned_input_tokens": 10,
         "planned_output_tokens": 2,
         "target": 0,
@@ -64,6 +66,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "prompt_tokens": 11,
         "completion_tokens": 2,
         "cached_tokens": 8,
+        "reasoning_tokens": 1,
         "due": 100 * MS,
         "ready": 10 * MS,
         "sent": 16 * MS,
@@ -80,6 +83,7 @@ def test_times_count_from_due_and_due_from_the_start():
         "content_events": 1,
         "reasoning_events": 1,
         "other_events": 0,
+        "nan_events": 0,
         "counted_by": BY_EVENTS,
         "tokens_per_event": None,
         "stream": [
@@ -105,9 +109,29 @@ def test_what_did_not_happen_is_null_and_never_zero():
     assert line["token_times"] == []
 
 
+def test_a_stamp_is_told_whatever_its_number():
+    record = Record(due=5)
+    stamps = ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed")
+    for number, stamp in enumerate(stamps, 1):
+        setattr(record, stamp, number << 32)
+    record.outcome = Outcome.OK
+    line = told(record, 0)
+    assert [line[stamp] for stamp in stamps] == [(number << 32) - 5 for number, _ in enumerate(stamps, 1)]
+
+
+def test_what_an_answer_said_of_its_end_and_its_tokens_is_read_again():
+    counts = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 6}}
+    record = answered(counts=counts)
+    record.matched_stop, record.nan_events = 151645, 2
+    again = from_dict(told(record, START), START)
+    assert (again.reasoning_tokens, again.hidden_tokens, again.tpot_ns) == (6, 6, record.tpot_ns)
+    assert (again.matched_stop, again.nan_events) == (151645, 2)
+
+
 def test_what_the_server_did_not_count_is_null():
     line = told(answered(), START)
-    assert [line[name] for name in ("prompt_tokens", "completion_tokens", "cached_tokens")] == [None, None, None]
+    counts = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    assert [line[name] for name in counts] == [None] * 4
 
 
 def test_a_failure_keeps_the_tokens_that_came():

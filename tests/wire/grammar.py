@@ -22,11 +22,15 @@ junk = st.recursive(
     max_leaves=6,
 )
 calls = st.fixed_dictionaries({}, optional={"function": st.fixed_dictionaries({}, optional={"arguments": texts})})
+inner_parts = st.lists(st.fixed_dictionaries({}, optional={"type": texts, "text": texts}), max_size=2)
+parts = st.fixed_dictionaries(
+    {}, optional={"type": texts, "text": texts, "thinking": st.one_of(texts, inner_parts), "extra": junk}
+)
 delta_objects = st.fixed_dictionaries(
     {},
     optional={
         "role": texts,
-        "content": texts,
+        "content": st.one_of(texts, texts, texts, st.lists(st.one_of(parts, parts, parts, junk), max_size=3)),
         "reasoning": texts,
         "reasoning_content": texts,
         "refusal": texts,
@@ -39,7 +43,9 @@ logprobs = st.one_of(junk, st.fixed_dictionaries({}, optional={"content": items,
 choices = st.fixed_dictionaries(
     {},
     optional={
-        "index": st.integers(0, 3),
+        "index": st.sampled_from([0] * 15 + [None, 0.0, "0", -1, 1]),
+        "matched_stop": st.one_of(st.none(), st.integers(0, 9), texts, junk),
+        "stop_reason": st.one_of(st.none(), st.integers(0, 9), texts),
         "delta": st.one_of(delta_objects, st.none()),
         "text": texts,
         "finish_reason": st.one_of(st.sampled_from(["stop", "length", "", None]), texts),
@@ -47,13 +53,16 @@ choices = st.fixed_dictionaries(
         "token_ids": items,
     },
 )
-counts = st.one_of(st.none(), st.integers(0, 10**9), st.integers(-1, 10**10))
+counts = st.one_of(st.none(), st.integers(0, 10**9), st.integers(-1, 10**10), st.sampled_from([0.0, 3.0, 1e3, 2.5]))
 usages = st.fixed_dictionaries(
     {},
     optional={
         "prompt_tokens": counts,
         "completion_tokens": counts,
         "prompt_tokens_details": st.one_of(st.none(), st.fixed_dictionaries({}, optional={"cached_tokens": counts})),
+        "completion_tokens_details": st.one_of(
+            st.none(), junk, st.fixed_dictionaries({}, optional={"reasoning_tokens": st.one_of(counts, junk)})
+        ),
         "extra": junk,
     },
 )
@@ -207,6 +216,8 @@ WORDS += [
     b"\\u00e9",
     b"\\ud800",
     b"\xff",
+    b"NaN",
+    b"-Infinity",
 ]
 WORDS += [
     b"Content-Length: 5\r\n",

@@ -5,7 +5,7 @@ and the definitions of the outcomes; never from the compiled code. It reads a wh
 the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
 
 Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
-end in a head and is one in chunk lines; a list of lengths is refused; an interim response is passed over; a last
+line end as CR LF is; a list of lengths is refused; an interim response is passed over; a last
 event that no blank line ends counts; data without text is none. Limits of size are not modelled.
 """
 
@@ -18,6 +18,7 @@ from loadgen.outcomes import Outcome
 from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
 
 STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
+HEAD_END = re.compile(rb"\n\r?\n")
 CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]+)[ \t]*(?:;.*)?", re.DOTALL)
 BLANKED = bytes.maketrans(b"\r\n\0", b"   ")  # none may stand inside a line of the head (RFC 9110, 5.5)
 BOM = b"\xef\xbb\xbf"
@@ -37,6 +38,9 @@ class Facts:
     prompt_tokens: int = -1
     completion_tokens: int = -1
     cached_tokens: int = -1
+    reasoning_tokens: int = -1
+    matched_stop: int | str | None = None
+    nan_events: int = 0
     done_seen: bool = False
     kinds: list[int] = field(default_factory=list)  # of each token-bearing event
     stamps: list[int] = field(default_factory=list)
@@ -50,7 +54,7 @@ class Facts:
 
     def bear(self, delta: deltas.Delta, at: int) -> None:
         """An event bears tokens: as many as usage in every event, or its ids or logprobs say, else one."""
-        running = not self.kinds or self.completion_tokens >= 0  # usage at the end alone says nothing of one event
+        running = not self.kinds or self.counted_by == BY_USAGE  # usage at the end alone says nothing of one event
         if delta.completion_tokens >= 0 and running:
             count, self.counted_by = max(0, delta.completion_tokens - sum(self.tokens)), BY_USAGE
         elif delta.tokens >= 0:
@@ -65,6 +69,8 @@ class Facts:
         """Counts that cannot be true are not believed: none in most events, or none at all beside tokens seen."""
         if self.completion_tokens == 0:
             self.completion_tokens = -1
+        if self.counted_by == BY_USAGE and self.tokens[0] == 0 and self.completion_tokens > sum(self.tokens):
+            self.tokens = [*self.tokens[1:], self.completion_tokens - sum(self.tokens)]  # they lag by one event
         if 2 * self.tokens.count(0) > len(self.tokens):
             self.tokens, self.counted_by = [1] * len(self.tokens), BY_EVENTS
 
@@ -105,8 +111,9 @@ def read(wire: bytes, end: str | None = None) -> Facts:
     """
     facts, start = Facts(), 0
     try:
-        while (head_end := wire.find(b"\r\n\r\n", start) + 4) > 3:
-            headers = Headers(wire[start : head_end - 4], head_end - 1)
+        while found := HEAD_END.search(wire, start):
+            head_end = found.end()
+            headers = Headers(wire[start : found.start()], head_end - 1)
             if headers.status >= 200:
                 _final(wire, start, head_end, headers, end, facts)
                 return facts
@@ -125,8 +132,8 @@ class Headers:
     """The head of a response that is whole with the byte at offset `at`."""
 
     def __init__(self, head: bytes, at: int) -> None:
-        unfolded = re.sub(rb"\r\n(?=[ \t])", b"  ", head)
-        first, *lines = (line.translate(BLANKED) for line in unfolded.split(b"\r\n"))
+        unfolded = re.sub(rb"\n(?=[ \t])", b" ", head)
+        first, *lines = (line.translate(BLANKED) for line in unfolded.split(b"\n"))
         match = STATUS_LINE.fullmatch(first)
         if match is None or any(b":" not in line for line in lines):
             raise Broken(at)
@@ -218,7 +225,8 @@ def _chunks(wire: bytes, start: int, body: Body) -> None:
 
 def _answer(body: Body, headers: Headers, facts: Facts) -> None:
     """What a 200 says; leaves it open where its events do not end it."""
-    if not headers.streamed and body.data:
+    start = bytes(body.data).lstrip(b"\r\n")[:1]
+    if not headers.streamed and start and start not in b"deir:":
         if body.whole is not None:
             try:
                 error = deltas.parse(bytes(body.data)).error
@@ -248,7 +256,10 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
         if delta.kinds:
             facts.bear(delta, at)
         facts.finish_reason = delta.finish_reason or facts.finish_reason
-        for name in ("prompt_tokens", "completion_tokens", "cached_tokens"):
+        if delta.matched_stop is not None:
+            facts.matched_stop = delta.matched_stop
+        facts.nan_events += delta.has_nan
+        for name in ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"):
             if getattr(delta, name) >= 0:
                 setattr(facts, name, getattr(delta, name))
     if body.whole is not None:

@@ -48,6 +48,9 @@ def compare(wire: bytes, cuts: Iterable[int], end: str | None) -> Facts:
     assert record.prompt_tokens == told.prompt_tokens
     assert record.completion_tokens == told.completion_tokens
     assert record.cached_tokens == told.cached_tokens
+    assert record.reasoning_tokens == told.reasoning_tokens
+    assert record.matched_stop == told.matched_stop
+    assert record.nan_events == told.nan_events
     assert record.done_seen == told.done_seen
     assert record.stamps == [stamp(at) for at in told.stamps]
     assert events(record) == [(says, stamp(at)) for says, at in told.stream]

@@ -27,6 +27,9 @@ def requests(result: dict[str, Any]) -> Iterator[Block]:
     if own["finish_reasons"]:
         told = ", ".join(f"{name or 'none'} {count}" for name, count in own["finish_reasons"].items())
         yield Paragraph(line(f"Finish reasons of those that are ok: {told}."))
+    if own.get("early_stops"):  # results saved before there were any do not have it
+        told = ", ".join(f"{name} {count}" for name, count in own["early_stops"].items())
+        yield Paragraph(line(f"Of those that brought fewer tokens than asked: {told}."))
 
 
 def _example(outcome: str, example: Mapping[str, Any], own: Mapping[str, Any]) -> Line:

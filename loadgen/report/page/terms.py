@@ -52,7 +52,8 @@ LATENCIES = {
     "tpot": Term(
         "TPOT",
         "Time per output token of a request: from its first event with tokens to its last, divided by the output "
-        "tokens that came after that first event. A request whose tokens came in one event has none.",
+        "tokens that came after that first event; tokens that were never streamed are not among them. A request whose "
+        "tokens came in one event has none.",
     ),
     "itl": Term(
         "ITL",
