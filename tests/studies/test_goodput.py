@@ -86,7 +86,7 @@ async def test_each_run_is_as_long_as_a_minute_and_as_its_requests_need_with_dra
     await found(bench, tmp_path, start=20.0, burstiness=math.inf, seed=5, ramp_up_strategy="linear", duration=3.0,
                 ramp_up_start_rps=1.0, ramp_up_end_rps=2.0)  # fmt: skip
     for number, asked in enumerate(bench.asked, 1):
-        assert asked.num_prompts == max(536, math.ceil(60 * asked.request_rate))
+        assert asked.num_prompts == max(786, math.ceil(60 * asked.request_rate))
         assert (asked.seed_arrivals, asked.seed_prompts, asked.seed_order) == (5 + number,) * 3
         assert (asked.burstiness, asked.ramp_up_strategy, asked.duration) == (math.inf, None, None)
 
@@ -146,7 +146,7 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         without_the_last(Path(str(settings.records)))
         return result
 
-    with pytest.raises(LoadgenError, match="the run at 7 requests/s says nothing: of 536 requests 535 have a record"):
+    with pytest.raises(LoadgenError, match="the run at 7 requests/s says nothing: of 786 requests 785 have a record"):
         await highest(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
@@ -236,7 +236,7 @@ class TestInAStudy:
     def test_a_plan_says_how_many_runs_it_takes(self) -> None:
         load = plan(study(objective=self.OBJECTIVE)).steps[0].arms[0].loads["short"]
         assert load is not None
-        assert load.basis.endswith("; then 9 to 22 runs of 60 s, or of 536 requests")
+        assert load.basis.endswith("; then 9 to 22 runs of 60 s, or of 786 requests")
         assert load.least_s > 9 * 60
 
     def test_a_trace_has_no_rate_to_be_looked_for(self, tmp_path: Path) -> None:
