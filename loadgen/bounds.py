@@ -1,10 +1,10 @@
 """Bounds: between which values a share, or a mean, lies that the requests of a run show.
 
 Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
-gaps, the sum of a latency by how many there are. A bootstrap of blocks of requests (`loadgen.blocks`) gives the standard
-error of a ratio of requests that shared the server, and Student's distribution the bound, as in comparisons. Shares are
-bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so that a run that happens to
-have a low mean shows too small an error of it: the upper bound of a mean is that of its reciprocal.
+gaps, the sum of a latency by how many there are. A bootstrap of blocks of requests (`loadgen.blocks`) gives the
+standard error of a ratio of requests that shared the server, and Student's distribution the bound, as in comparisons.
+Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so that a run that
+happens to have a low mean shows too small an error of it: the upper bound of a mean is that of its reciprocal.
 """
 
 import math

@@ -19,11 +19,11 @@ from loadgen.outcomes import Outcome
 from loadgen.schedule import Floats
 from loadgen.search import OF_A_LOOK, Shown
 from loadgen.settings import RunSettings
+from loadgen.snapshot import GAPS
 from loadgen.wire import Record
 from loadgen.words import to_ms
 
 FEWEST = 100  # requests of a run
-GAPS = ("itl", "icl")  # of which a request has many
 FAILURES = "error_rate<1%"  # goes without saying where nothing else limits them
 
 
