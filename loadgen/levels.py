@@ -268,15 +268,18 @@ class Levels:
     def _note(self, level: float, what: str) -> None:
         self._noted.setdefault(what, []).append(level)
 
+    def requests_at(self, level: float) -> int:
+        """How many requests the next run at a level has; an infinite one is all at once."""
+        if math.isinf(level):
+            return self.enough
+        lasting = math.ceil(self._axis.requests(level, self._length_s, self.sojourns))
+        return min(max(self.enough, lasting), MOST_REQUESTS)
+
     def _at(self, level: float, records: Path) -> RunSettings:
         number = len(self.points) + 1
-        count = self.enough
-        if math.isfinite(level):
-            lasting = math.ceil(self._axis.requests(level, self._length_s, self.sojourns))
-            count = min(max(count, lasting), MOST_REQUESTS)
         return self._settings.replace(
             **{"request_rate": math.inf, self._axis.setting: level},
-            num_prompts=count,
+            num_prompts=self.requests_at(level),
             duration=None,
             ramp_up_strategy=None,
             ramp_up_start_rps=None,

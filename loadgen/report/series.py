@@ -98,7 +98,8 @@ def point(
 def strongest(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The run with the most throughput for its latency: output tokens/s by mean E2EL (Kleinrock's power, ICC 1979).
 
-    At the last level it is no knee, as none beyond it has less. None of fewer than three levels, or where one has neither.
+    At the last level it is no knee: what comes after it is not known. None of fewer than three levels, or where one has
+    neither.
     """
     found = _told(points)
     if len({each["level"] for each in found}) < 3 or not all(map(_power, found)):
