@@ -92,9 +92,27 @@ def ratios(part: Floats, of: Floats, length: int, seed: int = 0) -> Floats:
     count = len(part)
     assert 0 < length <= count, "a block goes round the circle once at most"
     drawn = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
-    parts, counts = (_sums(values, length)[drawn].sum(axis=1) for values in (part, of))
+    last = count - (drawn.shape[1] - 1) * length  # the last block is cut: a run drawn anew is as long as the run
+    parts, counts = (
+        _sums(values, length)[drawn[:, :-1]].sum(axis=1) + _sums(values, last)[drawn[:, -1]] for values in (part, of)
+    )
     found: Floats = np.divide(parts, counts, out=np.full(RESAMPLES, math.nan), where=counts > 0)
     return found
+
+
+def standard_error(drawn: Floats, count: float, length: int) -> tuple[float, float]:
+    """The standard error of a value, by what it was in runs drawn anew, and its degrees of freedom.
+
+    Runs that are drawn from b blocks vary by (b - 1) / b of what runs do, as with any sample of b values, and b blocks
+    tell this with b - 1 degrees of freedom (Student's).
+
+    Args:
+        drawn: The values, shape (RESAMPLES,).
+        count: Requests of the run.
+        length: Of a block, in requests; less than `count`.
+    """
+    number = count / length
+    return float(drawn.std(ddof=1)) * math.sqrt(number / (number - 1)), number - 1
 
 
 def _sums(values: Floats, length: int) -> Floats:

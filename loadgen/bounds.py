@@ -1,22 +1,25 @@
 """Bounds: between which values a share, or a mean, lies that the requests of a run show.
 
 Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
-gaps, the sum of a latency by how many there are. How much less requests tell that shared the server is told by a
-bootstrap of blocks of them (`loadgen.blocks`). Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927),
-means by the normal distribution.
+gaps, the sum of a latency by how many there are. A bootstrap of blocks of requests (`loadgen.blocks`) gives the
+standard error of a ratio of requests that shared the server, and Student's distribution the bound, as in comparisons.
+Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so that a run that
+happens to have a low mean shows too small an error of it: the upper bound of a mean is that of its reciprocal.
 """
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 
-from loadgen import blocks
+from loadgen import blocks, student
 from loadgen.schedule import Floats
 
 
 def of_share(good: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
     """Between which shares that of what is good lies; each bound holds with `confidence`.
+
+    A run in which nearly all is good shows little of how misses cluster. So of b blocks no more is believed than
+    b * b / 5 independent requests tell; of five blocks or fewer each tells as much as one request.
 
     Args:
         good: Of each request, how much of it is good.
@@ -26,36 +29,46 @@ def of_share(good: Floats, of: Floats, length: int, confidence: float) -> tuple[
     """
     share, count = _ratio(good, of), int(np.count_nonzero(of))
     independent = share * (1 - share) / count  # the variance, if what counts were a request each, and all independent
-    told = count / _alike(good, of, length, independent)
-    z = NormalDist().inv_cdf(confidence)
-    middle = (share + z * z / (2 * told)) / (1 + z * z / told)
-    half = z / (1 + z * z / told) * math.sqrt(share * (1 - share) / told + z * z / (4 * told * told))
+    effect, df = _design_effect(good, of, length, independent)
+    number = len(good) / length
+    n_eff = min(count / effect, number * max(1.0, number / blocks.FEWEST))
+    t = _quantile(confidence, df)
+    middle = (share + t * t / (2 * n_eff)) / (1 + t * t / n_eff)
+    half = t / (1 + t * t / n_eff) * math.sqrt(share * (1 - share) / n_eff + t * t / (4 * n_eff * n_eff))
     return middle - half, middle + half
 
 
 def of_mean(total: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
-    """Between which values a mean lies; each bound holds with `confidence`.
+    """Between which values a mean of positive values lies; each bound holds with `confidence`.
 
     Args:
         total: Of each request, the sum of its values.
         of: How many these are; 0 for a request that does not count. One counts at least.
         length: Of blocks, in requests.
         confidence: Of each bound.
+
+    Returns:
+        The upper one is infinite where the values tell none.
     """
     mean = _ratio(total, of)
     independent = float(np.square(total - mean * of).sum()) / float(of.sum()) ** 2
-    half = NormalDist().inv_cdf(confidence) * math.sqrt(independent * _alike(total, of, length, independent))
-    return mean - half, mean + half
+    effect, df = _design_effect(total, of, length, independent)
+    half = _quantile(confidence, df) * math.sqrt(independent * effect) / mean if mean else 0.0
+    return mean * (1 - half), mean / (1 - half) if half < 1 else math.inf
 
 
 def _ratio(part: Floats, of: Floats) -> float:
     return float(part.sum()) / float(of.sum())
 
 
-def _alike(part: Floats, of: Floats, length: int, independent: float) -> float:
-    """How many requests tell as much of a ratio as one would that shared nothing with others; 1 at least.
+def _quantile(confidence: float, df: float) -> float:
+    return student.beyond(2 * (1 - confidence), df)
 
-    By resampling blocks of the run; where these are too few for that, as many as a block has.
+
+def _design_effect(part: Floats, of: Floats, length: int, independent: float) -> tuple[float, float]:
+    """How many requests tell as much of a ratio as one would that shared nothing with others, and degrees of freedom.
+
+    By resampling blocks of the run; where these are too few for that, as many as a block has. 1 at least.
 
     Args:
         part: Of each request.
@@ -63,7 +76,9 @@ def _alike(part: Floats, of: Floats, length: int, independent: float) -> float:
         length: Of blocks, in requests.
         independent: What the variance of the ratio would be, if none shared anything.
     """
-    if not blocks.tell(len(part), length):
-        return length
-    variance = float(np.nanvar(blocks.ratios(part, of, length)))
-    return max(1.0, variance / independent) if independent else 1.0
+    count = len(part)
+    if not blocks.tell(count, length):
+        return length, max(1.0, count / length - 1)
+    drawn = blocks.ratios(part, of, length)
+    error, df = blocks.standard_error(drawn[np.isfinite(drawn)], count, length)
+    return max(1.0, error**2 / independent) if independent else 1.0, df

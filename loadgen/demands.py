@@ -17,13 +17,13 @@ from loadgen import slo
 from loadgen.errors import BadInput
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Floats
-from loadgen.search import CONFIDENCE, Shown
+from loadgen.search import OF_A_LOOK, Shown
 from loadgen.settings import RunSettings
+from loadgen.snapshot import GAPS
 from loadgen.wire import Record
 from loadgen.words import to_ms
 
 FEWEST = 100  # requests of a run
-GAPS = ("itl", "icl")  # of which a request has many
 FAILURES = "error_rate<1%"  # goes without saying where nothing else limits them
 
 
@@ -199,7 +199,7 @@ def gaps_ms(record: Record, metric: str) -> tuple[Floats, Floats]:
 
 
 def _enough(attainment: float) -> int:
-    z = NormalDist().inv_cdf(CONFIDENCE)
+    z = NormalDist().inv_cdf(OF_A_LOOK)
     return max(FEWEST, math.ceil(2 * z * z * attainment / (1 - attainment)))
 
 

@@ -25,7 +25,7 @@ from loadgen.progress import ON_THE_CLOCK, Progress
 from loadgen.records import RecordFile, from_dict
 from loadgen.report.brief import failed
 from loadgen.results import Result
-from loadgen.search import CONFIDENCE, Run
+from loadgen.search import OF_A_LOOK, Run
 from loadgen.settings import MAX_RATE, RunSettings, seed_of
 from loadgen.wire import Record
 from loadgen.words import percent
@@ -54,7 +54,7 @@ class Axis:
         nearest: The nearest level that can be asked for, and read again by a person.
         most: The highest.
         least: The lowest that is worth a try where a run has so many requests at least.
-        requests: How many a run at a level has that lasts so many seconds.
+        requests: How many a run at a level has that lasts so many seconds, and so many times as long as a request.
         length_s: How long a run at a level lasts of so many requests.
     """
 
@@ -64,7 +64,7 @@ class Axis:
     nearest: Callable[[float], float]
     most: float
     least: Callable[[int], float]
-    requests: Callable[[float, float], float]
+    requests: Callable[[float, float, int], float]
     length_s: Callable[[float, int], float]
 
 
@@ -84,7 +84,7 @@ RATE = Axis(
     _four_digits,
     MAX_RATE,  # far below it the client is the limit, and a run says so
     least=lambda enough: enough / LONGEST_S,
-    requests=lambda rate, length_s: rate * length_s,
+    requests=lambda rate, length_s, sojourns: rate * length_s,
     length_s=lambda rate, requests: requests / rate,
 )
 CONCURRENCY = Axis(
@@ -94,7 +94,7 @@ CONCURRENCY = Axis(
     round,
     MOST_REQUESTS // SOJOURNS,
     least=lambda enough: 1,
-    requests=lambda in_flight, length_s: SOJOURNS * in_flight,
+    requests=lambda in_flight, length_s, sojourns: sojourns * in_flight,
     length_s=lambda in_flight, requests: math.inf,  # as long as its requests need
 )
 AXES = {axis.name: axis for axis in (RATE, CONCURRENCY)}
@@ -140,6 +140,7 @@ class Levels:
     Attributes:
         points: The runs that have ended, in their order.
         enough: Requests that a run has at least.
+        sojourns: A run is at least so many times as long as a request takes.
     """
 
     def __init__(
@@ -157,7 +158,11 @@ class Levels:
     ) -> None:
         self._measure, self._settings, self._demands, self._records = measure, settings, demands, records
         self._name, self._axis, self._length_s, self._runs = name, axis, length_s, runs
-        self.enough = enough or max(demand.enough for demand in demands)
+        needed = max(demand.enough for demand in demands)
+        self.enough = enough or needed
+        # A block is as long as two requests one after the other (`blocks.length`), and of b blocks no more is believed
+        # than b * b / FEWEST requests tell (`bounds.of_share`): two runs of this length tell as much as `needed` do.
+        self.sojourns = max(SOJOURNS, math.ceil(math.sqrt(blocks.FEWEST * needed)))
         self.points: list[Point] = []
         self._noted: dict[str, list[float]] = {}
 
@@ -188,7 +193,7 @@ class Levels:
         """
         while self.left:
             run, length_s, sojourn_s = await self._once(level)
-            wanted_s = min(SOJOURNS * sojourn_s, LONGEST_S)
+            wanted_s = min(self.sojourns * sojourn_s, LONGEST_S)
             if length_s >= wanted_s or run.met() is False:  # which it would be later too
                 return run
             short = f"too short for requests of {sojourn_s:.2g} s"
@@ -263,15 +268,18 @@ class Levels:
     def _note(self, level: float, what: str) -> None:
         self._noted.setdefault(what, []).append(level)
 
+    def requests_at(self, level: float) -> int:
+        """How many requests the next run at a level has; an infinite one is all at once."""
+        if math.isinf(level):
+            return self.enough
+        lasting = math.ceil(self._axis.requests(level, self._length_s, self.sojourns))
+        return min(max(self.enough, lasting), MOST_REQUESTS)
+
     def _at(self, level: float, records: Path) -> RunSettings:
         number = len(self.points) + 1
-        count = self.enough
-        if math.isfinite(level):
-            lasting = math.ceil(self._axis.requests(level, self._length_s))
-            count = min(max(count, lasting), MOST_REQUESTS)
         return self._settings.replace(
             **{"request_rate": math.inf, self._axis.setting: level},
-            num_prompts=count,
+            num_prompts=self.requests_at(level),
             duration=None,
             ramp_up_strategy=None,
             ramp_up_start_rps=None,
@@ -358,7 +366,7 @@ class Watch:
         good = np.ones(self._count)
         good[list(bad)] = 0
         # Of those to come nobody knows what they have in common.
-        if of_share(good, np.ones(self._count), blocks.length(self._count, 0), CONFIDENCE)[1] >= share.attainment:
+        if of_share(good, np.ones(self._count), blocks.length(self._count, 0), OF_A_LOOK)[1] >= share.attainment:
             return None
         missed = f"{len(bad)} of {self._count} requests have missed {share.text}"
         return f"{missed}, which {percent(share.attainment, 1)} of them must meet"

@@ -7,8 +7,9 @@ renewal processes for simulation of nonstationary arrival processes").
 
 A count of requests is met as in `vllm bench serve`: all gaps are scaled so that the last one ends at count / mean rate;
 Poisson arrivals are then those of a Poisson process conditioned on having its last arrival there, and the achieved
-rate is the one asked for. Where a duration ends the run, the process is cut there and not scaled: its count varies as
-a true Poisson count does. Given both, the one that is expected to end first decides, and the other still bounds. vLLM
+rate is the one asked for. With burstiness below 1 such a run begins, and ends, with a burst, as vLLM's does. Where a
+duration ends the run, the process is stationary, cut there and not scaled: its count varies as a true Poisson count
+does. Given both, the one that is expected to end first decides, and the other still bounds. vLLM
 makes the rate of a ramp a function of the request's number, which ends it late; here it is a function of time.
 
 In sessions the arrival process says when each begins; its further turns have no due time before the turn ahead of them
@@ -311,12 +312,19 @@ def _arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats
 
 
 def _arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
-    """The points of a unit-rate process up to `end`, and some beyond."""
+    """The points of a unit-rate process up to `end`, and some beyond.
+
+    It has been going on for long: the first gap is what is left of one that an instant falls into, and so are gaps in
+    proportion to their length (Cox, Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
+    """
     if math.isinf(burstiness):
         return np.arange(math.ceil(end), dtype=np.float64)
     # Six standard deviations more than the mean: nearly always enough at once.
     chunk = math.ceil(end + 6 * math.sqrt(end / burstiness)) + 16
-    points = np.cumsum(rng.standard_gamma(burstiness, chunk) / burstiness)
+    gaps = rng.standard_gamma(burstiness, chunk) / burstiness
+    if burstiness != 1:  # a Poisson process forgets when its last arrival was
+        gaps[0] = rng.random() * rng.standard_gamma(burstiness + 1) / burstiness
+    points = np.cumsum(gaps)
     while points[-1] < end:
         more = np.cumsum(rng.standard_gamma(burstiness, chunk) / burstiness)
         points = np.concatenate((points, points[-1] + more))

@@ -8,6 +8,7 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from statistics import NormalDist
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from loadgen.bounds import of_mean, of_share
 from loadgen.schedule import Floats
 
 AGAIN = 3  # runs at a level of which the first does not tell
-CONFIDENCE = 0.95  # that a demand is met, one-sided
+# That a demand is met, one-sided, over AGAIN looks at a level: at each the bound is the normal quantile 1.992 (Pocock,
+# Biometrika 64, 1977), or Student's at the same level.
+CONFIDENCE = 0.95
+OF_A_LOOK = NormalDist().cdf(1.992)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Shown:
             return None
         rest = self.part - self.part.sum() / self.of.sum() * self.of
         length = blocks.long_enough(len(rest), in_flight, rest)
-        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, length, CONFIDENCE)
+        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, length, OF_A_LOOK)
         if self.is_mean:
             return True if high <= self.wanted else False if low > self.wanted else None
         return True if low >= self.wanted else False if high < self.wanted else None

@@ -1,5 +1,6 @@
 """Snapshot: an immutable result of a run or of a part of it; parts merge into the whole without loss."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ LATENCIES = (
     *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
     *("e2el_due", "e2el_sent"),
 )
+GAPS = ("itl", "icl")  # of which a request has many
 LOOP_WAITS = ("loop_stall", "gc_pause")  # of the loop, and of no request
 WAITS = ("lag", "pool_wait", "connect", *LOOP_WAITS)
 UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
@@ -72,6 +74,16 @@ CONNECTIONS = (
     "late_connections",  # requests that had to open one
 )
 COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
+
+
+def requests_of(name: str, count: Callable[[str], int]) -> int:
+    """How many requests the values of a distribution come from: of gaps, no more than have ended.
+
+    Args:
+        name: One of the DISTRIBUTIONS.
+        count: How many values each of them has.
+    """
+    return min(count(name), count("e2el_due")) if name in GAPS else count(name)
 
 
 @dataclass(frozen=True)
@@ -152,6 +164,10 @@ class Snapshot:
     targets: "tuple[Snapshot, ...]" = ()
 
     EXAMPLES = 3
+
+    def requests_of(self, name: str) -> int:
+        """How many requests the values of one of the DISTRIBUTIONS come from."""
+        return requests_of(name, lambda each: self.histograms[each].count)
 
     @property
     def ended(self) -> int:

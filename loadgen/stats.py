@@ -104,7 +104,10 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     for time in (look / looks[-1] for look in looks):
         step, root = math.sqrt(time - before), math.sqrt(time)
         wanted = spent(alpha, time) - crossed
-        edge = float(optimize.brentq(_beyond, 0.0, 2 * BEYOND * root, args=(sums, mass, step, wanted)))
+        above = 2 * BEYOND * root
+        while _beyond(above, sums, mass, step, wanted) > 0:  # so little is spent at the first of many looks
+            above *= 2
+        edge = float(optimize.brentq(_beyond, 0.0, above, args=(sums, mass, step, wanted)))
         reached = np.linspace(-BEYOND * root, edge, GRID_POINTS)
         width = np.full(GRID_POINTS, reached[1] - reached[0])
         width[[0, -1]] /= 2

@@ -12,7 +12,7 @@ from loadgen.snapshot import UNFINISHED
 from loadgen.words import ms, percentile, plural
 
 STEADY = "in flight steady"
-_PER_REQUEST = ("ttft_due", "tpot", "icl", "e2el_due")
+_PER_REQUEST = ("ttft_due", "tpot", "e2el_due")
 
 
 def sufficiency(evidence: Evidence) -> list[Check]:
@@ -48,9 +48,7 @@ def _slo_values(evidence: Evidence) -> dict[float, int]:
     settings = evidence.settings
     for limit in slo.parse(settings.slo) if settings.slo else ():
         if (p := limit.percentile) is not None:
-            # Equal parts of a gap are one value: of ITL there are as many as of ICL.
-            metric = "icl" if limit.metric == "itl" else limit.metric
-            count = evidence.snapshot.histograms[slo.distribution(metric, settings.latency_from)].count
+            count = evidence.snapshot.requests_of(slo.distribution(limit.metric, settings.latency_from))
             seen[p] = min(count, seen.get(p, count))
     return seen
 

@@ -17,6 +17,7 @@ from loadgen.errors import BadInput
 from loadgen.levels import AXES, RUN_S, Levels, Point, Stop
 from loadgen.search import AGAIN, End, Found, Goal, Run, highest
 from loadgen.settings import RunSettings
+from loadgen.words import duration
 
 if TYPE_CHECKING:
     from loadgen.results import Result
@@ -84,8 +85,9 @@ class Search:
         found = None
         try:
             goal = Goal(least=levels.least, most=self._axis.most, nearest=self._axis.nearest)
-            self._say(f"up to {levels.left} runs, each of {levels.enough} requests or more")
-            found = await highest(at, await self._start(levels), goal)
+            start = await self._start(levels)
+            self._say(self._plan(levels, start))
+            found = await highest(at, start, goal)
         finally:
             self._conclude(levels, found)
 
@@ -96,10 +98,25 @@ class Search:
             return float(given)
         if self._axis.name == "concurrency":
             return FIRST_CONCURRENCY
+        self._say(f"up to {levels.left} runs; the first sends {levels.enough} requests at once, to see where to begin")
         try:
             return await levels.at_once()
         finally:
             self._tell(levels.points)
+
+    def _plan(self, levels: Levels, level: float) -> str:
+        """How many runs there may be, how long each takes, and all of them, and why longer than was asked."""
+        level = max(self._axis.nearest(level), levels.least)
+        count = levels.requests_at(level)
+        length_s, asked_s = self._axis.length_s(level, count), self._chosen.get("duration")
+        if math.isinf(length_s):
+            return f"up to {levels.left} runs, each of {count} requests or more"
+        whole = duration(levels.left * length_s)
+        plan = f"up to {levels.left} runs, each of {duration(length_s)} at {self._named(level)}: {whole} in all"
+        if asked_s is None or length_s < asked_s + 1:
+            return plan
+        needs = max(self._demands, key=lambda demand: demand.enough).text
+        return f"--duration {asked_s:g} is too short for {needs}, which takes {count} requests; {plan}"
 
     def _numbered(self) -> RunSettings:
         """The settings with the files of the next run."""

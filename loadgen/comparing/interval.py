@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from loadgen import student
+from loadgen import blocks, student
 from loadgen.comparing.metrics import Metric
 from loadgen.comparing.sample import Sample
 from loadgen.noise import Noise
@@ -91,9 +91,9 @@ def within(
     levels = [_drawn(samples, metric, length) for samples in (one, other)]
     if levels[0] is None or levels[1] is None:
         return None
-    blocks = min(sample.count for sample in (*one, *other)) / length
-    error = math.hypot(float((levels[1] - levels[0]).std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), rounded)
-    return Interval.of(difference, error, blocks - 1, Basis.WITHIN) if math.isfinite(error) else None
+    count = min(sample.count for sample in (*one, *other))
+    error, df = blocks.standard_error(levels[1] - levels[0], count, length)
+    return Interval.of(difference, math.hypot(error, rounded), df, Basis.WITHIN) if math.isfinite(error) else None
 
 
 def _drawn(samples: Sequence[Sample], metric: Metric, length: int) -> Floats | None:

@@ -10,12 +10,13 @@ import numpy as np
 from loadgen import blocks, pieces, slo
 from loadgen.comparing.metrics import LATENCIES, Metric
 from loadgen.comparing.values import Values
-from loadgen.demands import GAPS, gaps_ms, latency_ms
+from loadgen.demands import gaps_ms, latency_ms
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.records import RecordFile
 from loadgen.schedule import Floats
 from loadgen.settings import RunSettings
+from loadgen.snapshot import GAPS
 from loadgen.wire import Record
 
 

@@ -9,6 +9,7 @@ from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
 from loadgen.report.brief import failed, noted, seen
 from loadgen.report.result import OVER_SAMPLE, VLLM_MEANING
+from loadgen.snapshot import requests_of
 from loadgen.terminal import printable
 from loadgen.words import UNKNOWN, fixed, four, percent, percentile, plural
 
@@ -30,6 +31,7 @@ TABLE = {
 # The checks that find several tokens in one event, or several events sent at once.
 PER_EVENT = "one token per event"
 BUNDLING = (PER_EVENT, "gaps above 50 us", "events read one by one")
+OF_FEW = "* of few requests; at 99 % confidence, if they were independent, it is, in ms"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -157,10 +159,10 @@ def _latencies(own: dict[str, Any]) -> Iterator[str]:
     yield f"{'Latency (ms)':<18}" + "".join(f"{column:>10}" for column in columns)
     sure: list[str] = []
     for name, title in distributions(own):
-        yield _line(title, summaries[name], columns)
+        yield _line(title, summaries[name], columns, of_requests(name, own))
         sure += interval(name, title, own)
     if sure:
-        yield f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}"
+        yield f"{OF_FEW}: {', '.join(sure)}"
     yield "ICL: inter-chunk latency, from one event with tokens to the next; vLLM, and the block above, call it ITL"
     yield from _bundles(own)
 
@@ -185,12 +187,12 @@ def _of_few(own: dict[str, Any]) -> Iterator[str]:
     """Which percentiles of vLLM's block are of too few values: its rows have no place for a mark."""
     settings, few = own["provenance"]["settings"], []
     for metric in settings["percentile_metrics"].split(","):
-        count = own["latency_ms"][VLLM_MEANING[metric]]["count"]
+        count = of_requests(VLLM_MEANING[metric], own)
         for p in parse_percentiles(settings["metric_percentiles"]):
             if 0 < count < least_samples(p):
                 few.append(f"{percentile(p).upper()} {HEADERS[metric][0]} (of {count})")
     if few:
-        yield f"Of few values in the block above: {', '.join(few)}"
+        yield f"Of few requests in the block above: {', '.join(few)}"
 
 
 def distributions(own: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -212,7 +214,7 @@ def interval(name: str, title: str, own: dict[str, Any]) -> Iterator[str]:
     if name.endswith(("_due", "_sent")) and not name.endswith(own["latency_from"]):
         return
     intervals = own["intervals_ms"].get(name, {})
-    marked = [column for column in intervals if mark(column, own["latency_ms"][name])]
+    marked = [column for column in intervals if mark(column, of_requests(name, own))]
     for column in marked[-1:]:
         match intervals[column]:
             case None, None:
@@ -237,21 +239,24 @@ def _said_otherwise(own: dict[str, Any]) -> set[str]:
     return {name for name, is_so in repeated.items() if is_so}
 
 
-def _line(title: str, summary: dict[str, float | None], columns: list[str]) -> str:
+def _line(title: str, summary: dict[str, float | None], columns: list[str], requests: int) -> str:
     line, star = f"{title:<18}", ""
     for column in columns:
         value = summary[column]
         line += f"{fixed(value):>{10 - len(star)}}"  # a mark stands in the space before the next column
-        star = mark(column, summary)
+        star = mark(column, requests)
         line += star
     return line
 
 
-def mark(column: str, summary: dict[str, float | None]) -> str:
-    """A star for a percentile of too few values."""
-    if not column.startswith("p") or not summary["count"]:
-        return ""
-    return "*" if summary["count"] < least_samples(float(column[1:])) else ""
+def of_requests(name: str, own: dict[str, Any]) -> int:
+    """How many requests the values of a distribution come from."""
+    return requests_of(name, lambda each: int(own["latency_ms"][each]["count"]))
+
+
+def mark(column: str, requests: int) -> str:
+    """A star for a percentile of too few requests."""
+    return "*" if column.startswith("p") and 0 < requests < least_samples(float(column[1:])) else ""
 
 
 def _prompts(own: dict[str, Any]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from loadgen import slo
 from loadgen.confidence import interval, least_samples
 from loadgen.report.result import judged
 from loadgen.slo import Limit
-from loadgen.snapshot import Snapshot
-from loadgen.words import UNKNOWN, ms, percent, percentile
+from loadgen.snapshot import GAPS, Snapshot
+from loadgen.words import UNKNOWN, ms, percent, percentile, plural
 
 
 def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
@@ -41,9 +41,11 @@ def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) 
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
     if p is None:
         return shown
-    needed = least_samples(p)
-    few = f" ({percentile(p)} needs {needed})" if histogram.count < needed else ""
-    return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))}"
+    needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
+    few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
+    if limit.metric in GAPS:
+        return f"{shown} of {plural(requests, 'request')}{few}"
+    return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))} if requests were independent"
 
 
 def _between(low: float | None, high: float | None) -> str:

@@ -15,7 +15,7 @@ from loadgen.report import targets
 from loadgen.report.server import server
 from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
-from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
+from loadgen.snapshot import GAPS, LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.streamed import Comparison
 from loadgen.words import UNKNOWN, percentile, to_ms
 
@@ -113,9 +113,12 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "never_due": counters["never_due"],  # turns after one that failed, among the cancelled
         "targets": targets.rows(evidence, per_second),
         "latency_ms": {name: summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
-        "intervals_ms": {  # in which the true percentiles lie with 99 % confidence; null: not bounded by the sample
+        # In which the true percentiles lie with 99 % confidence if requests are independent; null: not bounded by the
+        # sample. Gaps have none: those of all streams share the engine's steps.
+        "intervals_ms": {
             name: {percentile(p): [to_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
             for name in LATENCIES
+            if name not in GAPS
         },
         "unfinished": {
             "count": snapshot.histograms[UNFINISHED].count,

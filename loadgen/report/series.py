@@ -58,8 +58,8 @@ def begun(kind: str, over: str, limits: str | None, latency_from: str) -> dict[s
 
 def conclude(data: dict[str, Any]) -> None:
     """Add to a series what follows from all of its points."""
-    best = knee(data["points"]) if data["kind"] == "sweep" else None
-    data["knee"] = best and best["level"]
+    best = strongest(data["points"]) if data["kind"] == "sweep" else None
+    data["knee"] = best["level"] if best and not _is_last(best, data["points"]) else None
     hashes = (each["result"]["loadgen"]["prompts_sha256"] for each in data["points"])
     prompts = [each for each in hashes if each is not None]
     repeated = [REPEATED] if len(set(prompts)) < len(prompts) else []
@@ -95,15 +95,25 @@ def point(
     }
 
 
-def knee(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def strongest(points: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The run with the most throughput for its latency: output tokens/s by mean E2EL (Kleinrock's power, ICC 1979).
 
-    None of fewer than three levels, or where one has neither.
+    At the last level it is no knee: what comes after it is not known. None of fewer than three levels, or where one has
+    neither.
     """
-    found = [each for each in points if each["level"] != "inf" and each["verdict"] != "INVALID"]
+    found = _told(points)
     if len({each["level"] for each in found}) < 3 or not all(map(_power, found)):
         return None
     return max(found, key=_power)
+
+
+def _told(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The runs at a level that are to be believed."""
+    return [each for each in points if each["level"] != "inf" and each["verdict"] != "INVALID"]
+
+
+def _is_last(best: dict[str, Any], points: Sequence[dict[str, Any]]) -> bool:
+    return level_of(best) == max(map(level_of, _told(points)))
 
 
 def _power(each: dict[str, Any]) -> float:
@@ -150,8 +160,10 @@ def conclusions(data: dict[str, Any]) -> Iterator[str]:
         yield _found(data)
     elif judged := [each for each in sorted(data["points"], key=level_of) if each["met"] is not None]:
         yield _met(data, list(dict.fromkeys(each["level"] for each in judged if each["met"])))
-    if data["knee"] is not None:
-        yield f"Knee, most tokens/s for the mean E2EL: {in_unit(data['knee'], data['over'])}"
+    if data["kind"] == "sweep" and (best := strongest(data["points"])):
+        level = in_unit(best["level"], data["over"])
+        knee = f"Knee, most tokens/s for the mean E2EL: {level}"
+        yield f"No knee up to {level}" if _is_last(best, data["points"]) else knee
     yield from (f"Note: {note}" for note in data["notes"])
 
 

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from loadgen import slo
-from loadgen.demands import GAPS, Share, undecidable
+from loadgen.demands import Share, undecidable
 from loadgen.errors import BadInput
+from loadgen.snapshot import GAPS
 
 
 def joint(text: str) -> Share:

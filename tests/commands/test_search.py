@@ -164,6 +164,29 @@ def test_an_interrupt_before_anything_was_measured_says_so() -> None:
     assert "Traceback" not in err
 
 
+def said_first(tmp_path: Path, *flags: str) -> str:
+    """What a search says of its runs, before the first of them."""
+    asked = ["--slo", "ttft_p90<60s", "--tokenizer", TOKENIZER, *SHORT, *flags]
+    with served() as (url, _):
+        search = start("search", "--base-url", url, *asked, cwd=tmp_path)
+        try:
+            return hear(search, lambda line: line.startswith("loadgen: ") and " runs" in line)
+        finally:
+            search.kill()
+            search.communicate()
+
+
+def test_a_search_says_when_it_lengthens_the_duration(tmp_path: Path) -> None:
+    line = said_first(tmp_path, "--request-rate", "10", "--duration", "2")
+    assert "--duration 2 is too short for ttft_p90<60s, which takes 100 requests" in line
+    assert "up to 16 runs, each of 10 s at 10 requests/s: 2.7 min in all" in line
+    assert "too short" not in said_first(tmp_path, "--request-rate", "10", "--duration", "20")
+
+
+def test_a_search_says_that_it_sends_all_at_once_first(tmp_path: Path) -> None:
+    assert "the first sends 100 requests at once" in said_first(tmp_path)
+
+
 def test_the_simulator_is_searched_where_no_server_is_named(tmp_path: Path) -> None:
     flags = [
         "--slo",

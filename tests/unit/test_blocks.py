@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen import blocks
-from loadgen.blocks import RESAMPLES, correlated, length, long_enough, ratios, tell
+from loadgen.blocks import RESAMPLES, correlated, length, long_enough, ratios, standard_error, tell
 from loadgen.schedule import Floats
 
 
@@ -84,6 +84,12 @@ class TestRatios:
         assert other - one == pytest.approx(np.full(RESAMPLES, 3.0))
         assert not np.allclose(ratios(values, np.ones(100), 5, seed=1), one)
 
+    def test_a_run_drawn_anew_is_as_long_as_the_run(self) -> None:
+        """Of 501 requests in blocks of 100 a sixth whole one would take a sixth off the variance."""
+        lumps = [np.repeat(np.random.default_rng(seed).normal(size=6), 100)[:501] for seed in range(40)]
+        found = [(ratios(each, np.ones(501), 100).var(), ratios(each[:500], np.ones(500), 100).var()) for each in lumps]
+        assert np.median([one / other for one, other in found]) == pytest.approx(1.0, abs=0.08)
+
     def test_where_nothing_counts_there_is_no_ratio(self) -> None:
         assert np.isnan(ratios(np.zeros(10), np.zeros(10), 2)).all()
 
@@ -92,3 +98,11 @@ class TestRatios:
         drawn = np.random.default_rng(0).integers(50, size=(RESAMPLES, 5))
         sums = np.array([sum(values[(start + step) % 50] for step in range(10)) for start in range(50)])
         assert (blocks.ratios(values, np.ones(50), 10) == sums[drawn].sum(axis=1) / 50).all()
+
+
+class TestStandardError:
+    def test_it_is_that_of_as_many_values_as_there_are_blocks(self) -> None:
+        drawn = np.random.default_rng(1).normal(size=RESAMPLES)
+        error, df = standard_error(drawn, 501, 100)
+        assert error == pytest.approx(drawn.std(ddof=1) * math.sqrt(5.01 / 4.01))
+        assert df == pytest.approx(4.01)

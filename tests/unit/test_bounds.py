@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
+from loadgen import student
 from loadgen.blocks import long_enough
 from loadgen.bounds import of_mean, of_share
 from loadgen.schedule import Floats
+
+
+def of_wilson(share: float, n_eff: float, quantile: float) -> tuple[float, float]:
+    scale = 1 + quantile**2 / n_eff
+    middle = (share + quantile**2 / (2 * n_eff)) / scale
+    half = quantile / scale * (share * (1 - share) / n_eff + quantile**2 / (4 * n_eff**2)) ** 0.5
+    return middle - half, middle + half
 
 
 def attained(good: Floats, in_flight: float, confidence: float) -> tuple[float, float]:
@@ -15,9 +23,25 @@ def attained(good: Floats, in_flight: float, confidence: float) -> tuple[float, 
 
 class TestOfShare:
     def test_of_independent_requests_it_is_wilsons(self) -> None:
-        # 16 of 20, z = 1.96: 0.584 to 0.919, as in every textbook.
-        low, high = attained(np.array([True, True, True, True, False] * 4), 0.0, 0.975)
-        assert (low, high) == (pytest.approx(0.584, abs=1e-3), pytest.approx(0.919, abs=1e-3))
+        # 1600 of 2000, z = 1.96: 0.782 to 0.817.
+        good = np.random.default_rng(1).permutation(np.resize([1.0, 1.0, 1.0, 1.0, 0.0], 2000))
+        low, high = of_share(good, np.ones(2000), 1, 0.975)
+        assert (low, high) == (pytest.approx(0.782, abs=2e-3), pytest.approx(0.817, abs=2e-3))
+
+    def test_few_blocks_bound_it_by_students_t(self) -> None:
+        """Of six blocks that are each all good or all bad: t is 2.57 with five degrees of freedom, and z 1.96."""
+        good = np.repeat([1.0, 1.0, 0.0, 1.0, 0.0, 1.0], 20)
+        low, high = of_share(good, np.ones(120), 20, 0.975)
+        students, normal = (of_wilson(share=4 / 6, n_eff=6.0, quantile=quantile) for quantile in (2.57, 1.96))
+        assert low == pytest.approx(students[0], abs=0.03)
+        assert high == pytest.approx(students[1], abs=0.03)
+        assert low < normal[0] - 0.03
+
+    @pytest.mark.parametrize(("number", "n_eff"), [(3, 3), (5, 5), (10, 20), (30, 180)])
+    def test_blocks_without_a_miss_tell_no_more_than_b_squared_by_5(self, number: int, n_eff: float) -> None:
+        low, _ = of_share(np.ones(number * 40), np.ones(number * 40), 40, 0.95)
+        t = student.beyond(0.1, number - 1)
+        assert low == pytest.approx(n_eff / (n_eff + t * t))
 
     def test_requests_that_share_their_fate_tell_less(self) -> None:
         alone = np.random.default_rng(1).random(4000) < 0.95
@@ -67,16 +91,23 @@ class TestOfMean:
         low, high = of_mean(np.array([8.0, 12.0] * 200), np.ones(400), 8, 0.975)
         assert (low, high) == (pytest.approx(10 - 1.96 * 2 / 20, abs=0.02), pytest.approx(10 + 1.96 * 2 / 20, abs=0.02))
 
+    def test_the_upper_bound_is_that_of_the_reciprocal(self) -> None:
+        """So it is farther away than the lower one, and infinite where nothing bounds the mean."""
+        values = np.random.default_rng(1).exponential(10.0, 100)
+        low, high = of_mean(values, np.ones(100), 5, 0.975)
+        mean = values.mean()
+        assert high == pytest.approx(mean * mean / low)
+        assert of_mean(np.repeat([1.0, 100.0], 3), np.ones(6), 1, 0.999)[1] == np.inf
+
     def test_requests_without_a_value_do_not_count(self) -> None:
         total, of = np.array([10.0, 0.0] * 200), np.array([1.0, 0.0] * 200)
         assert of_mean(total, of, 6, 0.95) == (pytest.approx(10.0), pytest.approx(10.0))
 
     @pytest.mark.parametrize("burst", [1, 20])
     def test_the_bounds_hold_as_often_as_they_say(self, burst: int) -> None:
-        """A little less often where they are skewed, and few are independent."""
         above, below = 0, 0
         for seed in range(400):
             values = np.repeat(np.random.default_rng(seed).exponential(10.0, 4000 // burst), burst)
             low, high = of_mean(values, np.ones(4000), max(16, 2 * burst), 0.95)
             above, below = above + (low > 10.0), below + (high < 10.0)
-        assert max(above, below) / 400 <= 0.12
+        assert max(above, below) / 400 <= 0.09

@@ -6,7 +6,7 @@ from loadgen.checks import STEADY, sufficiency, verdict
 from loadgen.outcomes import Outcome
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
-from tests.unit.making import evidence, failed, measured, per_event, result, steady, unsent
+from tests.unit.making import evidence, failed, measured, result, steady, unsent
 
 OPEN = RunSettings(request_rate=20.0)
 
@@ -69,14 +69,12 @@ def test_a_median_is_a_percentile_and_means_maxima_and_rates_are_none():
         assert of(run(10), RunSettings(slo=slo))["enough for the SLO"].ok is None
 
 
-def test_gaps_between_events_are_many_where_requests_are_few():
-    assert of(run(10, n=100), RunSettings(slo="itl_p99<1s"))["enough for the SLO"].ok is True
-
-
-def test_imputed_gaps_are_no_more_values_than_the_gaps_they_are_parts_of():
-    records = [per_event((20, 1), (40, 5), index=i) for i in range(200)]  # 200 gaps of ICL, 800 of ITL
-    check = of(records, RunSettings(slo="itl_p99<1s"))["enough for the SLO"]
-    assert (check.ok, check.value) == (False, "200 values are few for p99 (needs 662)")
+@pytest.mark.parametrize("metric", ["icl", "itl"])
+def test_gaps_of_a_request_are_one_value(metric):
+    """Those of all streams share the engine's steps."""
+    check = of(run(10, n=100), RunSettings(slo=f"{metric}_p99<1s"))["enough for the SLO"]
+    assert (check.ok, check.value) == (False, "10 values are few for p99 (needs 662)")
+    assert of(run(662, n=3), RunSettings(slo=f"{metric}_p99<1s"))["enough for the SLO"].ok is True
 
 
 # -- steadiness
@@ -197,6 +195,10 @@ def test_a_percentile_that_an_slo_limits_is_judged_once():
 
 
 # -- intervals
+
+
+def test_percentiles_of_gaps_have_no_interval():
+    assert not {"icl", "itl"} & set(result(run(100), OPEN)["loadgen"]["intervals_ms"])
 
 
 def test_intervals_stand_beside_the_numbers_which_stay_numbers():

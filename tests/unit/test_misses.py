@@ -22,12 +22,17 @@ def test_nothing_is_said_of_what_is_met():
 def test_a_percentile_of_few_values_says_how_few_and_has_no_upper_end():
     (line,) = said("ttft_p99<20ms", [steady(n, due=n) for n in range(20)])
     assert line.startswith("ttft_p99<20ms is missed: ttft_p99 is 20.000 ms of 20 values (p99 needs 662), at 99 %")
-    assert line.endswith("confidence 20.000 ms or more")
+    assert line.endswith("confidence 20.000 ms or more if requests were independent")
+
+
+def test_a_percentile_of_gaps_says_of_how_many_requests_and_has_no_interval():
+    (line,) = said("icl_p99<1ms", [steady(n, due=n, n=100) for n in range(20)])
+    assert line.endswith("ms of 1980 values of 20 requests (p99 needs 662)")
 
 
 def test_a_percentile_of_many_values_has_its_interval():
     (line,) = said("ttft_p50<20ms", [steady(n, due=n, ttft=10 + n) for n in range(100)])
-    told = re.fullmatch(r"(.*) is (.*) ms of 100 values, at 99 % confidence (.*) ms to (.*) ms", line)
+    told = re.fullmatch(r"(.*) is (.*) ms of 100 values, at 99 % confidence (.*) ms to (.*) ms if requests .*", line)
     assert told is not None
     assert told[1] == "ttft_p50<20ms is missed: ttft_p50"
     assert [float(number) for number in told.groups()[1:]] == pytest.approx([59.5, 46, 73], rel=1e-3)  # ranks 36 and 63

@@ -201,10 +201,16 @@ def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_interva
     (row,) = [line for line in lines if line.startswith("TTFT from due")]
     assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
     (note,) = [line for line in lines if line.startswith("*")]
-    assert (
-        note
-        == "* of few values; at 99 % confidence it is, in ms: TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0"
-    )
+    assert note.startswith("* of few requests")
+    assert note.endswith(": TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0")
+
+
+def test_gaps_are_marked_by_their_requests_and_have_no_interval():
+    lines = below(records=[steady(i, n=700) for i in range(100)])
+    (row,) = [line for line in lines if line.startswith("ICL ")]
+    assert [cell.endswith("*") for cell in row.split()[1:]] == [False, False, False, True, False]
+    (note,) = [line for line in lines if line.startswith("*")]
+    assert "ICL" not in note
 
 
 def test_gaps_between_events_are_icl_and_those_between_tokens_are_shown_where_they_differ():
@@ -241,12 +247,13 @@ def test_enough_values_need_no_mark():
 
 def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
     def said(settings, records):
-        return [line for line in below(settings, records) if line.startswith("Of few values")]
+        return [line for line in below(settings, records) if line.startswith("Of few requests")]
 
     wide = RunSettings(metric_percentiles="50,99", percentile_metrics="ttft,itl")
-    one = "Of few values in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
+    one = "Of few requests in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
     assert said(wide, [steady(n=1)]) == [one]  # what has no value at all is n/a there
-    assert said(wide, [steady(i, n=700) for i in range(100)]) == ["Of few values in the block above: P99 TTFT (of 100)"]
+    (few,) = said(wide, [steady(i, n=700) for i in range(100)])
+    assert few.endswith(": P99 TTFT (of 100), P99 ITL (of 100)")
     assert not said(wide, [steady(i, n=3) for i in range(700)])
 
 

@@ -16,6 +16,12 @@ def result(rate: float, *ttft_ms: float, **changes: Any) -> dict[str, Any]:
     return series.point(rate, data, ran, limits="ttft_p99<100ms,e2el_p95<1s", saved=[]) | changes
 
 
+def swept(level: float, e2el_ms: float) -> dict[str, Any]:
+    """A point of which all but the mean E2EL is the same."""
+    point = result(level, 20)
+    return point | {"latency_ms": point["latency_ms"] | {"e2el_mean": e2el_ms}}
+
+
 def together(*points: dict[str, Any], kind: str = "search", **found: Any) -> dict[str, Any]:
     data = series.begun(kind, "rate", "ttft_p99<100ms,e2el_p95<1s", "due")
     data["points"] = list(points)
@@ -121,16 +127,27 @@ class TestKnee:
             }
             for level, tps, e2el in ((1, 100.0, 100.0), (2, 200.0, 150.0), (4, 250.0, 300.0))
         ]
-        found = series.knee(points)
+        found = series.strongest(points)
         assert found is not None
         assert found["level"] == 2
-        assert series.knee(points[:2]) is None
-        assert series.knee([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
+        assert series.strongest(points[:2]) is None
+        assert series.strongest([*points[:2], points[2] | {"verdict": "INVALID"}]) is None
 
     def test_a_sweep_says_it_and_a_search_has_another_answer(self) -> None:
-        points = [result(rate, 20) for rate in (1.0, 2.0, 4.0)]
-        assert "Knee, most tokens/s for the mean E2EL: " in series.render(together(*points, kind="sweep"))
+        points = [swept(level, e2el) for level, e2el in ((1.0, 200.0), (2.0, 100.0), (4.0, 900.0))]
+        data = together(*points, kind="sweep")
+        assert data["knee"] == 2.0
+        assert "Knee, most tokens/s for the mean E2EL: 2 requests/s" in series.render(data)
         assert "Knee" not in series.render(together(*points, end="floor", level=4.0))
+
+    @pytest.mark.parametrize("beyond", [[], [("INVALID", 8.0)]])
+    def test_the_last_level_is_none(self, beyond: list[tuple[str, float]]) -> None:
+        """Nothing is known of what comes after it."""
+        points = [swept(level, 300.0 / level) for level in (1.0, 2.0, 4.0)]
+        points += [swept(level, 10.0) | {"verdict": verdict} for verdict, level in beyond]
+        data = together(*points, kind="sweep")
+        assert data["knee"] is None
+        assert "No knee up to 4 requests/s" in series.render(data)
 
 
 def test_runs_of_the_same_prompts_are_noted() -> None:

@@ -164,6 +164,32 @@ def test_with_a_duration_the_count_of_a_poisson_process_has_the_variance_of_its_
     assert np.var(counts) == pytest.approx(100, rel=0.3)
 
 
+@pytest.mark.parametrize("shape", [0.01, 0.1, 4])
+def test_with_a_duration_the_rate_is_the_same_from_the_start(shape):
+    """Bursts do not begin with the run: of shape 0.01 its first tenth would have 100 in place of 60."""
+    runs = [of(seed, request_rate=10, duration=60, burstiness=shape).due_ns for seed in range(600)]
+    whole, first = (np.array([np.sum(due < seconds * S) for due in runs]) for seconds in (60, 6))
+    assert whole.mean() == pytest.approx(600, abs=3 * whole.std() / math.sqrt(600))
+    assert first.mean() == pytest.approx(60, abs=3 * first.std() / math.sqrt(600))
+
+
+@pytest.mark.parametrize(
+    ("bound", "sha256"),
+    [({"num_prompts": 200}, "9c2d7ff1bed80ced"), ({"duration": 20}, "f4414779af680c22")],
+)
+def test_a_poisson_schedule_is_that_of_earlier_versions(bound, sha256):
+    assert of(request_rate=10, **bound).sha256.startswith(sha256)
+
+
+def test_with_a_duration_poisson_counts_are_dispersed_as_poissons():
+    """Their variance is their mean; with a count the total is fixed, and those of half a run vary half as much."""
+    timed = [of(seed, request_rate=100, duration=10).due_ns for seed in range(400)]
+    counted = [of(seed, request_rate=100, num_prompts=1000).due_ns for seed in range(400)]
+    halves = [np.array([np.sum(due < 5 * S) for due in runs]) for runs in (timed, counted)]
+    dispersion = [half.var() / half.mean() for half in halves]
+    assert dispersion == pytest.approx([1.0, 0.5], rel=0.2)  # of a bridge, 1 - the part of the window
+
+
 def test_of_a_count_and_a_duration_the_one_that_ends_first_decides():
     by_count = of(request_rate=100, num_prompts=100, duration=5)
     assert (by_count.count, by_count.due_ns[-1]) == (100, S)
@@ -244,7 +270,7 @@ def test_the_burstiest_gaps_still_make_a_schedule(seed):
 
 
 def test_the_draw_goes_on_until_the_duration_is_full():
-    ends = [of(seed, request_rate=10, burstiness=0.001, duration=100).due_ns[-1] for seed in range(50)]
+    ends = [of(seed, request_rate=10, burstiness=0.01, duration=100).due_ns[-1] for seed in range(50)]
     assert max(ends) > 90 * S
 
 

@@ -1,11 +1,12 @@
 """The search for the highest level: what is tried, what is said of its end, and what a run must show."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from loadgen.search import End, Goal, Run, Shown, highest
+from loadgen.search import AGAIN, CONFIDENCE, OF_A_LOOK, End, Goal, Run, Shown, highest
 
 
 def shares(good: list[bool], wanted: float = 0.99) -> Shown:
@@ -73,11 +74,18 @@ async def test_a_level_is_measured_again_where_a_run_does_not_tell() -> None:
     async def measure(level: float) -> Run:
         nonlocal runs
         runs += 1
-        return Run([shares([True] * 200)], in_flight=1.0)  # too few to show 99 %; twice as many are enough
+        return Run([shares([True] * 250)], in_flight=1.0)  # too few to show 99 %; twice as many are enough
 
     found = await highest(measure, 10.0, Goal(most=10.0))
     assert runs == 2
     assert found.tried == ((10.0, True),)
+
+
+def test_all_looks_at_a_level_hold_what_is_promised() -> None:
+    """Sums of normal values, looked at once more with each: some look is beyond its bound in 5 % of cases."""
+    sums = np.cumsum(np.random.default_rng(1).normal(size=(200_000, AGAIN)), axis=1)
+    beyond = sums / np.sqrt(np.arange(1, AGAIN + 1)) > NormalDist().inv_cdf(OF_A_LOOK)
+    assert beyond.any(axis=1).mean() == pytest.approx(1 - CONFIDENCE, abs=0.002)
 
 
 async def test_what_cannot_be_shown_is_not_met() -> None:

@@ -1,5 +1,6 @@
 """Statistics of a stage: boundaries as published, noise as arms and blocks leave it, decisions as they are defined."""
 
+import itertools
 import math
 
 import numpy as np
@@ -27,6 +28,20 @@ class TestBoundaries:
 
     def test_with_one_look_it_is_the_quantile(self) -> None:
         assert boundaries(0.05, (7,)) == pytest.approx((1.644854,), abs=1e-5)
+
+    @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005])
+    @pytest.mark.parametrize("most", [2, 7, 60, 80, 100])
+    def test_all_that_a_study_may_ask_for_has_some(self, alpha: float, most: int) -> None:
+        """The first of up to a hundred looks spends next to nothing."""
+        found = boundaries(alpha, tuple(range(2, most + 1)))
+        first = math.erfc(found[0] / math.sqrt(2)) / 2
+        assert first == pytest.approx(spent(alpha, 2 / most), rel=1e-6)
+        assert all(one > other for one, other in itertools.pairwise(found))
+        assert found[-1] >= boundaries(alpha, (most,))[0] - 1e-6
+
+    def test_a_study_of_many_arms_and_blocks_is_decided(self) -> None:
+        noise, plan = Noise(0.02, 100), Plan(confidence=0.99, last=100)
+        assert 0.01 < least_effect_seen(noise, 20, plan) < 0.03
 
     def test_what_has_no_effect_crosses_one_as_often_as_was_asked(self) -> None:
         looks, alpha = tuple(range(2, 8)), 0.05

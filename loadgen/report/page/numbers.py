@@ -32,7 +32,8 @@ def headline(result: Mapping[str, Any]) -> Facts:
     for metric, title in HEADLINE.items():
         name = metric if metric in own["latency_ms"] else f"{metric}_{own['latency_from']}"
         found = own["latency_ms"][name]
-        beside = f"p99 {four(found['p99'], 'ms')}{console.mark('p99', found)}" if found["count"] else ""
+        mark = console.mark("p99", console.of_requests(name, own))
+        beside = f"p99 {four(found['p99'], 'ms')}{mark}" if found["count"] else ""
         facts.append(Fact(term(name, f"{title}, median"), four(found["p50"], "ms"), beside))
     rates = own["rates"]
     if rates["good_share"] is not None:
@@ -58,9 +59,9 @@ def latencies(own: dict[str, Any]) -> Iterator[Block]:
     rows, sure = [], list[str]()
     for name, title in console.distributions(own):
         found = own["latency_ms"][name]
-        cells = [f"{fixed(found[each])}{console.mark(each, found)}" for each in columns]
+        cells = [f"{fixed(found[each])}{console.mark(each, console.of_requests(name, own))}" for each in columns]
         rows.append((cell(term(name, title)), cell(str(found["count"])), *map(cell, cells)))
         sure += console.interval(name, title, own)
     yield Table(("Latency (ms)", "count", *columns), tuple(rows), words=1)
     if sure:
-        yield Paragraph(line(f"* of few values; at 99 % confidence it is, in ms: {', '.join(sure)}."))
+        yield Paragraph(line(f"{console.OF_FEW}: {', '.join(sure)}."))
