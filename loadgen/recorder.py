@@ -17,7 +17,7 @@ from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Detail
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
-COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections")
+COUNTED_HERE = ("good", "good_sent", "never_due", "repeated_prompts", "warm_connections")
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
 _BLOCK = 3 * 8192  # numbers

@@ -129,6 +129,12 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
     num_warmups: int = option(0, LOAD, "requests sent and forgotten before the clock starts", metavar="N")
+    warmup_prompt: Literal["other", "first"] = option(
+        "other",
+        LOAD,
+        "what warm-ups and the test request ask: other prompts than the run's, or its first one each time, as "
+        "`vllm bench serve` does",
+    )
     ready_check_timeout_sec: float = option(
         0.0, LOAD, "wait so long for the server, and for one test request to succeed (0: neither)", metavar="SECONDS"
     )
@@ -377,6 +383,16 @@ def is_closed_loop(settings: RunSettings) -> bool:
     """Whether requests are due when a slot is free for them: all at once, under a cap."""
     burst = math.isinf(settings.request_rate) and settings.ramp_up_strategy is None
     return burst and settings.max_concurrency is not None
+
+
+def rehearsed(settings: RunSettings) -> int:
+    """How many prompts are sent off the record before the clock starts, retries left out."""
+    return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
+
+
+def is_bounded_by_time(settings: RunSettings) -> bool:
+    """Whether nobody knows beforehand how many requests there will be: a closed loop that only a duration ends."""
+    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
 
 
 def seed_of(settings: RunSettings, what: Drawn) -> int:

@@ -89,7 +89,7 @@ class Transport:
         self.opened = 0
         self.reuses = True
         self._sources = sources or Sources()
-        self._head = target.head(f"{secrets.token_hex(4)}-")
+        self._head = target.head(f"{secrets.token_hex(8)}-")
         self._rest_ns = UNPROVEN_REST_NS
         self._redacted = Redaction(target.headers.values())
         self._idle: deque[Connection] = deque()

@@ -37,9 +37,10 @@ V0_11: dict[str, Any] = {
     "temperature": 0.0,
     "ignore_eos": False,
     "latency_from": "sent",
+    "warmup_prompt": "first",
     "ready_check_timeout_sec": 600.0,
 }
-V0_32: dict[str, Any] = {"latency_from": "sent"}
+V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 SKIPPED = "skip_chat_template"  # given, until the settings are whole
 TEMPLATED = ("custom", "sonnet")  # whose prompts vLLM puts into the chat template unless told not to
