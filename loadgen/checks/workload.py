@@ -1,5 +1,6 @@
 """Group E: was it the workload we claim?"""
 
+from loadgen import caching
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
 from loadgen.settings import is_bounded_by_time
@@ -101,14 +102,17 @@ def _repeats(evidence: Evidence) -> Check:
     counters, before = evidence.snapshot.counters, evidence.heading.provenance["prompts"].get("sent_before", 0)
     cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
     by_time = is_bounded_by_time(evidence.settings)
+    distinct = repeated + before <= MOST_REPEATED * scheduled
+    earlier = caching.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0
     return Check(
         "prompts distinct",
-        repeated + before <= MOST_REPEATED * scheduled,
+        distinct and not earlier,
         f"{repeated} of {scheduled} requests repeated an earlier prompt"
         + (f", {before} of the measured prompts had been sent before the clock started" if before else "")
-        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else ""),
+        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
+        + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
         f"at most {percent(MOST_REPEATED)}",
-        _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
+        caching.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
         evidence.relied_on or by_time,
     )
 

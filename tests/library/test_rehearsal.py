@@ -14,7 +14,7 @@ from loadgen.prompts import Prompt
 from loadgen.testing.ask import Ask
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import chatting, serving
-from tests.wire.bytes_of import answer, streamed, usage
+from tests.wire.bytes_of import DONE, answer, delta, streamed, usage
 
 COUNT, WARM_UPS = 20, 6
 RUN = loadgen.RunSettings(
@@ -164,7 +164,7 @@ async def test_vllms_way_repeats_the_first_prompt_and_is_counted() -> None:
     assert set(before) == {measured[0]}
     assert len(set(measured)) == COUNT
     assert result.data["loadgen"]["provenance"]["prompts"]["sent_before"] == 1
-    check = next(check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct")
+    check = distinct(result)
     assert (check["ok"], check["counts"]) == (False, True)
 
 
@@ -189,3 +189,24 @@ def test_prompts_of_a_seed_are_those_of_earlier_versions() -> None:
     assert (
         hashlib.sha256(texts.encode()).hexdigest() == "18795fd652c0e5eaa78442f522878ddb32f9516350aa9e740770cc44a09328d7"
     )
+
+
+async def test_a_second_run_with_the_same_seed_meets_a_warm_server() -> None:
+    known: set[bytes] = set()
+
+    def reply(ask: Ask) -> bytes:
+        cached = 8 if ask.body in known else 0
+        known.add(ask.body)
+        counts = usage(prompt_tokens=9, completion_tokens=2, prompt_tokens_details={"cached_tokens": cached})
+        return streamed(delta(content="a") + delta("stop", content="b") + counts + DONE)
+
+    async with serving(chatting(reply)) as url:
+        runs = [await loadgen.run(RUN.replace(base_url=url, seed=seed)) for seed in (0, 0, 1)]
+    assert [distinct(result)["ok"] for result in runs] == [True, False, True]
+
+
+def distinct(result: Any) -> dict[str, Any]:
+    found: dict[str, Any] = next(
+        check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
+    )
+    return found

@@ -198,6 +198,7 @@ NOTES = {
     "--header": "@FILE keeps a secret off the command line",
     "--ignore-eos": "set by itself for random prompts, as vLLM 0.32 does; `--no-ignore-eos` says no",
     "--num-prompts": "1000, unless --duration is given",
+    "--num-warmups": "of other prompts than the run's; with `--compat` of its first one, as vLLM does",
     "--percentile-metrics": "ttft, tpot, itl, e2el; client_queue_time and e2el_including_client_queue are refused: "
     "they stand below the block",
     "--random-input-len": "distributions too",
