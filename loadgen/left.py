@@ -9,8 +9,8 @@ from loadgen.errors import BadInput, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.outcomes import Outcome
 from loadgen.records import RecordFile
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, is_bounded_by_time, seed_of
+from loadgen.schedule import Schedule, is_bounded_by_time
+from loadgen.settings import RunSettings, seed_of
 from loadgen.shard import Shard
 from loadgen.stripe import Stripe
 

@@ -26,7 +26,7 @@ from loadgen.rehearsal import Rehearsal
 from loadgen.requests import REHEARSAL, Requests
 from loadgen.schedule import Schedule
 from loadgen.scraper import Order
-from loadgen.settings import BALANCE, RunSettings, rehearsed, seed_of
+from loadgen.settings import BALANCE, RunSettings, seed_of
 from loadgen.shard import Shard
 from loadgen.snapshot import LOOP_WAITS, Snapshot
 from loadgen.sources import Sources
@@ -205,7 +205,7 @@ class Measurement:
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.most_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
-        if not rehearsed(settings):
+        if not requests.rehearsed(settings):
             return
         first = settings.warmup_prompt == "first"
         asked = self._requests if first else self._stack.enter_context(Requests(job.folder, REHEARSAL))

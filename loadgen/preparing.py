@@ -21,7 +21,7 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.lead import Lead
 from loadgen.overhead import FIELD, Overhead
 from loadgen.prompts import Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.settings import RunSettings, is_closed_loop, rehearsed
+from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.target import Target
 
 Origin = Callable[[], dict[str, Any]]
@@ -177,7 +177,7 @@ def _written(order: Order, asked: Asked, progress: Callable[[int], None]) -> Lea
     )
     about, seen = requests.about(folder), digest.seen()
     further = asked.beyond(about["requests"])
-    count = rehearsed(order.settings)
+    count = requests.rehearsed(order.settings)
     if count and order.settings.warmup_prompt == "first":
         about["sent_before"] = digest.asking({digest.first})
     elif count:

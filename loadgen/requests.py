@@ -22,6 +22,7 @@ from loadgen.digest import Digest
 from loadgen.errors import BadInput
 from loadgen.prompts import HOLE, Prompt
 from loadgen.schedule import DRAWN, FOLLOWS, Int64s
+from loadgen.settings import RunSettings
 
 END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS = range(7)  # columns of the index
 WIDTH = 8 * (REPEATS + 1)  # bytes of a row
@@ -160,6 +161,11 @@ def _due(prompt: Prompt) -> int:
     if prompt.follows:
         return FOLLOWS
     return DRAWN if prompt.due_ns is None else prompt.due_ns
+
+
+def rehearsed(settings: RunSettings) -> int:
+    """How many prompts are sent off the record before the clock starts, retries left out."""
+    return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
 
 
 def tell(folder: Path, known: dict[str, Any]) -> None:

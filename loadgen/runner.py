@@ -20,9 +20,9 @@ from loadgen.preparing import Order, check, prepare
 from loadgen.progress import Progress
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude
-from loadgen.schedule import DEFAULT_COUNT, Schedule
+from loadgen.schedule import DEFAULT_COUNT, Schedule, is_bounded_by_time
 from loadgen.server import Server
-from loadgen.settings import RunSettings, is_bounded_by_time, seed_of
+from loadgen.settings import RunSettings, seed_of
 from loadgen.target import Target
 from loadgen.targets import described, running
 
@@ -137,7 +137,7 @@ async def measure(
             further=dataset is None and is_bounded_by_time(resolved),
         )
         if dataset is not None:  # a caller's own is made in a thread: it is not for another process to see
-            made = asyncio.to_thread(prepare, order, dataset)
+            made = _prepared_here(order, dataset)
         else:
             if preparer is None:
                 preparer = await stack.enter_async_context(Preparer())
@@ -194,6 +194,10 @@ def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
     if is_bounded_by_time(settings):
         return min(schedule.count, DEFAULT_COUNT)
     return schedule.count
+
+
+async def _prepared_here(order: Order, dataset: Dataset) -> None:
+    await asyncio.to_thread(prepare, order, dataset)
 
 
 def _both(first: OnProgress, then: OnProgress) -> OnProgress:

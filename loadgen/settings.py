@@ -385,16 +385,6 @@ def is_closed_loop(settings: RunSettings) -> bool:
     return burst and settings.max_concurrency is not None
 
 
-def rehearsed(settings: RunSettings) -> int:
-    """How many prompts are sent off the record before the clock starts, retries left out."""
-    return settings.num_warmups + (settings.ready_check_timeout_sec > 0)
-
-
-def is_bounded_by_time(settings: RunSettings) -> bool:
-    """Whether nobody knows beforehand how many requests there will be: a closed loop that only a duration ends."""
-    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
-
-
 def seed_of(settings: RunSettings, what: Drawn) -> int:
     """The seed of one of the things that are drawn: its own where given, else the run's."""
     own: int | None = getattr(settings, f"seed_{what}")

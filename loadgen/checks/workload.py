@@ -3,7 +3,7 @@
 from loadgen import caching
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
-from loadgen.settings import is_bounded_by_time
+from loadgen.schedule import is_bounded_by_time
 from loadgen.words import percent
 
 LEAST_AS_PLANNED = 0.999
