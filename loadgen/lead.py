@@ -8,7 +8,7 @@ from loadgen.prompts import Prompt
 from loadgen.requests import RequestFiles, blocked
 
 ROWS = 4096  # that lie ahead of the one that was sent last, at least,
-BYTES = 1 << 24  # unless they are longer than this together
+BYTES = 1 << 26  # unless they are longer than this together
 
 
 class Lead:
