@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections.abc import Container
 
 import numpy as np
 import orjson
@@ -22,9 +23,22 @@ class Digest:
 
     def add(self, prompt: Prompt) -> None:
         """The next one."""
-        asked = orjson.dumps(prompt.messages or prompt.text)
+        asked = _asked(prompt)
         self._whole.update(b"[%b,%d]\n" % (asked, prompt.output_tokens))
         self._each.append(hash(asked))
+
+    def seen(self) -> set[int]:
+        """What tells the prompts apart so far, each once; `mark` of a prompt is in it if it was added."""
+        return set(self._each)
+
+    def asking(self, marks: Container[int]) -> int:
+        """How many of the prompts have one of these marks."""
+        return sum(each in marks for each in self._each)
+
+    @property
+    def first(self) -> int:
+        """The mark of the first prompt."""
+        return self._each[0]
 
     @property
     def sha256(self) -> str:
@@ -35,3 +49,12 @@ class Digest:
     def distinct(self) -> int:
         """How many there are that ask unlike each other, whatever number of tokens is wanted."""
         return len(np.unique(np.frombuffer(self._each, dtype=np.int64)))
+
+
+def mark(prompt: Prompt) -> int:
+    """A number that two prompts share if they ask the same, and others but by chance do not."""
+    return hash(_asked(prompt))
+
+
+def _asked(prompt: Prompt) -> bytes:
+    return orjson.dumps(prompt.messages or prompt.text)

@@ -17,6 +17,7 @@ class Ending:
         never_sent: Of each worker that was stopped, the number of the first request that no connection was ever asked
             for, and how many those are.
         warm_connections: Connections that were open when the clock started.
+        repeated_prompts: As in `snapshot.COUNTERS`.
         tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
         sampled: Tokens of the text of some answers that the server did count, likewise.
         partial: Why the run ended early, or None.
@@ -34,6 +35,7 @@ class Ending:
     histograms: dict[str, Histogram]
     telemetry: Telemetry = Telemetry()
     sampled: dict[int, int] = field(default_factory=dict)
+    repeated_prompts: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -62,4 +64,5 @@ class Ending:
             shards=tuple(map(Shard.from_dict, data["shards"])),
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
+            repeated_prompts=data.get("repeated_prompts", 0),  # older files do not say
         )

@@ -9,7 +9,7 @@ from loadgen.errors import BadInput, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.outcomes import Outcome
 from loadgen.records import RecordFile
-from loadgen.schedule import Schedule
+from loadgen.schedule import Schedule, is_bounded_by_time
 from loadgen.settings import RunSettings, seed_of
 from loadgen.shard import Shard
 from loadgen.stripe import Stripe
@@ -37,7 +37,8 @@ def by_all(file: RecordFile, schedule: Schedule) -> Measured:
             found.append(_without_file(file, schedule, stripe, seen))
     whole = reduce(Measured.merge, found)
     if whole.snapshot.partial is None and file.ending is None:
-        partial = f"{whole.snapshot.ended} of {file.scheduled} requests had ended when the records did"
+        of = "" if is_bounded_by_time(file.heading.settings) else f" of {file.scheduled}"
+        partial = f"{whole.snapshot.ended}{of} requests had ended when the records did"
         whole = replace(whole, snapshot=replace(whole.snapshot, partial=partial))
     return whole
 
@@ -69,20 +70,24 @@ def _by_worker(
 ) -> Measured:
     """What stands in one file, but for the numbers of requests that were `seen` before."""
     ending, stripe, seen = file.ending, file.stripe, set() if seen is None else seen
-    recorder = recorders.of(file.heading.settings, file.start_ns, len(schedule.stripe(stripe.number, stripe.of)[0]))
-    unread = None
+    recorder = recorders.of(file.heading.settings, file.start_ns, _scheduled(file.heading.settings, schedule, stripe))
+    unread, asked = None, _Asked(file)
     try:
-        for record in file:
+        for told, record in file.told():
             if record.index not in seen:
                 seen.add(record.index)
                 recorder.add(record)
                 if ending is not None and record.index in ending.sampled:
                     recorder.add_sample(record, ending.sampled[record.index])
+                asked.add(record.index, told.get("source"))
     except BadInput as error:
         if died is None:
             raise
         unread = error.problem
     if ending is None:
+        if is_bounded_by_time(file.heading.settings):
+            recorder.scheduled = recorder.ended
+            recorder.counters["repeated_prompts"] = asked.again
         shard = Shard(
             number=stripe.number,
             client=Client(records_error=unread),
@@ -92,6 +97,7 @@ def _by_worker(
         return Measured(recorder.snapshot(str(died) if died else None), (shard,))
     recorder.scheduled = ending.scheduled
     recorder.counters["warm_connections"] = ending.warm_connections
+    recorder.counters["repeated_prompts"] = ending.repeated_prompts
     for first, count in ending.never_sent:
         recorder.add_never_sent(first, count, Outcome.CANCELLED, ending.partial or "")
     for name, histogram in ending.histograms.items():
@@ -124,5 +130,27 @@ def _nothing(
     settings: RunSettings, schedule: Schedule, start_ns: int, stripe: Stripe, shard: Shard, partial: str | None = None
 ) -> Measured:
     """A stripe of which nothing is left, or nothing but what has been counted already."""
-    recorder = recorders.of(settings, start_ns, len(schedule.stripe(stripe.number, stripe.of)[0]))
+    recorder = recorders.of(settings, start_ns, _scheduled(settings, schedule, stripe))
     return Measured(recorder.snapshot(partial), (shard,))
+
+
+def _scheduled(settings: RunSettings, schedule: Schedule, stripe: Stripe) -> int:
+    """How many requests of a stripe were to be sent; where time alone bounds them, none until it has ended."""
+    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(stripe.number, stripe.of)[0])
+
+
+class _Asked:
+    """Counts the requests beyond those prepared at first that asked what another had asked, by their sources."""
+
+    def __init__(self, file: RecordFile) -> None:
+        about = file.heading.provenance["prompts"]
+        self._prepared = about["requests"] if about.get("further") else None
+        self._sources: set[str] = set()
+        self.again = 0
+
+    def add(self, index: int, source: str | None) -> None:
+        """The next one."""
+        if self._prepared is None or source is None:
+            return
+        self.again += index >= self._prepared and source in self._sources
+        self._sources.add(source)

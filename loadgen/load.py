@@ -60,6 +60,7 @@ class Load:
         bounded_by_time: Whether nobody knows beforehand how many requests there will be: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the answers.
+        reached: Where time alone bounds it, the number of the request after the last that was sent; else 0.
         draining: Whether all has been sent, and only answers are waited for.
     """
 
@@ -86,6 +87,7 @@ class Load:
         begins = due != FOLLOWS
         following = len(due) - int(begins.sum())
         self.bounded_by_time = closed_loop and settings.duration is not None
+        self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self._pacer = Pacer(
             recorder.start_ns + due[begins],
@@ -191,6 +193,10 @@ class Load:
             record.keeps_answer = True
         record.server_tokens = self._requests.server_tokens(index)
         self._started += 1
+        if self.bounded_by_time:
+            self.reached = index + 1
+            if index >= self._requests.prepared:
+                self._recorder.counters["repeated_prompts"] += self._requests.repeats(index)
         self._transport.send(record, self._body(index))
 
     def _ended(self, record: Record) -> None:

@@ -23,7 +23,7 @@ from loadgen.progress import Progress
 from loadgen.recorder import Recorder
 from loadgen.records import RecordWriter
 from loadgen.rehearsal import Rehearsal
-from loadgen.requests import Requests
+from loadgen.requests import REHEARSAL, Requests
 from loadgen.schedule import Schedule
 from loadgen.scraper import Order
 from loadgen.settings import BALANCE, RunSettings, seed_of
@@ -53,6 +53,7 @@ class Job:
         scraping: Who is to be asked of itself meanwhile, or None.
         stripe: Which part of the run it is to carry out.
         sibling_pids: The processes that carry out the others on the same machine.
+        preparer_pid: The process on it that makes further requests meanwhile, or None.
     """
 
     heading: Heading
@@ -63,6 +64,7 @@ class Job:
     scraping: Order | None = None
     stripe: Stripe = WHOLE
     sibling_pids: tuple[int, ...] = ()
+    preparer_pid: int | None = None
 
     @property
     def settings(self) -> RunSettings:
@@ -120,6 +122,7 @@ class Measured:
             scheduled=self.snapshot.scheduled,
             never_sent=self.never_sent,
             warm_connections=self.snapshot.counters["warm_connections"],
+            repeated_prompts=self.snapshot.counters["repeated_prompts"],
             tokenized=self.tokenized,
             sampled=self.sampled,
             partial=self.snapshot.partial,
@@ -156,6 +159,7 @@ class Measurement:
         self._transports = [Transport(target, limits, self._poll, Sources(own, job.stripe)) for target in job.targets]
         self._transport = _shared(self._transports, job)
         self._stack = contextlib.AsyncExitStack()
+        self._rehearsals: list[Rehearsal] = []
         self._phase = "connecting"
         self._stopped: str | None = None
         self._warming: asyncio.Timeout | None = None
@@ -201,19 +205,24 @@ class Measurement:
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.most_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
+        if not requests.rehearsed(settings):
+            return
+        first = settings.warmup_prompt == "first"
+        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, REHEARSAL))
         self._rehearsals = [
-            Rehearsal(transport, self._requests, lambda: self._stopped is not None) for transport in self._transports
+            Rehearsal(transport, asked, lambda: self._stopped is not None) for transport in self._transports
         ]
-        if job.stripe.number == 0:
+        if job.stripe.number == 0 and settings.ready_check_timeout_sec:
             for rehearsal in self._rehearsals:
-                await rehearsal.check_ready(settings.ready_check_timeout_sec)
+                await rehearsal.check_ready(0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
 
     async def warm_up(self) -> None:
         """Send this worker's share of the warm-ups, as many to each target."""
-        warm_ups, stripe = self.job.settings.num_warmups, self.job.stripe
+        settings, stripe = self.job.settings, self.job.stripe
         for number, rehearsal in enumerate(self._rehearsals):
-            share = range(len(range(number, warm_ups, len(self._rehearsals))))
-            await rehearsal.warm_up(share[stripe.number :: stripe.of], self.job.cap)
+            rows = range(number, settings.num_warmups, len(self._rehearsals))[stripe.number :: stripe.of]
+            same = settings.warmup_prompt == "first"
+            await rehearsal.warm_up([0] * len(rows) if same else rows, self.job.cap)
 
     async def connect(self) -> None:
         """Get ready for the clock: all that takes its time is done now."""
@@ -246,7 +255,8 @@ class Measurement:
         )
         if self._stopped is not None:
             load.stop(self._stopped)
-        self._cost = cost = Cost(job.engine_pids, job.sibling_pids)
+        helpers = () if job.preparer_pid is None else (job.preparer_pid,)
+        self._cost = cost = Cost(job.engine_pids, (*job.sibling_pids, *helpers))
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.heading.simulated and not job.sibling_pids else ()
         with self._frozen, apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
@@ -303,6 +313,7 @@ class Measurement:
             cap=self.job.cap,
             closed_loop=load.closed_loop,
             sending_s=load.sending_s,
+            reached=load.reached,
             counted_tokens=tokens - unseen + surplus,
             streamed_tokens=load.streamed_tokens,
             imputed_gaps=recorder.count("imputed_gaps"),

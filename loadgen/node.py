@@ -32,7 +32,7 @@ class Node:
         self._folder = self._stack.enter_context(scratch.folder())
         self._workers = await self._stack.enter_async_context(Workers(workers))
         records = None if job.records is None else self._folder / "records.jsonl"
-        self._workers.begin(replace(job, folder=self._folder, records=records))
+        self._workers.begin(replace(job, folder=self._folder, records=records, preparer_pid=None))
 
     async def write(self, name: str, data: bytes) -> None:
         """Add to a file of the requests."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from loadgen import node_facts, private
+from loadgen import node_facts, private, requests
 from loadgen.beside import beside
 from loadgen.clock import now_ns
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
@@ -138,12 +138,8 @@ class Nodes(Group[Remote]):
 
     async def check_ready(self) -> None:
         """Hand the requests over, and see that the servers answer."""
-        ray = _ray()
-        for path in sorted(self.job.folder.iterdir()):
-            with open(path, "rb") as file:  # noqa: ASYNC230 - the clock does not run yet
-                while data := file.read(CHUNK_BYTES):
-                    chunk = ray.put(data)  # once for all of them
-                    await asyncio.gather(*(node.call("write", path.name, chunk) for node in self._parts))
+        self._handed: dict[str, int] = {}  # bytes of each file
+        await self._hand_over()
         await super().check_ready()
 
     async def measure(self, job: Job, prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> Measured:
@@ -155,6 +151,31 @@ class Nodes(Group[Remote]):
         await together(node.begin(own) for node, own in self.shared(job))
         async with beside(*(_follow(node) for node in self._parts)):
             return await conduct(self, prepared, on_progress)
+
+    async def carry_out(self, start_ns: int) -> Measured:
+        """See `Part`; requests that are made meanwhile are handed over too."""
+        async with beside(*([self._keep_handing()] if requests.about(self.job.folder).get("further") else [])):
+            return await super().carry_out(start_ns)
+
+    async def _keep_handing(self) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            with contextlib.suppress(WorkerDied):  # whoever waits for its next step is told
+                await self._hand_over()
+
+    async def _hand_over(self) -> None:
+        """Send what has been added to the files of the requests."""
+        ray, folder = _ray(), self.job.folder
+        # The index is the last: sizes are taken from it on, so that what it tells of is there.
+        names = sorted((path.name for path in folder.iterdir()), key=lambda name: name.endswith("index"))
+        ends = {name: (folder / name).stat().st_size for name in reversed(names)}
+        for name in names:
+            with open(folder / name, "rb") as file:  # noqa: ASYNC230 - of a size that is read in milliseconds
+                file.seek(self._handed.get(name, 0))
+                while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
+                    chunk = ray.put(data)  # once for all of them
+                    await asyncio.gather(*(node.call("write", name, chunk) for node in self._parts))
+            self._handed[name] = ends[name]
 
 
 @contextlib.asynccontextmanager

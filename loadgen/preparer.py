@@ -20,6 +20,7 @@ class Preparer(Child):
 
     def __init__(self) -> None:
         super().__init__("loadgen.preparing")
+        self._reached = 0
 
     async def prepare(self, order: "Order", on_progress: Callable[[Progress], None]) -> None:
         """Have an order carried out, and tell how far it is.
@@ -38,3 +39,9 @@ class Preparer(Child):
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
         raise LoadgenError(f"the process that makes the prompts {await self.end()}")
+
+    def reached(self, progress: Progress) -> None:
+        """Tell how far the run has come, where further requests are made while it goes on."""
+        if progress.reached > self._reached:
+            self._reached = progress.reached
+            self.send(progress.reached)

@@ -1,36 +1,49 @@
-"""Preparing: making the requests of a run, in a process that has ended before the clock starts.
+"""Preparing: making the requests of a run, in a process of its own.
 
 `python -m loadgen.preparing` reads one message, an Order, and answers with messages: the number of requests
-made so far, and at the end None, or the error that stopped it.
+made so far, and then None, or the error that stopped it. Where more are wanted while the clock runs, it goes on
+reading: each message is the row that the run has reached, and requests are made until enough lie ahead of it.
 """
 
 import errno
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 from loadgen import logs, messages, requests
+from loadgen.digest import mark
 from loadgen.errors import BadInput, LoadgenError
+from loadgen.lead import Lead
 from loadgen.overhead import FIELD, Overhead
-from loadgen.prompts import Dataset, Prompt, Sessions, Timed
+from loadgen.prompts import Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.target import Target
 
 Origin = Callable[[], dict[str, Any]]
+NICENESS = 10  # while the clock runs, whoever measures goes first
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+logger = logging.getLogger("loadgen")
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which requests are wanted, of which shape, how many as far as that is known, and in which folder."""
+    """Which requests are wanted, of which shape, how many as far as that is known, and in which folder.
+
+    `further` says whether more of them are wanted while the clock runs, as far as the data set has any.
+    """
 
     settings: RunSettings
     target: Target
     count: int
     folder: Path
     overhead: Overhead | None = None  # what the server adds to a prompt, where it is known beforehand
+    further: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,12 +54,14 @@ class Asked:
         prompts: Each of them once.
         origin: Called when they are through: where they come from, as JSON.
         count: How many there are to be, of sessions or of prompts.
+        beyond: Called with a number of prompts: what the data set has after so many.
         of_sessions: Whether it is sessions, whatever the number of their turns.
     """
 
     prompts: Iterator[Prompt]
     origin: Origin
     count: int
+    beyond: Callable[[int], Iterator[Prompt]]
     of_sessions: bool = False
 
     @classmethod
@@ -97,18 +112,27 @@ class Asked:
         def origin() -> dict[str, Any]:
             return own.origin() | counting.provenance()
 
-        return replace(own, prompts=counting.counted(own.prompts), origin=origin)
+        def beyond(made: int) -> Iterator[Prompt]:
+            return counting.counted(own.beyond(made))
+
+        return replace(own, prompts=counting.counted(own.prompts), origin=origin, beyond=beyond)
 
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
+        beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
         if isinstance(dataset, Timed):
             count = settings.num_prompts or dataset.requests
         elif isinstance(dataset, Sessions):
             if settings.num_prompts is not None:
                 count = settings.num_prompts
             elif settings.duration is not None and not is_closed_loop(settings):
-                return cls(dataset.sessions(count), dataset.provenance, count, of_sessions=True)
-        return cls(dataset.prompts(count), dataset.provenance, count)
+                return cls(dataset.sessions(count), dataset.provenance, count, beyond, of_sessions=True)
+        return cls(dataset.prompts(count), dataset.provenance, count, beyond)
+
+
+def _nothing(count: int) -> Iterator[Prompt]:
+    """What a data set without more has beyond its prompts."""
+    return iter(())
 
 
 def check(settings: RunSettings) -> None:
@@ -122,8 +146,13 @@ def check(settings: RunSettings) -> None:
     cache.prepared(settings)
 
 
-def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None) -> None:
-    """Write the requests of an order, from `dataset` or from the one its settings name.
+def prepare(
+    order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None
+) -> Lead | None:
+    """Write the requests of an order, and what is sent off the record, from `dataset` or the one its settings name.
+
+    Returns:
+        What makes further requests, where these are wanted and the data set may have some.
 
     Raises:
         BadInput: The data set cannot be made, or there is no room for the requests.
@@ -133,20 +162,51 @@ def prepare(order: Order, dataset: Dataset | None = None, progress: Callable[[in
     else:
         asked = Asked.of(dataset, order.settings, order.count)
     try:
-        requests.write(
-            order.folder,
-            asked.prompts,
-            order.target.body,
-            asked.origin,
-            asked.count,
-            progress,
-            of_sessions=asked.of_sessions,
-        )
+        return _written(order, asked, progress)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
         problem = f"no room for {asked.count} requests in {order.folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
+
+
+def _written(order: Order, asked: Asked, progress: Callable[[int], None]) -> Lead | None:
+    folder, body = order.folder, order.target.body
+    digest = requests.write(
+        folder, asked.prompts, body, asked.origin, asked.count, progress, of_sessions=asked.of_sessions
+    )
+    about, seen = requests.about(folder), digest.seen()
+    further = asked.beyond(about["requests"])
+    count = requests.rehearsed(order.settings)
+    if count and order.settings.warmup_prompt == "first":
+        about["sent_before"] = digest.asking({digest.first})
+    elif count:
+        prompts = list(_rehearsal(order, further, count))
+        with requests.RequestFiles(folder, body, requests.REHEARSAL) as files:
+            files.add(prompts)
+        marks = set(map(mark, prompts))
+        about["sent_before"] = digest.asking(marks)
+        seen |= marks
+    lead = None
+    if order.further and requests.asked(folder) is None:  # who follows whom must be known before the clock starts
+        lead = Lead(folder, body, further, about["requests"], seen)
+        lead.reach(0)
+        about["further"] = True
+    requests.tell(folder, about)
+    return lead
+
+
+def _rehearsal(order: Order, further: Iterator[Prompt], count: int) -> Iterator[Prompt]:
+    """The prompts that are sent off the record: first turns beyond those of the run, then random words as long."""
+    own = list(islice((prompt for prompt in further if not prompt.follows), count))
+    yield from own
+    if len(own) < count:
+        from loadgen.datasets import stand_in
+
+        with requests.Requests(order.folder) as written:
+            starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
+            rows = islice(cycle(starts), count - len(own))
+            yield from stand_in.prompts(order.settings, [written.tokens(row) for row in rows])
 
 
 def main() -> None:
@@ -165,11 +225,23 @@ def main() -> None:
         say.flush()
 
     try:
-        prepare(order, progress=tell)
+        lead = prepare(order, progress=tell)
     except LoadgenError as error:
         tell(error)
-    else:
-        tell(None)
+        return
+    tell(None)
+    if lead is not None:
+        _keep_ahead(lead)
+
+
+def _keep_ahead(lead: Lead) -> None:
+    """Make further requests as they are wanted; what can no longer be made, the run repeats and says so."""
+    os.nice(NICENESS)
+    try:
+        for line in sys.stdin.buffer:
+            lead.reach(messages.decode(line))
+    except (OSError, LoadgenError) as error:
+        logger.warning("no further prompts can be made (%s)", error)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ class Progress:
         itl, icl: Of them too: between tokens, and between events that bear any.
         lag: How late requests were sent, for no other reason than this client.
         loop_stall: How long tokens had to wait for the loop.
+        reached: Where time alone bounds the run, the number of the request after the last that was sent.
         server: What the servers said of themselves last, where they are asked: running, waiting, kv_usage (0 to 1).
             Nothing where the running loop measures, which would have to read it.
     """
@@ -79,6 +80,7 @@ class Progress:
     e2el: Sketch = Sketch()
     lag: Sketch = Sketch()
     loop_stall: Sketch = Sketch()
+    reached: int = 0
     server: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -115,6 +117,7 @@ class Progress:
             sending_s=_of_all(max, [one.sending_s for one in each]),
             failures=reduce(add, (Counter(one.failures) for one in each)),
             busy_share=max(one.busy_share for one in each),
+            reached=max(one.reached for one in each),
             **added,
         )
 

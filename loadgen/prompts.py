@@ -56,6 +56,14 @@ class Dataset(Protocol):
 
 
 @runtime_checkable
+class Continued(Dataset, Protocol):
+    """A data set that has more prompts than a run asks: for warm-ups, and for a closed loop that time alone bounds."""
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield what comes after `prompts(count)`, always the same prompts, as long as there are any."""
+
+
+@runtime_checkable
 class Sessions(Dataset, Protocol):
     """A data set of which some prompts follow others: a run that time alone bounds asks for so many sessions."""
 

@@ -19,7 +19,7 @@ from loadgen.streamed import sampled
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
-COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections")
+COUNTED_HERE = ("good", "good_sent", "never_due", "repeated_prompts", "warm_connections")
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
 LONGEST_STOP = 64  # characters of a stop word

@@ -1,6 +1,7 @@
 """Rehearsal: requests sent off the record before the clock starts: the test request and the warm-ups."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Sequence
 
@@ -13,30 +14,33 @@ from loadgen.wire import Record
 
 
 class Rehearsal:
-    """Sends the first requests of a run, and forgets them.
+    """Sends requests to one target that are no part of the run, and forgets them.
+
+    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
 
     Args:
         transport: What sends; its `on_end` is taken.
-        requests: What is sent.
+        requests: What is sent; those of the run are others.
         stopped: Tells whether the user wants no more of it.
     """
 
     def __init__(self, transport: Transport, requests: Requests, stopped: Callable[[], bool]) -> None:
         self._transport, self._requests, self._stopped = transport, requests, stopped
+        self._numbers = itertools.count(-1, -1)
         self._records: list[Record] = []
         self._wanted = 0
         self._ended = asyncio.Event()
         transport.on_end = self._on_end
 
-    async def check_ready(self, limit_s: float) -> None:
-        """One request must succeed within `limit_s` seconds; 0 asks for none.
+    async def check_ready(self, row: int, limit_s: float) -> None:
+        """Wait until the request in this row succeeds, for at most `limit_s` seconds.
 
         Raises:
-            Unreachable: None did.
+            Unreachable: It did not succeed.
         """
         deadline = time.monotonic() + limit_s
-        while limit_s and not self._stopped():
-            (record,) = await self._send([0])
+        while not self._stopped():
+            (record,) = await self._send([row])
             if record.outcome is Outcome.OK or self._stopped():
                 return
             if time.monotonic() >= deadline:
@@ -47,20 +51,19 @@ class Rehearsal:
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
-    async def warm_up(self, sessions: Sequence[int], together: int | None) -> None:
-        """Send the first requests of these sessions, at most `together` at once; wait until all have ended, however."""
-        while sessions and not self._stopped():
-            await self._send(sessions[:together])
-            sessions = sessions[together or len(sessions) :]
+    async def warm_up(self, rows: Sequence[int], together: int | None) -> None:
+        """Send the requests in these rows, at most `together` at once; wait until all have ended, however."""
+        while rows and not self._stopped():
+            await self._send(rows[:together])
+            rows = rows[together or len(rows) :]
 
-    async def _send(self, sessions: Sequence[int]) -> list[Record]:
-        self._records, self._wanted = [], len(sessions)
+    async def _send(self, rows: Sequence[int]) -> list[Record]:
+        self._records, self._wanted = [], len(rows)
         self._ended.clear()
-        for number in sessions:
-            index = self._requests.start(number)  # further turns would need the answers to those before them
-            record = Record(index, *self._requests.tokens(index), now_ns())
+        for row in rows:
+            record = Record(next(self._numbers), *self._requests.tokens(row), now_ns())
             record.ready = record.due
-            self._transport.send(record, self._requests.body(index))
+            self._transport.send(record, self._requests.body(row))
         await self._ended.wait()
         return self._records
 

@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from loadgen.preparing import Order, check, prepare
 from loadgen.progress import Progress
 from loadgen.prompts import Dataset
 from loadgen.results import Result, conclude
-from loadgen.schedule import DEFAULT_COUNT, Schedule
+from loadgen.schedule import DEFAULT_COUNT, Schedule, is_bounded_by_time
 from loadgen.server import Server
-from loadgen.settings import RunSettings, is_closed_loop, seed_of
+from loadgen.settings import RunSettings, seed_of
 from loadgen.target import Target
 from loadgen.targets import described, running
 
@@ -133,9 +134,10 @@ async def measure(
             prompts_needed(resolved, schedule),
             folder,
             server.overhead,
+            further=dataset is None and is_bounded_by_time(resolved),
         )
         if dataset is not None:  # a caller's own is made in a thread: it is not for another process to see
-            made = asyncio.to_thread(prepare, order, dataset)
+            made = _prepared_here(order, dataset)
         else:
             if preparer is None:
                 preparer = await stack.enter_async_context(Preparer())
@@ -153,6 +155,9 @@ async def measure(
         targets = described(resolved, server.model)
         records = Path(resolved.records) if resolved.records else journal
         job = Job(heading, targets, folder, engine_pids=pids, records=records, scraping=asking)
+        if order.further and preparer is not None:
+            job = replace(job, preparer_pid=preparer.pid)
+            on_progress = _both(preparer.reached, on_progress)
         measured = await measurer.measure(job, preparing, on_progress)
         if server.processes:
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
@@ -185,10 +190,22 @@ def run_sync(settings: RunSettings | None = None, **options: Any) -> Result:
 
 
 def prompts_needed(settings: RunSettings, schedule: Schedule) -> int:
-    """How many requests to prepare: one for each that is due; where time alone bounds the run, the usual number."""
-    if is_closed_loop(settings) and settings.num_prompts is None and settings.duration is not None:
+    """How many requests to prepare before the clock starts: one for each that is due, some where time bounds them."""
+    if is_bounded_by_time(settings):
         return min(schedule.count, DEFAULT_COUNT)
     return schedule.count
+
+
+async def _prepared_here(order: Order, dataset: Dataset) -> None:
+    await asyncio.to_thread(prepare, order, dataset)
+
+
+def _both(first: OnProgress, then: OnProgress) -> OnProgress:
+    def told(progress: Progress) -> None:
+        first(progress)
+        then(progress)
+
+    return told
 
 
 async def _ended(task: "asyncio.Future[None]") -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
-from loadgen.settings import MAX_REQUESTS, RunSettings
+from loadgen.settings import MAX_REQUESTS, RunSettings, is_closed_loop
 
 LONGEST_S = 2**62 / NS_PER_S  # leaves room for a clock's own value in int64 ns
 LEAST_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
@@ -275,6 +275,11 @@ class Schedule:
             raise ValueError(f"there is no stripe {i} of {n}")
         index = np.flatnonzero(self.session % n == i)
         return index, self.due_ns[index]
+
+
+def is_bounded_by_time(settings: RunSettings) -> bool:
+    """Whether nobody knows beforehand how many requests there will be: a closed loop that only a duration ends."""
+    return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
 
 
 def _rate(settings: RunSettings) -> Rate | None:

@@ -130,6 +130,12 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
     ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
     num_warmups: int = option(0, LOAD, "requests sent and forgotten before the clock starts", metavar="N")
+    warmup_prompt: Literal["other", "first"] = option(
+        "other",
+        LOAD,
+        "what warm-ups and the test request ask: other prompts than the run's, or its first one each time, as "
+        "`vllm bench serve` does",
+    )
     ready_check_timeout_sec: float = option(
         0.0, LOAD, "wait so long for the server, and for one test request to succeed (0: neither)", metavar="SECONDS"
     )

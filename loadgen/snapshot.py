@@ -63,6 +63,7 @@ REQUESTS = (
     "good",  # requests that meet every --goodput limit, on the clock of --latency-from
     "good_sent",  # the same from sent, as vLLM means it
     "never_due",  # turns whose session had failed before
+    "repeated_prompts",  # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
     "early",  # requests sent more than 50 us before they were due
     "disordered",  # records whose stamps are out of order
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say

@@ -21,6 +21,7 @@ from loadgen.settings import (
 )
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+_REQUEST_ID = "x-request-id"
 _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
@@ -166,6 +167,9 @@ def headers(settings: RunSettings) -> dict[str, str]:
             raise BadInput(
                 "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"
             )
+        if name.strip().lower() == _REQUEST_ID:
+            problem = f"{name.strip()} would be the same for every request"
+            raise BadInput("--header", problem, "give --request-id-prefix: what follows it is unique")
         _put(found, name.strip(), _clean("--header", value.strip()))
     return found
 

@@ -82,7 +82,7 @@ class Transport:
         self.bell = self._poll = poll or Poll()
         self.opened = self.spare_opened = 0
         self._sources = sources or Sources()
-        self._head = target.head(f"{secrets.token_hex(4)}-")
+        self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers.values())
         self._idle = IdleConnections(self._close)
         self._spare = 0

@@ -1,7 +1,9 @@
 """Group E: was it the workload we claim?"""
 
+from loadgen import caching
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
+from loadgen.schedule import is_bounded_by_time
 from loadgen.streamed import Comparison
 from loadgen.words import percent
 
@@ -18,7 +20,12 @@ def workload(evidence: Evidence) -> list[Check]:
 
 def repeated_prompts(evidence: Evidence) -> int:
     """How many requests asked what an earlier one had asked."""
-    return int(max(0, evidence.snapshot.scheduled - evidence.heading.provenance["prompts"]["distinct"]))
+    prompts, scheduled = evidence.heading.provenance["prompts"], evidence.snapshot.scheduled
+    if not prompts.get("further"):
+        return int(max(0, scheduled - prompts["distinct"]))
+    # Of the prompts that were made while it ran, each request has told.
+    first = max(0, min(scheduled, prompts["requests"]) - prompts["distinct"])
+    return int(first + evidence.snapshot.counters["repeated_prompts"])
 
 
 def _input(evidence: Evidence) -> Check:
@@ -105,14 +112,28 @@ def _events(evidence: Evidence) -> Check:
 
 def _repeats(evidence: Evidence) -> Check:
     repeated, scheduled = repeated_prompts(evidence), evidence.snapshot.scheduled
-    counters = evidence.snapshot.counters
+    counters, before = evidence.snapshot.counters, evidence.heading.provenance["prompts"].get("sent_before", 0)
     cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
+    by_time = is_bounded_by_time(evidence.settings)
+    distinct = repeated + before <= MOST_REPEATED * scheduled
+    earlier = caching.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0
     return Check(
         "prompts distinct",
-        repeated <= MOST_REPEATED * scheduled,
+        distinct and not earlier,
         f"{repeated} of {scheduled} requests repeated an earlier prompt"
-        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else ""),
+        + (f", {before} of the measured prompts had been sent before the clock started" if before else "")
+        + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
+        + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
         f"at most {percent(MOST_REPEATED)}",
-        "a prefix cache makes them cheaper: give more prompts, or ask for fewer requests",
-        evidence.relied_on,
+        caching.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
+        evidence.relied_on or by_time,
     )
+
+
+_CHEAPER = "a prefix cache makes them cheaper:"
+_MORE = f"{_CHEAPER} give more prompts, or ask for fewer requests"
+_MORE_WHILE_IT_RUNS = (
+    f"{_CHEAPER} the data set has no more prompts, or they were not made as fast as they were sent; "
+    "give a larger one, or bound the run with --num-prompts"
+)
+_OTHER_WARM_UPS = f"{_CHEAPER} ask for more requests, or warm up with --warmup-prompt other"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from loadgen import caching
 from loadgen.comparing import workload
 from loadgen.comparing.interval import CONFIDENCE, Basis
 from loadgen.comparing.metrics import USUAL, Metric
@@ -125,6 +126,9 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
                 lost = percent(start.error_rate, 1)
                 rest = "its latencies are those of the rest" if start.error_rate < 1 else "it has no latencies"
                 yield f"{start.where}: {lost} of its requests did not succeed; {rest}"
+            if start.cached:
+                share = percent(start.cached, 1)
+                yield f"{start.where}: the server had {share} of the input cached before the run; {caching.ADVICE}"
         if side.otherwise:
             yield f"the starts of {side.name} are not of one thing: {listed(side.otherwise)}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from loadgen import results
+from loadgen import caching, results
 from loadgen.comparing.metrics import Metric
 from loadgen.comparing.sample import Sample
 from loadgen.comparing.workload import facts, workload
@@ -33,6 +33,7 @@ class Start:
             self.error_rate: float | None = own["error_rate"]
             self.kept: str | None = own["provenance"]["settings"]["records"]
             self.workload, self.facts = workload(result), facts(result)
+            self.cached = self._cached(own)
             self._histograms = {name: Histogram.from_dict(own["histograms"][name]) for name in LATENCIES}
             self.key = (self.date, result["duration"], result["completed"], result["total_output_tokens"])
 
@@ -42,6 +43,13 @@ class Start:
         if self.partial:
             return f"PARTIAL: {self.partial}"
         return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
+
+    @staticmethod
+    def _cached(own: dict[str, Any]) -> float:
+        """The share of its input that the server had cached from before the run; 0 where nobody can tell."""
+        if own["repeated_prompts"] or own["provenance"]["prompts"].get("sent_before"):
+            return 0.0
+        return caching.unexplained(own["tokens"], own["provenance"]["prompts"])
 
     def sample(self, metrics: Iterable[Metric]) -> Sample | None:
         """Its requests, to be drawn anew for these metrics; None where there are no records.

@@ -31,7 +31,7 @@ from loadgen.datasets.kept import folder
 from loadgen.datasets.rows import Row, is_whole_in_a_row, line
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
-from loadgen.prompts import Dataset, Prompt, Sessions, Timed
+from loadgen.prompts import Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.settings import RunSettings, seed_of
 
 __all__ = ["Entry", "clear", "entries", "folder", "limit", "prepared"]
@@ -158,6 +158,10 @@ class _Cached:
                 logger.warning("%s", warning)
             self._provenance = about["provenance"]
             yield from (_prompt(data) for data in islice(file, count))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        dataset = self._kind.from_settings(self._settings)
+        return dataset.beyond(count) if isinstance(dataset, Continued) else iter(())
 
     def provenance(self) -> dict[str, Any]:
         return self._provenance

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -69,11 +69,19 @@ class MultiTurnDataset:
 
     def sessions(self, count: int) -> Iterator[Prompt]:
         """Yield the prompts of `count` sessions, always the same ones in the same order."""
-        asked = self.questions.prompts(count * self.turns)
+        return self._made(self.questions.prompts(count * self.turns), range(count))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts of further sessions, without an end."""
+        number = math.ceil(count / self.turns)
+        return self._made(self.questions.beyond(number * self.turns), itertools.count(number))
+
+    def _made(self, asked: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
+        """Yield the prompts of the sessions of these numbers, whose questions are those asked."""
         special = self.questions.tokenizer.special_tokens
         opening = ({"role": "system", "content": self.prefix},) if self.prefix else ()
         generator = thinking(self.seed_arrivals)
-        for number in range(count):
+        for number in numbers:
             turns = [
                 Turn(question.text, question.input_tokens - special, question.output_tokens)
                 for question in itertools.islice(asked, self.turns)

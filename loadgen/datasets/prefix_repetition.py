@@ -1,5 +1,6 @@
 """Repeated prefixes: prompts that begin with one of a few long texts, as the requests of one service do."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -70,24 +71,29 @@ class PrefixRepetitionDataset:
 
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
-        order = generator(self.seed_order, ORDER).permutation(count)
+        return self._made(iter(generator(self.seed_order, ORDER).permutation(count).tolist()))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield rows `count`, `count` + 1 and so on, without an end."""
+        return self._made(itertools.count(count))
+
+    def _made(self, order: Iterator[int]) -> Iterator[Prompt]:
         prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         own, special = self.suffix.low, self.tokenizer.special_tokens
         tokens, beside = self.prefix_tokens + own + special, special + (self.overhead or 0)
         known = None if self.overhead is None else tokens + self.overhead
         block = max(1, BLOCK_WORDS // tokens)
-        for start in range(0, count, block):
-            rows = order[start : start + block]
-            before = [prefixes[row % self.prefixes] for row in rows.tolist()]
+        while rows := list(itertools.islice(order, block)):
+            before = [prefixes[row % self.prefixes] for row in rows]
             texts = self.drawing.texts(
-                rows.astype(np.uint64),
+                np.array(rows, dtype=np.uint64),
                 [own] * len(rows),
                 before,
                 self.prefix_tokens,
                 measure=self.measure,
                 beside=beside,
             )
-            for row, text in zip(rows.tolist(), texts, strict=True):
+            for row, text in zip(rows, texts, strict=True):
                 source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
                 counted = self.tokenizer.count([text], special=True)[0] if self.measure else tokens
                 yield Prompt(text, counted, self.output_tokens, source, server_tokens=known)

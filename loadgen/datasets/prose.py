@@ -1,5 +1,6 @@
 """Prose: plain English of our own, or of a text file, cut to the token."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -105,7 +106,13 @@ class ProseDataset:
         Raises:
             BadInput: The tokenizer joins what the lines are made of, so that a length cannot be met.
         """
-        order = iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist())
+        return self._made(iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist()))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield rows `count`, `count` + 1 and so on, without an end."""
+        return self._made(itertools.count(count))
+
+    def _made(self, order: Iterator[int]) -> Iterator[Prompt]:
         wanted = self.input_tokens - self.tokenizer.special_tokens
         prefix = self._prefix()
         while rows := list(islice(order, BATCH)):

@@ -17,6 +17,8 @@ from loadgen.datasets.words import Count, Words
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
+FURTHER = 1024  # rows made at a time beyond those of a run, at least
+
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
@@ -82,7 +84,18 @@ class RandomDataset:
     def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
         order = generator(self.seed_order, ORDER).permutation(count)
-        own, outputs = self._lengths(order)
+        return self._made(order, range(count))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield rows `count`, `count` + 1 and so on, without an end."""
+        while True:
+            rows = np.arange(count, count + max(count, FURTHER))  # lengths are drawn from the first row on each time
+            yield from self._made(rows, rows)
+            count += len(rows)
+
+    def _made(self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]) -> Iterator[Prompt]:
+        """Yield the prompts of these rows, which are sent at these places of the run."""
+        own, outputs = self._lengths(order, places)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
         beside = self.tokenizer.special_tokens + (self.overhead or 0)
@@ -142,11 +155,18 @@ class RandomDataset:
             **self.tokenizer.provenance(),
         }
 
-    def _lengths(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Tokens of each prompt's own words and of its answer, for rows sent in this order; listed ones keep theirs."""
-        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), len(order))
-        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), len(order))
-        return own if self.inputs.listed else own[order], outputs if self.outputs.listed else outputs[order]
+    def _lengths(
+        self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Tokens of each prompt's own words and of its answer: by its row, but listed ones by its place."""
+        count = int(order.max(initial=-1)) + 1
+        own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
+        outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
+        placed = np.asarray(places)
+        return (
+            own[placed if self.inputs.listed else order],
+            outputs[placed if self.outputs.listed else order],
+        )
 
 
 def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:

@@ -63,7 +63,17 @@ class ReadyDataset:
         Raises:
             BadInput: A row cannot be used, or says no length and there is no tokenizer.
         """
-        numbers = islice(cycle(self._order()), count)
+        return self._made(islice(cycle(self._order()), count))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield the rows after the first `count`, each once.
+
+        Raises:
+            BadInput: As `prompts`.
+        """
+        return self._made(islice(self._order(), count, None))
+
+    def _made(self, numbers: Iterator[int]) -> Iterator[Prompt]:
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
             for row, tokens in zip(batch, counted(batch, self.tokenizer), strict=True):
                 if row.output_tokens is None and self.output_tokens < 0:

@@ -90,9 +90,7 @@ class ShareGPTDataset:
         Raises:
             BadInput: The file is not JSON where it is read, or no conversation in it is of a usable length.
         """
-        shuffled = list(range(len(self.conversations)))
-        random.Random(self.seed_order).shuffle(shuffled)
-        rows = iter(shuffled)
+        rows = iter(self._shuffled())
         used: list[int] = []
         while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
             for row, prompt in self._read(batch):
@@ -106,6 +104,16 @@ class ShareGPTDataset:
             for start in range(0, len(more), BATCH):
                 yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
 
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield the usable conversations after the first `count`, each once.
+
+        Raises:
+            BadInput: The file is not JSON where it is read.
+        """
+        rows = iter(self._shuffled())
+        batches = iter(lambda: list(islice(rows, BATCH)), [])
+        return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
+
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
         return {
@@ -118,6 +126,12 @@ class ShareGPTDataset:
             "conversations_of_two_turns": len(self.conversations),
             **self.tokenizer.provenance(),
         }
+
+    def _shuffled(self) -> list[int]:
+        """All rows of the file, in the order in which they are looked at."""
+        shuffled = list(range(len(self.conversations)))
+        random.Random(self.seed_order).shuffle(shuffled)
+        return shuffled
 
     def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
         """Read some conversations and yield those of usable lengths, each with its row."""

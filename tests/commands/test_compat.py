@@ -160,6 +160,10 @@ def test_requests_are_named_as_asked() -> None:
             {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11", "ready_check_timeout_sec": 600.0},
         ),
         ("--compat vllm-0.11 --temperature 0.7 --ignore-eos", {"temperature": 0.7, "ignore_eos": True}),
+        ("", {"warmup_prompt": "other"}),
+        ("--compat vllm-0.11", {"warmup_prompt": "first"}),
+        ("--compat vllm-0.33", {"warmup_prompt": "first"}),
+        ("--compat vllm-0.33 --warmup-prompt other", {"warmup_prompt": "other"}),
         ("--compat vllm-0.11 --dataset-name prefix_repetition", {"dataset_rule": None, "ignore_eos": False}),
     ],
 )
@@ -307,6 +311,7 @@ def test_sglang_draws_lengths_up_to_the_one_named() -> None:
             "",
             {"backend": "openai", "port": 30000, "seed": 42, "temperature": 0.0, "num_warmups": 1, "ignore_eos": True},
         ),
+        ("", {"warmup_prompt": "first"}),
         ("--backend vllm-chat --seed 7", {"backend": "openai-chat", "seed": 7}),
         ("--backend lmdeploy", {"backend": "openai", "port": 23333}),
         ("--backend vllm --port 9", {"port": 9}),

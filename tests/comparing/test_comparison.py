@@ -37,6 +37,15 @@ def bases(tmp_path: Path) -> str:
     return starts(tmp_path / "base", 20.0, 20.2, 19.9)
 
 
+def test_a_run_on_a_server_that_knew_its_prompts_is_named(tmp_path: Path) -> None:
+    prompts = {"sha256": "0" * 64, "requests": 20, "distinct": 20, "name": "random", "prefix_tokens": 0}
+    tokens = result("x")["loadgen"]["tokens"]
+    warm = {**tokens, "cached_tokens": tokens["input_tokens"], "cached_counted": 20}
+    paths = [saved(tmp_path / "a.json", prompts=prompts), saved(tmp_path / "b.json", prompts=prompts, tokens=warm)]
+    (note,) = (note for note in beside(*paths).notes if "cached" in note)
+    assert note.startswith(paths[1])
+
+
 class TestSingleRuns:
     def test_of_results_alone_there_is_the_point_and_no_word(self, tmp_path: Path) -> None:
         found = row(beside(saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0)), "ttft_p50")

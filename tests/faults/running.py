@@ -24,6 +24,9 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
     requests.write(folder, prompts, asked.body, dict, count)
     made = Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {})
+    if off_record := requests.rehearsed(made.settings):
+        with requests.RequestFiles(folder, asked.body, requests.REHEARSAL) as files:
+            files.add([Prompt("Ready?", 2, 2, f"test/rehearsal/{number}") for number in range(off_record)])
     return Job(made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None)
 
 

@@ -151,4 +151,9 @@ LIES = (
         ),
         Test("tests/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
     ),
+    Mutant(
+        "warm-ups send the run's own prompts",
+        (Edit("loadgen/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        Test("tests/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
+    ),
 )  # fmt: skip

@@ -18,6 +18,7 @@ LAYERS = [
         "blocks",
         "bounds",
         "buckets",
+        "caching",
         "child",
         "client",
         "clock",
@@ -90,7 +91,7 @@ LAYERS = [
     {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
     | {"audit", "balancer"},
     {"demands"},
-    {"load", "preparing", "rehearsal"},
+    {"lead", "load", "preparing", "rehearsal"},
     {"left", "measurement", "measurer", "measurers", "node", "nodes", "part", "preparer", "workers"},
     {"launched", "server", "targets", "worker"},
     {"results"},

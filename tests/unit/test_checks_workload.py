@@ -164,6 +164,57 @@ def test_what_the_cache_served_is_said_beside_the_repeats():
     assert check.value.endswith("(the server took 80.0% of its input from a cache)")
 
 
+def test_prompts_sent_before_the_clock_are_repeats_too():
+    records = [reply(i) for i in range(100)]
+    made = {"requests": 100, "distinct": 100}
+    assert of(records, prompts=made | {"sent_before": 1})["prompts distinct"].ok
+    check = of(records, prompts=made | {"sent_before": 2})["prompts distinct"]
+    assert check.ok is False
+    assert "2 of the measured prompts had been sent before" in check.value
+
+
+def test_of_prompts_made_while_it_ran_each_request_tells():
+    made = {"requests": 60, "distinct": 60, "further": True}
+    assert of([reply(i) for i in range(100)], prompts=made)["prompts distinct"].ok
+
+
+BOUNDED = RunSettings(max_concurrency=4, duration=10.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"), [(BOUNDED, True), (BOUNDED.replace(num_prompts=10), False), (RunSettings(), False)]
+)
+def test_repeats_count_where_only_a_duration_ends_the_loop(settings, counts):
+    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    assert (check.ok, check.counts) == (False, counts)
+
+
+KNOWN = {"requests": 10, "distinct": 10, "name": "random", "prefix_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "cached", "expected"),
+    [
+        (KNOWN, 9, False),
+        (KNOWN, 0, True),
+        (KNOWN | {"prefix_tokens": 9}, 9, True),
+        (KNOWN | {"prefix_tokens": 5}, 9, False),
+        (KNOWN | {"name": "jsonl"}, 9, True),  # what its rows share is not known
+        (KNOWN | {"turns": 3}, 9, True),  # turns repeat each other
+    ],
+    ids=["repeat", "cold", "shared prefix", "more than the prefix", "a file", "sessions"],
+)
+def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
+    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts distinct"]
+    assert check.ok is expected
+    assert ("--seed" in check.advice) is not expected
+
+
+def test_a_cached_chat_template_is_no_earlier_run():
+    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    assert check.ok
+
+
 # -- notes
 
 

@@ -146,14 +146,12 @@ def test_who_follows_whom_is_read_and_holds_beyond_the_last_one_too(tmp_path):
     requests.write(tmp_path, turns(2, 1, 3), body, dict, 6)
     with Requests(tmp_path) as read:
         assert [read.think_ns(i) for i in range(8)] == [None, 5, None, None, 5, 5, None, 5]
-        assert [read.start(number) for number in range(5)] == [0, 2, 3, 0, 2]
     assert requests.asked(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
 
 
-def test_where_nobody_follows_each_request_begins_something_and_says_nothing_of_its_due_time(write):
+def test_where_nobody_follows_nothing_is_said_of_due_times(write):
     folder = write(3)
     with Requests(folder) as read:
-        assert [read.start(number) for number in range(4)] == [0, 1, 2, 0]
         assert read.think_ns(1) is None
     assert requests.asked(folder) is None
 

@@ -42,6 +42,7 @@ DEFAULTS: dict[str, Any] = {
     "temperature": 0.0,
     "ignore_eos": True,
     "num_warmups": 1,
+    "warmup_prompt": "first",
     "latency_from": "sent",
     "random_input_len": 1024,
     "random_output_len": 1024,

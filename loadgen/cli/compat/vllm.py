@@ -37,9 +37,10 @@ V0_11: dict[str, Any] = {
     "temperature": 0.0,
     "ignore_eos": False,
     "latency_from": "sent",
+    "warmup_prompt": "first",
     "ready_check_timeout_sec": 600.0,
 }
-V0_32: dict[str, Any] = {"latency_from": "sent"}
+V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
 SKIPPED = "skip_chat_template"  # given, until the settings are whole
 TEMPLATED = ("custom", "sonnet")  # whose prompts vLLM puts into the chat template unless told not to
@@ -197,6 +198,7 @@ NOTES = {
     "--header": "@FILE keeps a secret off the command line",
     "--ignore-eos": "set by itself for random prompts, as vLLM 0.32 does; `--no-ignore-eos` says no",
     "--num-prompts": "1000, unless --duration is given",
+    "--num-warmups": "of other prompts than the run's; with `--compat` of its first one, as vLLM does",
     "--percentile-metrics": "ttft, tpot, itl, e2el; client_queue_time and e2el_including_client_queue are refused: "
     "they stand below the block",
     "--random-input-len": "distributions too",
