@@ -14,8 +14,11 @@ SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/tes
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
 	$(BIN)/loadgen run --rate 1000
 
-# What `make test` leaves to `make test-all`: the pages, what is installed, clusters, and long simulations.
-LEFT_TO_ALL := tests/docs tests/packaging tests/cluster tests/statistics tests/accuracy/virtual
+# What `make test` leaves to `make test-all`, half of the time: pages, wheels, clusters, benches, simulations, long series.
+LEFT_TO_ALL := tests/docs tests/packaging tests/cluster tests/performance tests/statistics \
+	tests/accuracy/virtual/test_search.py tests/comparing/test_interval.py tests/engines/test_sim_capacity.py \
+	tests/studies/test_goodput.py $(wildcard tests/studies/test_report_*.py) \
+	tests/library/test_pytest_plugin.py tests/unit/test_published_workloads.py
 # What is run by hand before a release, beside `make test-all` and `make qa`.
 BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.cli.main import OWN, _added
 from tests.commands.calling import SHORT, TOKENIZER
 from tests.commands.default_install import installed_by_default, loadgen, modules_of_others
 from tests.imports.taking import PAGES, STUDIES
@@ -41,7 +40,6 @@ def test_packages_of_extras_are_hidden() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        *([name, "--help"] for name in [*OWN, *_added()]),
         ["report", "run.json"],
         ["report", "run.jsonl"],
         ["report", "run.json", "--html", "again.html"],
