@@ -1,13 +1,12 @@
 """Optional packages: which command installs what a flag needs and a default install does not have."""
 
-import sys
-from importlib.util import find_spec
+from importlib import import_module
 
 from loadgen.errors import BadInput
 
 
 def require(field: str, purpose: str, *packages: str, otherwise: str | None = None) -> None:
-    """Check that optional packages are installed, before they are imported.
+    """Import optional packages, so that one that is missing is a line with the command that installs it.
 
     Args:
         field: The flag or key that needs them.
@@ -16,10 +15,16 @@ def require(field: str, purpose: str, *packages: str, otherwise: str | None = No
         otherwise: What to do instead of installing them.
 
     Raises:
-        BadInput: One is not installed.
+        BadInput: One cannot be imported.
     """
-    missing = [name for name in packages if sys.modules.get(name) is None and find_spec(name) is None]
-    if missing:
-        remedy = f"pip install {' '.join(missing)}" + (f", or {otherwise}" if otherwise else "")
-        noun = "package" if len(missing) == 1 else "packages"
-        raise BadInput(field, f"{purpose} needs the {noun} {' and '.join(missing)}", remedy)
+    errors: dict[str, ImportError] = {}
+    for name in packages:
+        try:
+            import_module(name)
+        except ImportError as error:
+            errors[name] = error
+    if errors:
+        remedy = f"pip install {' '.join(errors)}" + (f", or {otherwise}" if otherwise else "")
+        noun = "package" if len(errors) == 1 else "packages"
+        problem = f"{purpose} needs the {noun} {' and '.join(errors)}"
+        raise BadInput(field, problem, remedy) from next(iter(errors.values()))
