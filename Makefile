@@ -8,16 +8,31 @@ SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadge
 DEBUGGED := tests/unit tests/wire tests/faults
 SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
 
-.PHONY: demo test docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
+.PHONY: demo test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 requests/s
 	$(BIN)/loadgen run --rate 1000
 
+# What `make test` leaves to `make test-all`, half of the time: pages, wheels, clusters, benches, simulations, long series.
+LEFT_TO_ALL := tests/docs tests/packaging tests/cluster tests/performance tests/statistics \
+	tests/accuracy/virtual/test_search.py tests/comparing/test_interval.py tests/engines/test_sim_capacity.py \
+	tests/studies/test_goodput.py $(wildcard tests/studies/test_report_*.py) \
+	tests/library/test_pytest_plugin.py tests/unit/test_published_workloads.py
+# What is run by hand before a release, beside `make test-all` and `make qa`.
+BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
+
 # Where Python is told to keep no bytecode, each of the tests' thousand processes would compile the whole package.
-test: export PYTHONDONTWRITEBYTECODE :=
-test: $(VENV)/.test  ## everything that proves it works, real engines included
+test test-all qa: export PYTHONDONTWRITEBYTECODE :=
+test: $(VENV)/.test  ## what every change must pass, a real engine included
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(LEFT_TO_ALL:%=--ignore=%)
+
+test-all: $(VENV)/.test  ## all tests, before a release and after a larger change
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+qa: $(VENV)/.test  ## checks of a release that take minutes; it names the other targets that belong to one
+	$(BIN)/python -m pytest -m qa --timeout 1800
+	@echo "Before a release also: make $(BY_HAND)"
 
 docs: $(VENV)/.docs  ## the site of docs/, into build/site
 	$(BIN)/mkdocs build --strict

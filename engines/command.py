@@ -67,7 +67,7 @@ class Command:
             model=served,
             env={**self.env, **self._where(model, place), **user.env},
             files=files,
-            tokenizer=None if model.endswith(".gguf") else model,
+            tokenizer=model,
             shorthand=shorthand,
             normal=self.table.spelling.normal(shorthand),
         )

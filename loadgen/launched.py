@@ -238,7 +238,7 @@ def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
         if error.field != "--tokenizer" or settings.tokenizer is not None:
             raise
         problem = f"its tokenizer cannot be used: {error.problem}"
-        raise BadInput("--model", problem, "name another model, or a tokenizer with --tokenizer") from error
+        raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
 
 
 @contextlib.contextmanager

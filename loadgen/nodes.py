@@ -21,6 +21,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.measurement import Job, Measured
 from loadgen.measurer import PROGRESS_S, conduct
 from loadgen.node import Node
+from loadgen.packages import require
 from loadgen.part import Group, Proxy, together
 from loadgen.progress import PHASES, Progress
 from loadgen.scale_settings import check_share
@@ -217,10 +218,8 @@ def _cluster(address: str) -> Iterator[None]:
     Raises:
         BadInput: It cannot.
     """
-    try:
-        ray = _ray()
-    except ImportError as error:
-        raise BadInput(FLAG, "Ray is not installed here", "pip install 'loadgen[ray]'") from error
+    require(FLAG, "a cluster", "ray")
+    ray = _ray()
     if ray.is_initialized():
         yield
         return

@@ -19,10 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Self
 
 import numpy as np
-from scipy import optimize, special  # scipy.stats has the same functions, and takes half a second to import
 
 from loadgen import student
 from loadgen.noise import Noise
@@ -31,6 +31,7 @@ from loadgen.schedule import Floats
 GRID_POINTS = 401  # of the recursion: its boundaries are then right to four digits
 BEYOND = 8.0  # standard deviations, where the grid ends
 POWER = 0.8  # of what is called the least effect that can be seen
+HALVINGS = 45  # of the range in which a boundary is sought: exact to 1e-12
 
 
 class Decision(StrEnum):
@@ -89,7 +90,7 @@ class Comparison:
 
 def spent(alpha: float, fraction: float) -> float:
     """How much of `alpha`, one-sided, may be spent when `fraction` of the blocks are there (0 to 1)."""
-    return float(2 * special.ndtr(special.ndtri(alpha / 2) / math.sqrt(fraction)))
+    return 2 * _above(NormalDist().inv_cdf(1 - alpha / 2) / math.sqrt(fraction))
 
 
 @lru_cache(maxsize=256)
@@ -104,10 +105,7 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     for time in (look / looks[-1] for look in looks):
         step, root = math.sqrt(time - before), math.sqrt(time)
         wanted = spent(alpha, time) - crossed
-        above = 2 * BEYOND * root
-        while _beyond(above, sums, mass, step, wanted) > 0:  # so little is spent at the first of many looks
-            above *= 2
-        edge = float(optimize.brentq(_beyond, 0.0, above, args=(sums, mass, step, wanted)))
+        edge = _edge(sums, mass, step, wanted)
         reached = np.linspace(-BEYOND * root, edge, GRID_POINTS)
         width = np.full(GRID_POINTS, reached[1] - reached[0])
         width[[0, -1]] /= 2
@@ -117,9 +115,24 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _beyond(edge: float, sums: Floats, mass: Floats, step: float, wanted: float) -> float:
-    """By how much what crosses `edge` in one more step, of standard deviation `step`, is more than `wanted`."""
-    return float(mass @ special.ndtr((sums - edge) / step)) - wanted
+def _edge(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
+    """The value above 0 that `wanted` of the mass exceeds after one more step of standard deviation `step`."""
+
+    def beyond(edge: float) -> float:
+        return sum(part * _above(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True))
+
+    low, high = 0.0, BEYOND
+    while beyond(high) > wanted:  # so little is spent at the first of many looks
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if beyond(middle) > wanted else (low, middle)
+    return high
+
+
+def _above(z: float) -> float:
+    """The chance that a standard normal variable exceeds `z`, exact far from 0 too."""
+    return math.erfc(z / math.sqrt(2)) / 2
 
 
 def _density(z: Floats) -> Floats:
@@ -200,7 +213,7 @@ def _half_width(alpha: float, looks: tuple[int, ...], number: int, noise: Noise,
 
 def _student(z: float, df: int) -> float:
     """Student's quantile that is exceeded as seldom as the standard normal one `z`, above 0; NaN of no freedom."""
-    return student.beyond(2 * float(special.ndtr(-z)), df) if df else math.nan
+    return student.beyond(2 * _above(z), df) if df else math.nan
 
 
 def _comparison(effect: float, half: float, blocks: int, plan: Plan, *, last: bool, may_win: bool) -> Comparison:

@@ -51,10 +51,23 @@ def main(argv: list[str]) -> int:
     given = _parsed(argv)
     path = given.pop("export", None)
     settings = config.settings(given).checked()
+    unnamed = settings.tokenizer is None and settings.model is None
+    if unnamed:
+        settings = settings.replace(tokenizer=_simulators_tokenizer())
     if settings.json and path == STDOUT:
         raise BadInput("--export", "stdout is for --json", "name a file")
     _show(settings, path)
+    if unnamed and not settings.quiet:
+        print("loadgen dataset: counted by the simulator's tokenizer; --tokenizer names another", file=sys.stderr)
     return exits.DONE
+
+
+def _simulators_tokenizer() -> str:
+    """The path of the simulator's, which `loadgen run` measures where no server is named."""
+    from loadgen.plugins import find
+
+    simulator = find("engines", "sim")
+    return str(find("launchers", "local").shown(simulator, simulator.default_model, {}, ()).tokenizer)
 
 
 def parser(tool: str | None) -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from typing import Any
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
 from loadgen.errors import BadInput
+from loadgen.packages import require
 
 SUFFIX = ".gguf"
 CONTROL, USER_DEFINED = 3, 4  # types of tokens
@@ -67,12 +68,10 @@ def read(path: Path, flag: str) -> Inside:
     Raises:
         BadInput: It cannot be read, or its tokenizer is of a kind that is not known here.
     """
-    remedy = "give the tokenizer.json of the served model"
-    try:
-        import gguf
-    except ImportError as error:
-        problem = f"reading {path.name} needs the package gguf"
-        raise BadInput(flag, problem, f"pip install 'loadgen[gguf]', or {remedy}") from error
+    remedy = "give the served model's tokenizer.json"
+    require(flag, f"reading {path.name}", "gguf", otherwise=remedy)
+    import gguf
+
     try:
         reader: Any = gguf.GGUFReader
         fields = reader(path).fields

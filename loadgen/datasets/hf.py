@@ -1,4 +1,4 @@
-"""Hugging Face data sets by name, or from a folder, through the package `datasets` (extra `loadgen[hf]`)."""
+"""Hugging Face data sets by name, or from a folder, through the package `datasets` (`pip install datasets`)."""
 
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +12,7 @@ from loadgen.datasets.mapped import FIELD
 from loadgen.datasets.rows import FIELDS, Row, counted, texts
 from loadgen.datasets.tokenizer import OnDemand
 from loadgen.errors import BadInput
+from loadgen.packages import require
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings
 
@@ -141,12 +142,8 @@ def _loaded(settings: RunSettings) -> Iterable[Mapping[str, Any]]:
     name = settings.dataset_path
     if name is None:
         raise BadInput(FIELD, "is not given", "give the name of a data set on the hub, or a folder")
-    try:
-        from datasets import load_dataset  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except ImportError as error:
-        raise BadInput(
-            "--dataset-name", f"hf needs the package datasets ({error})", "pip install 'loadgen[hf]'"
-        ) from error
+    require("--dataset-name", "hf", "datasets")
+    from datasets import load_dataset  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from huggingface_hub import constants
 
     local = Path(name).expanduser()

@@ -213,10 +213,8 @@ def _from_hub(name: str) -> Tokenizer:
     except LocalEntryNotFoundError as error:
         if constants.HF_HUB_OFFLINE or not resolves(constants.ENDPOINT):
             problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
-            copied = (
-                f"copy the served model's {FILE} here and give its path; `loadgen serve` prints that of what it starts"
-            )
-            raise BadInput(FIELD, problem, copied) from error
+            files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
+            raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from error
     try:
         path = Path(hf_hub_download(name, FILE))
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ def limits(root: Path, environment: Mapping[str, str]) -> list[Limit]:
 
 def compiled(modules: tuple[str, ...] = COMPILED) -> Limit:
     """The compiled modules: that they are there, and built to be fast."""
-    name, remedy = MODULES, "pip install --force-reinstall --no-deps loadgen; in a clone, pip install -e ."
+    name, remedy = MODULES, "in a clone, pip install --force-reinstall --no-deps ."
     missing, counting = [], []
     for module in modules:
         try:

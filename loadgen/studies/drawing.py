@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
+from loadgen.packages import require
 from loadgen.studies import scoring
 from loadgen.studies.findings import ArmFound, StepFound, Verdict
 from loadgen.studies.gate import Gate
@@ -118,11 +118,8 @@ def refuse_missing(stage: Joint) -> None:
     Raises:
         BadInput: Something is not.
     """
-    needed = ("optuna", "torch") if stage.sampler == "gp" else ("optuna",)
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        remedy = "pip install 'loadgen[joint]'" + " torch" * ("torch" in missing)
-        raise BadInput(f"sampler {stage.sampler}", f"needs {' and '.join(missing)}", remedy)
+    packages = ("optuna", "scipy", "torch") if stage.sampler == "gp" else ("optuna",)
+    require(f"sampler {stage.sampler}", "drawing arms", *packages)
 
 
 def _sampling(stage: Joint, seed: int) -> Any:

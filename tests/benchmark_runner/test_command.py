@@ -14,7 +14,7 @@ import pytest
 from tests.benchmark_runner.contract import COMMAND_LINES, SCHEMA, argv, at, refusals
 from tests.commands.calling import TOKENIZER, ended, hear, loadgen, served, start
 
-pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
 COMMAND = ("benchmark-runner", "benchmark", "run")
 
 

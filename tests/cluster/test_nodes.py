@@ -19,7 +19,7 @@ from tests.cluster.nodes import HEAD, OTHER, Cluster, running
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, served, start
 from tests.commands.calling import loadgen as command
 
-ray = pytest.importorskip("ray", reason="pip install 'loadgen[ray]'")
+ray = pytest.importorskip("ray", reason="pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]  # Ray's own
 
 COUNT = 60

@@ -75,6 +75,20 @@ def test_it_shows_what_would_be_sent_and_needs_no_server(capsys: pytest.CaptureF
     assert "input           320     16.0     16" in out
 
 
+def test_the_default_tokenizer_is_the_simulators(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for flags in (FLAGS, FLAGS[2:]):
+        assert dispatch(["dataset", *flags, "--json"]) == 0
+        shown.append(json.loads(capsys.readouterr().out)["hashes"])
+    assert shown[0] == shown[1]
+    assert dispatch(["dataset", *FLAGS[2:-1], "--json"]) == 0
+    assert "--tokenizer names another" in capsys.readouterr().err
+
+
+def test_a_model_takes_the_place_of_the_default_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no file or folder ./model" in refusal(capsys, "--model", "./model")
+
+
 def test_json_is_one_object_on_stdout_and_the_rest_is_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["dataset", *FLAGS, "--json"]) == 0
     out, err = capsys.readouterr()
@@ -138,7 +152,6 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--gsp-num-groups", "3"], "--gsp-num-groups", "it is SGLang's: add --compat sglang"),
         (["--lora-assignment", "3"], "--lora-assignment", "give one adapter with --served-model-name"),
         (["fech"], "fech: unknown", "say fetch or cache"),
-        ([], "--tokenizer", "hub name"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
         (["--export", "-", "--json", *FLAGS], "--export", "name a file"),
         (["--export", "/nowhere/x.jsonl", *FLAGS], "--export", "another file"),

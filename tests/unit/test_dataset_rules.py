@@ -220,7 +220,7 @@ class TestGuidellm:
 
     @pytest.mark.parametrize("seed", [0, 42])
     def test_prompts_are_the_tools(self, path, seed):
-        module = pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        module = pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         faker, tokenizer = module.Faker(), load(str(path))
         faker.seed_instance(seed)
         expected = []
@@ -245,13 +245,13 @@ class TestGuidellm:
             def count(self, texts, *, special):
                 return [len(row) for row in self.encode_batch(texts, special=special)]
 
-        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         made = list(Guidellm05Random(TenLetters(), 100, 1, 0).prompts(3))
         assert [prompt.input_tokens for prompt in made] == [100] * 3
         assert [prompt.text[:4] for prompt in made] == ["1 0 ", "1 1 ", "1 2 "]
 
     def test_fewer_prompts_are_the_first_of_more(self):
-        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         asked = {"dataset_rule": self.RULE, "random_input_len": 30}
         assert facts(prompts(3, **asked)) == facts(prompts(9, **asked))[:3]
 
@@ -260,8 +260,7 @@ class TestGuidellm:
         with pytest.raises(BadInput) as refused:
             prompts(1, dataset_rule=self.RULE)
         assert str(refused.value) == (
-            "--dataset-rule: guidellm-0.5 makes its texts with the package faker, which is not installed; "
-            "pip install 'loadgen[guidellm]'"
+            "--dataset-rule: making texts as guidellm-0.5 needs the package faker; pip install faker"
         )
 
     @pytest.mark.parametrize(
@@ -273,12 +272,12 @@ class TestGuidellm:
         ],
     )
     def test_what_the_tool_cannot_do_is_refused(self, changes, said):
-        pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         with pytest.raises(BadInput, match=said):
             prompts(1, dataset_rule=self.RULE, **changes)
 
     def test_provenance_names_the_rule_and_fakers_version(self):
-        faker = pytest.importorskip("faker", reason="random prompts by guidellm's rule need loadgen[guidellm]")
+        faker = pytest.importorskip("faker", reason="random prompts by guidellm's rule need faker")
         said = datasets.create(RunSettings(tokenizer=str(SIMULATOR), dataset_rule=self.RULE, seed=3)).provenance()
         assert (said["rule"], said["seed_prompts"], said["faker"]) == (self.RULE, 3, faker.VERSION)
 

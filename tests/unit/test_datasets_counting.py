@@ -41,7 +41,7 @@ def tokenizer_json(request, tmp_path_factory):
     try:
         return request.param(packages.kept_folder(request.config) if kept else tmp_path_factory.mktemp("tokenizers"))
     except ImportError as error:
-        pytest.skip(f"{error}: pip install loadgen[real]")
+        pytest.skip(f"{error}: pip install -e '.[real]'")
 
 
 @pytest.fixture(scope="module", params=TEMPLATES, ids=lambda item: item[0])
@@ -170,7 +170,7 @@ class TestKnownOverheads:
         try:
             tokenizer = packages.qwen3(packages.kept_folder(request.config))
         except ImportError as error:
-            pytest.skip(f"{error}: pip install loadgen[real]")
+            pytest.skip(f"{error}: pip install -e '.[real]'")
         folder = chat_templates.beside(tokenizer, chat_templates.MARKS, tmp_path)
         made = datasets.create(RunSettings(tokenizer=str(folder)))
         assert Counting.of(made, CHAT, target(CHAT.replace(extra_body=body))).overhead.tokens == tokens

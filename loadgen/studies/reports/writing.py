@@ -7,6 +7,7 @@ from typing import Any
 
 from loadgen import pages
 from loadgen.errors import BadInput
+from loadgen.packages import require
 from loadgen.studies.findings import Findings
 from loadgen.studies.loads import loads
 from loadgen.studies.reports import reproduce
@@ -65,10 +66,9 @@ def write(findings: Findings, facts: Mapping[str, Any], folder_of_store: Path, i
 
 
 def _drawn(story: Story, folder: Path) -> dict[str, pages.Figure]:
-    try:
-        from loadgen.studies.reports.drawn import drawn
-    except ModuleNotFoundError as error:
-        raise BadInput("report", f"needs {error.name}", "pip install 'loadgen[tune]'") from error
+    require("report", "drawing its charts", "matplotlib")
+    from loadgen.studies.reports.drawn import drawn
+
     return drawn(story, folder)
 
 
