@@ -22,6 +22,7 @@ class Ending:
         shards: What became of each worker, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
         telemetry: What servers and GPUs said meanwhile.
+        no_answer_since_s: Seconds on the clock from which on the server refused every connection; None where it did not.
     """
 
     scheduled: int
@@ -32,6 +33,7 @@ class Ending:
     shards: tuple[Shard, ...]
     histograms: dict[str, Histogram]
     telemetry: Telemetry = Telemetry()
+    no_answer_since_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -58,4 +60,5 @@ class Ending:
             shards=tuple(map(Shard.from_dict, data["shards"])),
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
+            no_answer_since_s=data.get("no_answer_since_s"),
         )

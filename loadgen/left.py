@@ -95,7 +95,12 @@ def _by_worker(
     for name, histogram in ending.histograms.items():
         recorder.histograms[name].merge(histogram)
     return Measured(
-        recorder.snapshot(ending.partial), ending.shards, ending.never_sent, ending.tokenized, ending.telemetry
+        recorder.snapshot(ending.partial),
+        ending.shards,
+        ending.never_sent,
+        ending.tokenized,
+        ending.telemetry,
+        ending.no_answer_since_s,
     )
 
 

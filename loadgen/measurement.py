@@ -91,6 +91,7 @@ class Measured:
         never_sent: As in `Ending`.
         tokenized: Output tokens that the tokenizer counted, by the number of the request.
         telemetry: What servers and GPUs said meanwhile.
+        no_answer_since_s: As in `Evidence`.
     """
 
     snapshot: Snapshot
@@ -98,6 +99,7 @@ class Measured:
     never_sent: tuple[tuple[int, int], ...] = ()
     tokenized: dict[int, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
+    no_answer_since_s: float | None = None
 
     @property
     def records_error(self) -> str | None:
@@ -124,6 +126,7 @@ class Measured:
             shards=self.shards,
             histograms={name: self.snapshot.histograms[name] for name in LOOP_WAITS},
             telemetry=self.telemetry,
+            no_answer_since_s=self.no_answer_since_s,
         )
 
     def merge(self, other: Self) -> Self:
@@ -313,6 +316,12 @@ class Measurement:
             icl=recorder.sketch("icl"),
             lag=recorder.sketch("lag"),
             loop_stall=recorder.sketch("loop_stall"),
+            contacts=tuple(transport.contact(recorder.start_ns) for transport in self._transports),
+            silent={
+                index: (at_ns - recorder.start_ns) / 1e9
+                for transport in self._transports
+                for index, at_ns in transport.silent.items()
+            },
         )
 
     def snapshot(self) -> Snapshot | None:

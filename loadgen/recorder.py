@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen import slo
+from loadgen.contact import SILENCE_NS
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
@@ -17,7 +18,7 @@ from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Detail
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
-COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections")
+COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections", "silent_streams")
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
 _BLOCK = 3 * 8192  # numbers
@@ -57,6 +58,7 @@ class Recorder:
         self._row = array("q")  # index, sent and closed of one request after the other
         self._failed = array("q")  # when those ended that have failed
         self._details = Details() if detailed else None
+        self._silences: list[dict[str, Any]] = []
 
     @classmethod
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
@@ -81,6 +83,8 @@ class Recorder:
             self._rows.append(self._row)
             self._row = array("q")
         self._tally.add(record)
+        if record.first_token and record.closed - record.first_token >= SILENCE_NS:
+            self._add_silence(record)
         if ok:
             finish = record.finish_reason or ""
             self._finishes[finish if finish in self._finishes or len(self._finishes) < MOST_FINISHES else "other"] += 1
@@ -141,6 +145,7 @@ class Recorder:
             bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
             failed=np.sort(np.array(self._failed, dtype=np.int64)),
             timeline=self._tally.timeline,
+            silences=tuple(self._silences),
             partial=partial,
             details=self._details + Details() if self._details else None,
         )
@@ -157,6 +162,19 @@ class Recorder:
         # a one-token reply has no TPOT and is judged on the rest
         measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": record.tpot_ns}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+
+    def _add_silence(self, record: Record) -> None:
+        """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""
+        stamps = np.append(np.frombuffer(record.marks, dtype=np.int64), record.closed)
+        gaps = np.diff(stamps)
+        longest = int(gaps.argmax())
+        if gaps[longest] < SILENCE_NS:
+            return
+        self.counters["silent_streams"] += 1
+        since_s = float(stamps[longest] - self.start_ns) / 1e9
+        self._silences.append({"index": record.index, "since_s": since_s, "for_s": float(gaps[longest]) / 1e9})
+        self._silences.sort(key=lambda silence: int(silence["index"]))
+        del self._silences[Snapshot.EXAMPLES :]
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
         # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,

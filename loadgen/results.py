@@ -62,6 +62,7 @@ def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result
         snapshot=measured.snapshot,
         shards=measured.shards,
         telemetry=measured.telemetry,
+        no_answer_since_s=measured.no_answer_since_s,
     )
     return Result(report.build(evidence, checks.examine(evidence)), measured.snapshot)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from loadgen.failures import Failures
 from loadgen.histogram import Histogram
 from loadgen.schedule import Int64s
 from loadgen.timeline import Timeline
@@ -64,6 +65,7 @@ REQUESTS = (
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
     "sojourn_ns",  # sent to closed, of all requests that were sent
     "by_reader",  # whose responses aiohttp's reader has read
+    "silent_streams",  # in whose streams no token came for SILENCE_NS
 )
 CONNECTIONS = (
     "warm_connections",  # open when the clock started
@@ -107,6 +109,7 @@ class Snapshot:
         bins: Output tokens per BIN_NS of the run.
         failed: When those of them ended that have failed, ascending; none that was cancelled.
         timeline: TTFT and gaps between events over time.
+        silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
         targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
@@ -125,6 +128,7 @@ class Snapshot:
     bins: Int64s
     failed: Int64s
     timeline: Timeline
+    silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
     details: Details | None = None
     targets: "tuple[Snapshot, ...]" = ()
@@ -140,6 +144,11 @@ class Snapshot:
     def ok(self) -> int:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def failures(self) -> Failures:
+        """How many of those that have ended failed."""
+        return Failures.among(self.outcomes, self.counters["never_due"])
 
     def on_clock(self, start_ns: int) -> "Snapshot":
         """The same had the clock started at `start_ns`: times of another machine mean something only from there on."""
@@ -186,6 +195,7 @@ class Snapshot:
             bins=bins,
             failed=np.sort(np.concatenate((self.failed, other.failed))),
             timeline=self.timeline.merge(other.timeline),
+            silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
             partial=self.partial or other.partial,
             details=details,
             targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),

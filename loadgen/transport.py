@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from loadgen import http
 from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
+from loadgen.contact import SILENCE_NS, Contact, Listener
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.sources import Sources
@@ -35,13 +36,21 @@ REST_NS = 5_000_000
 UNPROVEN_REST_NS = 250_000_000
 SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
+SHORTEST_SWEEP_NS = 20_000_000
+SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
+NEVER_NS = 1 << 62
+HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
 # Errors of connecting that are this machine's, not the server's.
 OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in ns; 0 is no limit. `first_token` and `whole` count from sent, `stall` from the last token."""
+    """Limits in ns; 0 is no limit.
+
+    `first_token` and `whole` count from sent. `stall` counts from the last token, and from the first byte where there
+    is none yet and no limit on the first token.
+    """
 
     connect: int
     first_token: int = 0
@@ -49,19 +58,24 @@ class Timeouts:
     whole: int = 0
 
     @property
-    def sweep_s(self) -> float:
-        """How often streams are looked at, in seconds: a tenth of the smallest limit, between 20 ms and 60 s."""
-        limits = [limit for limit in (self.first_token, self.stall, self.whole) if limit]
-        return min(max(min(limits, default=600e9) / 10e9, 0.02), 60.0)
+    def smallest(self) -> int:
+        """The smallest limit, the time after which a silence is told of among them."""
+        return min(limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit)
 
-    def passed(self, record: Record, at_ns: int) -> Outcome | None:
-        """Which limit `record` has passed at `at_ns`."""
-        if self.whole and at_ns - record.sent > self.whole:
-            return Outcome.TIMEOUT
-        if not record.first_token:
-            late = self.first_token and at_ns - record.sent > self.first_token
-            return Outcome.TIMEOUT_FIRST_TOKEN if late else None
-        return Outcome.STALLED if self.stall and at_ns - record.last_token > self.stall else None
+    def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:
+        """How long it is at `at_ns` until a request passes a limit, 0 or less where it has, and which."""
+        left, outcome = NEVER_NS, Outcome.TIMEOUT
+        if self.whole:
+            left = record.sent + self.whole - at_ns
+        since, limit, other = record.last_token, self.stall, Outcome.STALLED
+        if not since:
+            if self.first_token:
+                since, limit, other = record.sent, self.first_token, Outcome.TIMEOUT_FIRST_TOKEN
+            elif not (since := record.first_byte):
+                return left, outcome
+        if limit and since + limit - at_ns < left:
+            return since + limit - at_ns, other
+        return left, outcome
 
 
 class Transport:
@@ -77,6 +91,8 @@ class Transport:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         bell: Rung between reads, for whoever has to send on time.
         opened: Connections opened so far.
+        silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
+            the stamp of the last token.
         reuses: Whether connections carry more than one request; False once the server has shown that it closes them.
     """
 
@@ -87,6 +103,8 @@ class Transport:
         self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = self._poll = poll or Poll()
         self.opened = 0
+        self.silent: dict[int, int] = {}
+        self._listener = Listener()
         self.reuses = True
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(4)}-")
@@ -98,7 +116,7 @@ class Transport:
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.Handle | None = None
         self._session: Any = None
 
     async def open(self) -> None:
@@ -124,7 +142,7 @@ class Transport:
             "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
         )
         self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
-        self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
+        self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
 
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` are at hand; returns how many there are then.
@@ -161,6 +179,18 @@ class Transport:
             self._late[task] = record
             task.add_done_callback(self._late_ended)
 
+    def contact(self, start_ns: int) -> Contact:
+        """Whether the server still answers, as these connections tell; on a clock that started at `start_ns`."""
+        latest_ns, fresh_ns = 0, now_ns() - HEARD_NS
+        for connection in self._active:
+            record = connection.record
+            latest_ns = max(latest_ns, record.last_token or record.first_byte)
+            if latest_ns > fresh_ns:
+                break
+        if latest_ns:
+            self._listener.heard(latest_ns)
+        return self._listener.contact(start_ns)
+
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
         self._abandoned = (outcome, detail)
@@ -190,6 +220,8 @@ class Transport:
         self._active.discard(connection)
         if connection.idle_since and connection.record.first_byte:
             self._rest_ns = REST_NS
+        if connection.record.first_byte:
+            self._listener.heard(connection.record.last_token or connection.record.first_byte)
         if connection.keep_alive and self.reuses:
             connection.idle_since = now_ns()
             self._idle.append(connection)
@@ -237,6 +269,7 @@ class Transport:
         connection.begin_reading()
         connection.tap = self._tap
         self.opened += 1
+        self._listener.heard(now_ns())
         return connection
 
     async def _connect_ahead(self) -> None:
@@ -248,7 +281,12 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            self._fail(record, _connect_outcome(error), http.reason(error) or type(error).__name__)
+            outcome, why = _connect_outcome(error), http.reason(error) or type(error).__name__
+            if outcome is Outcome.REFUSED:
+                self._listener.refused(now_ns(), why)
+            elif outcome is not Outcome.CLIENT_ERROR:
+                self._listener.heard(now_ns())
+            self._fail(record, outcome, why)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
@@ -287,12 +325,44 @@ class Transport:
         self.ended(connection)
 
     def _sweep(self) -> None:
+        """End what has passed a limit, and look again when the next request may have: what is sent meanwhile cannot
+        pass one before the smallest limit is over.
+        """
+        self._look(list(self._active), now_ns() + self.timeouts.smallest, {})
+
+    def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
+        """Look at a few connections in this turn of the loop, so that no token waits, and at the rest in those after it.
+
+        Args:
+            among: Those that are left; emptied.
+            again_ns: When the first of the others may pass a limit.
+            silent: Silent streams among the others.
+        """
         at_ns = now_ns()
-        for connection in list(self._active):
-            outcome = self.timeouts.passed(connection.record, at_ns)
-            if outcome is not None:
+        for connection in among[-SWEPT_AT_ONCE:]:
+            if connection not in self._active:  # it has ended since
+                continue
+            record = connection.record
+            left_ns, outcome = self.timeouts.left(record, at_ns)
+            if left_ns <= 0:
                 self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
-        self._sweeper = asyncio.get_running_loop().call_later(self.timeouts.sweep_s, self._sweep)
+                continue
+            if record.last_token:
+                silent_ns = at_ns - record.last_token
+                if silent_ns >= SILENCE_NS:
+                    silent[record.index] = record.last_token
+                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that one that goes on is soon told of no more
+                else:
+                    left_ns = min(left_ns, SILENCE_NS - silent_ns)
+            again_ns = min(again_ns, at_ns + left_ns)
+        del among[-SWEPT_AT_ONCE:]
+        loop = asyncio.get_running_loop()
+        if among:
+            self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
+            return
+        self.silent = silent
+        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, SHORTEST_SWEEP_NS)
+        self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
         try:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.testing.faults import FAULTS
 from loadgen.testing.faulty import Faulty
 from loadgen.transport import Timeouts
-from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours
+from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours, until
 
 # What the server plays; the outcome; how many token-bearing events came before it; what the record says of it.
 FAILURES = [
@@ -90,6 +91,7 @@ SILENCES = [
     ("headers-silence", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("stall:0", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("stall:2", STALL, Outcome.STALLED, 2),
+    ("headers-silence", STALL, Outcome.STALLED, 0),
     ("stall:2", WHOLE, Outcome.TIMEOUT, 2),
     ("endless-pings", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("endless-interim", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
@@ -149,6 +151,19 @@ async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
         assert record.events == events or (events is None and record.events > 0)
         assert record.closed - record.sent >= LIMIT
     assert faulty.requests == sender.sent + patient.sent
+
+
+async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadgen.transport.SILENCE_NS", S // 10)
+    async with Sender(faulty.url) as sender:
+        await sender.one()
+        sender.start(1, "stall:2")
+        await until(lambda: sender.transport.silent)
+        assert list(sender.transport.silent) == [1]
+        assert 0 < now_ns() - sender.transport.silent[1] < 60 * S
+        assert sender.transport.contact(0).gone is False
 
 
 async def test_an_error_body_without_end_leaves_the_status_as_the_outcome(faulty: Faulty) -> None:
