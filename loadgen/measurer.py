@@ -121,7 +121,8 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
     if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
         raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
     since_s = None if gone is None else gone.refused_s
-    measured = replace(measured, telemetry=Telemetry.left_in(job.folder, start_ns), no_answer_since_s=since_s)
+    telemetry = Telemetry.left_in(job.folder, start_ns, job.scraping.missing if job.scraping else ())
+    measured = replace(measured, telemetry=telemetry, no_answer_since_s=since_s)
     if job.records is None or measured.records_error:
         return measured
     return measured.with_records_error(finish(job.records, measured.ending))

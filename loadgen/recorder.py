@@ -18,7 +18,8 @@ from loadgen.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Detail
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
-COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections", "silent_streams")
+COUNTED_HERE = ("good", "good_sent", "never_due", "warm_connections", "broken_off", "silent_streams")
+BROKEN_OFF = (Outcome.STREAM_ERROR, Outcome.TRUNCATED, Outcome.PROTOCOL_ERROR)
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_FINISHES = 20  # finish reasons are the server's words: more of them than this are counted together
 _BLOCK = 3 * 8192  # numbers
@@ -93,6 +94,7 @@ class Recorder:
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
+            self.counters["broken_off"] += record.events > 0 and record.outcome in BROKEN_OFF
             if record.outcome is not Outcome.CANCELLED:
                 self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")

@@ -148,7 +148,7 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
         0.0, CONNECTIONS, "seconds from sent to the first token (0: no limit)", metavar="SECONDS"
     )
     stall_timeout: float = option(
-        600.0, CONNECTIONS, "seconds of silence once an answer has begun (0: no limit)", metavar="SECONDS"
+        600.0, CONNECTIONS, "seconds of silence once an answer has begun (600; 0: no limit)", metavar="SECONDS"
     )
     timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (0: no limit)", metavar="SECONDS")
 

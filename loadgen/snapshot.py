@@ -65,6 +65,7 @@ REQUESTS = (
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
     "sojourn_ns",  # sent to closed, of all requests that were sent
     "by_reader",  # whose responses aiohttp's reader has read
+    "broken_off",  # that failed after a token had come, by an error in the stream or its early end
     "silent_streams",  # in whose streams no token came for SILENCE_NS
 )
 CONNECTIONS = (

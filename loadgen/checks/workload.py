@@ -1,18 +1,22 @@
 """Group E: was it the workload we claim?"""
 
+from collections.abc import Iterator
+
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
 from loadgen.words import percent
 
+PAST_THE_END = "answers past their end"
 LEAST_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
 MOST_TOKENS_PER_EVENT, LEAST_TOKENS_PER_EVENT = 1.1, 0.9
+MOST_BROKEN_OFF = 0.05
 MOST_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
 
 
 def workload(evidence: Evidence) -> list[Check]:
     """Check what was asked and answered against what the settings say."""
-    return [_input(evidence), _output(evidence), _events(evidence), _repeats(evidence)]
+    return [_input(evidence), _output(evidence), *_past_the_end(evidence), _events(evidence), _repeats(evidence)]
 
 
 def repeated_prompts(evidence: Evidence) -> int:
@@ -70,6 +74,23 @@ def _output(evidence: Evidence) -> Check:
         f"{percent(share, 1)} of answers have the length asked ({means}; finish reasons: {ends})",
         f"at least {percent(LEAST_AS_PLANNED, 1)}",
         "the server does not keep to the length that it is asked for" if longer else advice,
+        evidence.relied_on,
+    )
+
+
+def _past_the_end(evidence: Evidence) -> Iterator[Check]:
+    """Whether answers that are to go on past their end do so, which some models' templates turn into errors; nothing
+    where they are not to, or none broke off.
+    """
+    broken, of = evidence.snapshot.counters["broken_off"], evidence.snapshot.failures.of
+    if not evidence.settings.ignore_eos or not broken:
+        return
+    yield Check(
+        PAST_THE_END,
+        broken <= MOST_BROKEN_OFF * of,
+        f"{broken} of {of} answers broke off after their first token, asked to go on past their end (ignore_eos)",
+        percent(MOST_BROKEN_OFF),
+        "the model may not be able to go on past the end of its answer: send --no-ignore-eos",
         evidence.relied_on,
     )
 

@@ -58,6 +58,7 @@ ODDITIES = [
     ("close-after", TOKENS, TOKENS),
     ("close-on-reuse", TOKENS, TOKENS),
     ("after-end", TOKENS, TOKENS),
+    ("error-after-end", TOKENS, TOKENS),
     ("cut-chunking", TOKENS, TOKENS),
     ("gzip", TOKENS, TOKENS),
     ("no-done", TOKENS, TOKENS),
@@ -207,7 +208,11 @@ async def test_a_mixture_of_faults_is_counted_as_it_was_played(faulty: Faulty) -
 
 def outcomes() -> dict[str, set[str]]:
     """The outcomes of each fault, by name, as tested above."""
-    found: dict[str, set[str]] = {"endless-error": {"status"}, "rst-together": {"truncated"}}
+    found: dict[str, set[str]] = {
+        "endless-error": {"status"},
+        "rst-together": {"truncated"},
+        "error-after-end": {"stream_error"},  # of a request with ignore_eos, in test_load
+    }
     rows = [(row[0], row[1]) for row in FAILURES] + [(row[0], row[2]) for row in SILENCES]
     rows += [(row[0], Outcome.OK) for row in ODDITIES] + [(choice, Outcome.STATUS) for choice in STATUSES]
     for choice, outcome in rows:
