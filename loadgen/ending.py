@@ -22,7 +22,7 @@ class Ending:
         shards: What became of each worker, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
         telemetry: What servers and GPUs said meanwhile.
-        no_answer_since_s: Seconds on the clock from which on the server refused every connection; None where it did not.
+        no_answer_since_s: Seconds on the clock from which on the server refused all connections; None: it did not.
     """
 
     scheduled: int

@@ -120,6 +120,7 @@ class Progress:
         added: dict[str, Any] = {
             name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
         }
+        known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
         return cls(
             min((one.phase for one in each), key=PHASES.index),
             max(one.elapsed_s for one in each),
@@ -128,7 +129,7 @@ class Progress:
             sending_s=_of_all(max, [one.sending_s for one in each]),
             failures=reduce(add, (Counter(one.failures) for one in each)),
             busy_share=max(one.busy_share for one in each),
-            contacts=tuple(reduce(add, same) for same in zip(*filter(None, (one.contacts for one in each)))),
+            contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
             silent=reduce(or_, (dict(one.silent) for one in each)),
             **added,
         )

@@ -158,7 +158,10 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     )
     slo: str | None = option(None, JUDGEMENT, 'limits of the run: "ttft_p99<500ms,error_rate<1%"', metavar="LIMITS")
     max_error_rate: float = option(
-        0.01, JUDGEMENT, "exit 5 where a larger share of the requests failed, by the server or by the client", metavar="SHARE"
+        0.01,
+        JUDGEMENT,
+        "exit 5 where a larger share of the requests failed, by the server or by the client",
+        metavar="SHARE",
     )
     keep_going: bool = option(False, JUDGEMENT, "do not end the run where the server refuses every connection for 5 s")
     strict: bool = option(False, JUDGEMENT, "exit 4 when the run is SUSPECT")

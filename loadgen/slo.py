@@ -61,7 +61,7 @@ class Limit:
         return self.statistic == "mean" or self.metric in GAPS
 
     def met_by(self, value: float | None) -> bool:
-        """Whether `value` is within the limit; an unmeasured value is not, and none is that lies among failures, inf."""
+        """Whether `value` is within the limit; an unmeasured value is not, nor is one among failures, inf."""
         return value is not None and (value <= self.most if self.inclusive else value < self.most)
 
 
@@ -144,8 +144,8 @@ def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> li
     for limit in limits:
         value = lookup(limit.metric, limit.statistic)
         beyond = value == math.inf
-        row = {"limit": limit.text, "value": None if beyond else value, "beyond": beyond, "met": limit.met_by(value)}
-        rows.append(row)
+        met = limit.met_by(value)
+        rows.append({"limit": limit.text, "value": None if beyond else value, "beyond": beyond, "met": met})
     return rows
 
 

@@ -331,7 +331,7 @@ class Transport:
         self._look(list(self._active), now_ns() + self.timeouts.smallest, {})
 
     def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
-        """Look at a few connections in this turn of the loop, so that no token waits, and at the rest in those after it.
+        """Look at a few connections in this turn of the loop, so that no token waits, at the rest in those after it.
 
         Args:
             among: Those that are left; emptied.

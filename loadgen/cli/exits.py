@@ -22,8 +22,8 @@ WHEN = {
     INVALID: "INVALID, as where more than 1 % of the requests were never sent, by a fault of the client; "
     "`loadgen compare --fail-if`: a condition that the runs do not tell",
     SUSPECT: "SUSPECT, with `--strict`",
-    ERRORS: "a larger share of requests than `--max-error-rate` (1 %) failed, by the server or by the client; no request "
-    "succeeded; or the server refused every connection for 5 s",
+    ERRORS: "a larger share of the requests than `--max-error-rate` (1 %) failed, by the server or by the client; no "
+    "request succeeded; or the server refused every connection for 5 s",
     SLO_MISSED: "an SLO was missed",
     NOTHING_FEASIBLE: "no arm of a study holds what it demands",
     CHANGED: "a change that `loadgen compare --fail-if` names",

@@ -160,15 +160,24 @@ _ENDS = 8
 
 
 def _ends(record: Record, start_ns: int) -> tuple[float, ...]:
-    """Whether a request succeeded, whether the server failed it, and whether it counts among either (`Failures`); when it
-    was due, sent (infinite: never) and ended, ns after the start of the clock; and its tokens, in and out, if it did.
+    """Whether a request succeeded, whether the server failed it, and whether it counts among either (`Failures`); when
+    it was due, sent (infinite: never) and ended, ns after the start of the clock; and its tokens, if it succeeded.
     """
     ok = record.outcome is Outcome.OK
     counted = not (record.outcome is Outcome.CANCELLED and record.ready)
     failed = counted and not ok and record.outcome not in OUR_FAULTS
     sent = record.sent - start_ns if record.sent else math.inf
     inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
-    return ok, failed, counted, record.due - start_ns, sent, record.closed - start_ns, ok * inputs, ok * record.answer_tokens
+    return (
+        ok,
+        failed,
+        counted,
+        record.due - start_ns,
+        sent,
+        record.closed - start_ns,
+        ok * inputs,
+        ok * record.answer_tokens,
+    )
 
 
 def _ended(columns: Floats, good: Floats) -> tuple[Ended, float]:

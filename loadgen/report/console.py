@@ -113,7 +113,8 @@ def banners(own: dict[str, Any]) -> Iterator[str]:
         yield f"NOT OK: {failing} ({_kinds(own)})."
     if (silent := own.get("silent_streams", {"count": 0}))["count"]:
         each = ", ".join(
-            f"request {one['index']} from {one['since_s']:.1f} s on for {one['for_s']:.1f} s" for one in silent["examples"]
+            f"request {one['index']} from {one['since_s']:.1f} s on for {one['for_s']:.1f} s"
+            for one in silent["examples"]
         )
         yield f"SILENT STREAMS: {plural(silent['count'], 'stream')} had no token for 60 s or more ({each})."
     if own["overloaded"]:

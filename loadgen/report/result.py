@@ -184,7 +184,9 @@ def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[dict[str,
         snapshot: What was measured.
         clock: "due" or "sent", from which latencies start.
     """
-    return slo.judge(slo.demanded(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock))
+    return slo.judge(
+        slo.demanded(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock)
+    )
 
 
 def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float | None:

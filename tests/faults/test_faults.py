@@ -185,6 +185,13 @@ async def test_tokens_are_told_apart_by_their_kind(
         assert (record.content_events, record.reasoning_events, record.other_events) == (content, reasoning, other)
 
 
+async def test_a_model_may_fail_past_the_end_of_its_answer(faulty: Faulty) -> None:
+    async with Sender(faulty.url) as sender:
+        sender.target.fields["ignore_eos"] = True
+        record = await sender.one("error-after-end")
+        assert (record.outcome, record.events) == (Outcome.STREAM_ERROR, TOKENS)
+
+
 async def test_what_breaks_at_once_ends_once_each(faulty: Faulty) -> None:
     """And 150 are in flight at once, which aiohttp's own default of 100 connections would not allow."""
     async with Sender(faulty.url) as sender:
@@ -211,7 +218,7 @@ def outcomes() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {
         "endless-error": {"status"},
         "rst-together": {"truncated"},
-        "error-after-end": {"stream_error"},  # of a request with ignore_eos, in test_load
+        "error-after-end": {"stream_error"},  # of a request with ignore_eos
     }
     rows = [(row[0], row[1]) for row in FAILURES] + [(row[0], row[2]) for row in SILENCES]
     rows += [(row[0], Outcome.OK) for row in ODDITIES] + [(choice, Outcome.STATUS) for choice in STATUSES]

@@ -26,16 +26,6 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
     assert measured.snapshot.partial is None
 
 
-@pytest.mark.parametrize(("ignore_eos", "outcomes"), [(True, {"stream_error": 20}), (False, {"ok": 20})])
-async def test_a_model_may_fail_past_the_end_of_its_answer(
-    tmp_path: Path, ignore_eos: bool, outcomes: dict[str, int]
-) -> None:
-    async with serving(Shares.parse("error-after-end=1")) as faulty:
-        measured = await run(job(faulty.url, tmp_path, 20, request_rate=1000, ignore_eos=ignore_eos))
-    assert measured.snapshot.outcomes == outcomes
-    assert measured.snapshot.counters["broken_off"] == outcomes.get("stream_error", 0)
-
-
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
     shares = Shares.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
     async with serving(shares) as faulty:

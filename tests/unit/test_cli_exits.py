@@ -15,6 +15,8 @@ from loadgen.report import render, save
 from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady
 
+DEFAULT = RunSettings().max_error_rate
+
 
 def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, slo_met=()):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
@@ -22,7 +24,7 @@ def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answe
     return {"completed": completed, "loadgen": {"verdict": verdict, "slo": slo, **rates}}
 
 
-def code(made, *, strict=False, max_error_rate=RunSettings().max_error_rate, interrupted=False):
+def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
     return exits.code(made, strict=strict, max_error_rate=max_error_rate, interrupted=interrupted)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.contact import Contact, Listener
 from loadgen.progress import Progress
-from tests.unit.making import S, START
+from tests.unit.making import START, S
 
 
 def refused(first_s: float, last_s: float, heard_s: float = 0.0) -> Contact:

@@ -46,7 +46,9 @@ def test_an_interrupted_run_tells_what_was_never_sent_from_what_was_in_flight():
 def test_that_all_are_ok_is_not_printed():
     assert not any("NOT OK" in line for line in below())
     assert not any("NOT OK" in line for line in below(records=[]))
-    assert "NOT OK: 50.00% of 2 requests failed (status(503) 1)." in below(records=[steady(0), failed(1, Outcome.STATUS)])
+    assert "NOT OK: 50.00% of 2 requests failed (status(503) 1)." in below(
+        records=[steady(0), failed(1, Outcome.STATUS)]
+    )
 
 
 def test_without_a_success_that_is_said_first():

@@ -113,9 +113,12 @@ RATES = {
         "Ok requests within every --goodput limit, per second of the duration; and their share of all scheduled "
         "requests. A request without a TPOT is held to the other limits.",
     ),
-    "slo": Term("SLO", "The limits that --slo sets to the run as a whole. A request that failed is beyond every limit on its latencies: "
+    "slo": Term(
+        "SLO",
+        "The limits that --slo sets to the run as a whole. A request that failed is beyond every limit on a latency: "
         "ttft_p99<500ms is that 99 % of the requests have a TTFT below 500 ms. Means and gaps are of ok requests; "
-        "where nothing else is limited, error_rate<1% is demanded too."),
+        "where nothing else is limited, error_rate<1% is demanded too.",
+    ),
 }
 CLIENT = {
     "loop_stall": Term(
