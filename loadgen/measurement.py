@@ -33,7 +33,8 @@ from loadgen.sources import Sources
 from loadgen.stripe import WHOLE, Stripe
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
-from loadgen.transport import Timeouts, Transport
+from loadgen.timeouts import Timeouts
+from loadgen.transport import Transport
 from loadgen.wire import Poll
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed

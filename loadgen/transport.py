@@ -11,7 +11,6 @@ import secrets
 import ssl
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen import http
@@ -22,6 +21,7 @@ from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.sources import Sources
 from loadgen.target import Target
+from loadgen.timeouts import Timeouts
 from loadgen.wire import Connection, Poll, Record
 
 if TYPE_CHECKING:
@@ -38,44 +38,9 @@ SOON_NS = 1_000_000_000
 CONNECTS_AT_ONCE = 64
 SHORTEST_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
-NEVER_NS = 1 << 62
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
 # Errors of connecting that are this machine's, not the server's.
 OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in ns; 0 is no limit.
-
-    `first_token` and `whole` count from sent. `stall` counts from the last token, and from the first byte where there
-    is none yet and no limit on the first token.
-    """
-
-    connect: int
-    first_token: int = 0
-    stall: int = 0
-    whole: int = 0
-
-    @property
-    def smallest(self) -> int:
-        """The smallest limit, the time after which a silence is told of among them."""
-        return min(limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit)
-
-    def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:
-        """How long it is at `at_ns` until a request passes a limit, 0 or less where it has, and which."""
-        left, outcome = NEVER_NS, Outcome.TIMEOUT
-        if self.whole:
-            left = record.sent + self.whole - at_ns
-        since, limit, other = record.last_token, self.stall, Outcome.STALLED
-        if not since:
-            if self.first_token:
-                since, limit, other = record.sent, self.first_token, Outcome.TIMEOUT_FIRST_TOKEN
-            elif not (since := record.first_byte):
-                return left, outcome
-        if limit and since + limit - at_ns < left:
-            return since + limit - at_ns, other
-        return left, outcome
 
 
 class Transport:

@@ -9,7 +9,7 @@ from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.testing.faults import FAULTS
 from loadgen.testing.faulty import Faulty
-from loadgen.transport import Timeouts
+from loadgen.timeouts import Timeouts
 from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours, until
 
 # What the server plays; the outcome; how many token-bearing events came before it; what the record says of it.

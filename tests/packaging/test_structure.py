@@ -63,6 +63,7 @@ LAYERS = [
         "telemetry",
         "terminal",
         "timeline",
+        "timeouts",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
     | {"wire", "words"}

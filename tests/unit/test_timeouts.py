@@ -4,7 +4,7 @@ import pytest
 
 from loadgen.contact import SILENCE_NS
 from loadgen.outcomes import Outcome
-from loadgen.transport import NEVER_NS, Timeouts
+from loadgen.timeouts import NEVER_NS, Timeouts
 from loadgen.wire import Record
 from tests.unit.making import MS, S, answered, at, planned
 
