@@ -2,7 +2,7 @@
 
 `ttft_p99<500ms` is met exactly where 99 % of the requests have a TTFT below 500 ms: a limit on a percentile is one on a
 share, of which bounds are known (`loadgen.bounds`). A request that fails meets none. Means and gaps between tokens are
-those of the requests that succeeded.
+those of the requests that succeeded; where nothing else is limited, failures are (`slo.demanded`).
 """
 
 import math
@@ -15,16 +15,14 @@ import numpy as np
 
 from loadgen import slo
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
+from loadgen.outcomes import OUR_FAULTS, Outcome
 from loadgen.schedule import Floats
 from loadgen.search import OF_A_LOOK, Shown
 from loadgen.settings import RunSettings
-from loadgen.snapshot import GAPS
 from loadgen.wire import Record
 from loadgen.words import to_ms
 
 FEWEST = 100  # requests of a run
-FAILURES = "error_rate<1%"  # goes without saying where nothing else limits them
 
 
 class Demand(Protocol):
@@ -75,9 +73,12 @@ class Share:
         return Shown(good, np.ones(len(good)), self.attainment)
 
     def good(self, record: Record, settings: RunSettings) -> bool:
-        """Whether a request that has ended succeeded and met its limits; one of a single token has no TPOT."""
+        """Whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
+
+        One that the client failed to send is no failure of the server, and bad only where latencies are limited.
+        """
         if record.outcome is not Outcome.OK:
-            return False
+            return not self.each and record.outcome in OUR_FAULTS
         for limit in self.each:
             value = latency_ms(record, limit.metric, settings)
             if value is None and limit.metric == "tpot":
@@ -141,7 +142,7 @@ class Mean:
         return Shown(np.array(total), np.array(of), self.limit.most, is_mean=True)
 
     def _values(self, record: Record, settings: RunSettings) -> tuple[Floats, Floats]:
-        if self.limit.metric in GAPS:
+        if self.limit.metric in slo.GAPS:
             return gaps_ms(record, self.limit.metric)
         value = latency_ms(record, self.limit.metric, settings) if record.outcome is Outcome.OK else None
         values = np.array([] if value is None else [value])
@@ -149,20 +150,16 @@ class Mean:
 
 
 def of_each(text: str) -> tuple[Demand, ...]:
-    """What every limit of an SLO demands by itself, at whatever percentiles; where none is on a share of the requests,
-    FAILURES is one more.
+    """What every limit of an SLO demands by itself, at whatever percentiles, as `slo.demanded` has them.
 
     Raises:
         BadInput: A limit of which no number of requests shows that it is met.
     """
-    limits = slo.parse(text)
+    limits = slo.demanded(text)
     for limit in limits:
         if why := undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
-    found = [_demand(limit) for limit in limits]
-    if not any(isinstance(each, Share) for each in found):
-        found.append(_demand(*slo.parse(FAILURES)))
-    return tuple(found)
+    return tuple(map(_demand, limits))
 
 
 def undecidable(limit: slo.Limit) -> tuple[str, str] | None:
@@ -208,4 +205,4 @@ def _demand(limit: slo.Limit) -> Demand:
         return Share(limit.text, (), 1 - limit.most)
     if limit.percentile is None:
         return Mean(limit)
-    return Gaps(limit) if limit.metric in GAPS else Share(limit.text, (limit,), limit.percentile / 100)
+    return Gaps(limit) if limit.metric in slo.GAPS else Share(limit.text, (limit,), limit.percentile / 100)

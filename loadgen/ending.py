@@ -24,6 +24,7 @@ class Ending:
         shards: What became of each worker, but for what is known only after the records are closed.
         histograms: Waits of the loop, by their names; ns.
         telemetry: What servers and GPUs said meanwhile.
+        no_answer_since_s: Seconds on the clock from which on the server refused all connections; None: it did not.
     """
 
     scheduled: int
@@ -36,6 +37,7 @@ class Ending:
     telemetry: Telemetry = Telemetry()
     sampled: dict[int, int] = field(default_factory=dict)
     repeated_prompts: int = 0
+    no_answer_since_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -65,4 +67,5 @@ class Ending:
             histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
             repeated_prompts=data.get("repeated_prompts", 0),  # older files do not say
+            no_answer_since_s=data.get("no_answer_since_s"),
         )

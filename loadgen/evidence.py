@@ -25,6 +25,8 @@ class Evidence:
         snapshot: As measured.
         shards: What became of each worker.
         telemetry: What servers and GPUs said meanwhile.
+        no_answer_since_s: Seconds on the clock from which on the server refused every connection, for which the run was
+            ended; None where it was not.
     """
 
     heading: Heading
@@ -32,6 +34,7 @@ class Evidence:
     snapshot: Snapshot
     shards: tuple[Shard, ...]
     telemetry: Telemetry = Telemetry()
+    no_answer_since_s: float | None = None
 
     @property
     def settings(self) -> RunSettings:

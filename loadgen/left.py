@@ -109,6 +109,7 @@ def _by_worker(
         ending.tokenized,
         ending.sampled,
         ending.telemetry,
+        ending.no_answer_since_s,
     )
 
 

@@ -33,7 +33,8 @@ from loadgen.sources import Sources
 from loadgen.stripe import WHOLE, Stripe
 from loadgen.target import Target
 from loadgen.telemetry import Telemetry
-from loadgen.transport import Timeouts, Transport
+from loadgen.timeouts import Timeouts
+from loadgen.transport import Transport
 from loadgen.wire import Poll
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
@@ -93,6 +94,7 @@ class Measured:
         never_sent: As in `Ending`.
         tokenized, sampled: As in `Ending`.
         telemetry: What servers and GPUs said meanwhile.
+        no_answer_since_s: As in `Evidence`.
     """
 
     snapshot: Snapshot
@@ -101,6 +103,7 @@ class Measured:
     tokenized: dict[int, int] = field(default_factory=dict)
     sampled: dict[int, int] = field(default_factory=dict)
     telemetry: Telemetry = Telemetry()
+    no_answer_since_s: float | None = None
 
     @property
     def records_error(self) -> str | None:
@@ -129,6 +132,7 @@ class Measured:
             shards=self.shards,
             histograms={name: self.snapshot.histograms[name] for name in LOOP_WAITS},
             telemetry=self.telemetry,
+            no_answer_since_s=self.no_answer_since_s,
         )
 
     def merge(self, other: Self) -> Self:
@@ -325,6 +329,12 @@ class Measurement:
             icl=recorder.sketch("icl"),
             lag=recorder.sketch("lag"),
             loop_stall=recorder.sketch("loop_stall"),
+            contacts=tuple(transport.contact(recorder.start_ns) for transport in self._transports),
+            silent={
+                index: (at_ns - recorder.start_ns) / 1e9
+                for transport in self._transports
+                for index, at_ns in transport.silent.items()
+            },
         )
 
     def snapshot(self) -> Snapshot | None:

@@ -13,6 +13,7 @@ from loadgen.errors import LoadgenError
 from loadgen.progress import DONE, Progress
 
 if TYPE_CHECKING:
+    from loadgen.contact import Contact
     from loadgen.measurement import Job, Measured, Measurement
     from loadgen.part import Part
     from loadgen.snapshot import Snapshot
@@ -81,7 +82,8 @@ class OwnLoop:
 async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> "Measured":
     """Have a run carried out, step by step; what is done once, whoever carries it out, is done here.
 
-    That is asking the servers of themselves, setting the clock, and writing the end of the records.
+    That is asking the servers of themselves, setting the clock, ending a run whose servers are gone, and writing the
+    end of the records.
 
     Args:
         part: The whole of it; connections may be opened already.
@@ -97,9 +99,17 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
     from loadgen.telemetry import Telemetry
 
     job = part.job
+    gone: Contact | None = None
+
+    def watch(progress: Progress) -> None:
+        nonlocal gone
+        on_progress(progress)
+        if gone is None and not job.settings.keep_going and (gone := progress.no_answer) is not None:
+            part.abort(f"no answer since {gone.refused_s:.1f} s: {gone.why}")
+
     async with Scraping(job.scraping) as scraping:
         await prepared  # whoever prepares tells how far that is
-        async with beside(_watch(part, on_progress)):
+        async with beside(_watch(part, watch)):
             await part.check_ready()
             await part.warm_up()
             await scraping.first()
@@ -110,7 +120,9 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
         on_progress(replace(part.progress(), phase=DONE))
     if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
         raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
-    measured = replace(measured, telemetry=Telemetry.left_in(job.folder, start_ns))
+    since_s = None if gone is None else gone.refused_s
+    telemetry = Telemetry.left_in(job.folder, start_ns, job.scraping.missing if job.scraping else ())
+    measured = replace(measured, telemetry=telemetry, no_answer_since_s=since_s)
     if job.records is None or measured.records_error:
         return measured
     return measured.with_records_error(finish(job.records, measured.ending))

@@ -36,4 +36,5 @@ class Outcome(StrEnum):
     CLIENT_ERROR = "client_error", "Never sent: a fault of the client's own, as a want of file descriptors."
 
 
+OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)  # of the client, which never sent them: no failures of the server
 NO_FINISH_REASON = "the stream ended without a finish reason"  # of what is truncated though its response is whole

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
-from operator import add
+from operator import add, or_
 from typing import Any, Self
 
+from loadgen.contact import Contact
 from loadgen.sketch import Sketch
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
@@ -49,6 +50,9 @@ class Progress:
         lag: How late requests were sent, for no other reason than this client.
         loop_stall: How long tokens had to wait for the loop.
         reached: Where time alone bounds the run, the number of the request after the last that was sent.
+        contacts: Of each target, whether it still lets anybody connect.
+        silent: Streams in which no token has come for 60 s, and when the last one came, seconds on the clock, by the
+            number of the request.
         server: What the servers said of themselves last, where they are asked: running, waiting, kv_usage (0 to 1).
             Nothing where the running loop measures, which would have to read it.
     """
@@ -81,6 +85,8 @@ class Progress:
     lag: Sketch = Sketch()
     loop_stall: Sketch = Sketch()
     reached: int = 0
+    contacts: tuple[Contact, ...] = ()
+    silent: Mapping[int, float] = field(default_factory=dict)
     server: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -92,6 +98,13 @@ class Progress:
     def begun(self) -> bool:
         """Whether the clock has started, so that requests are counted."""
         return self.phase in (*ON_THE_CLOCK, DONE)
+
+    @property
+    def no_answer(self) -> Contact | None:
+        """The target that was lost last, where all of them refuse every connection; None while one does not."""
+        if not self.contacts or not all(contact.gone for contact in self.contacts):
+            return None
+        return max(self.contacts, key=lambda contact: contact.refused_s or 0.0)
 
     @property
     def due(self) -> int:
@@ -109,6 +122,7 @@ class Progress:
         added: dict[str, Any] = {
             name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
         }
+        known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
         return cls(
             min((one.phase for one in each), key=PHASES.index),
             max(one.elapsed_s for one in each),
@@ -118,6 +132,8 @@ class Progress:
             failures=reduce(add, (Counter(one.failures) for one in each)),
             busy_share=max(one.busy_share for one in each),
             reached=max(one.reached for one in each),
+            contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
+            silent=reduce(or_, (dict(one.silent) for one in each)),
             **added,
         )
 

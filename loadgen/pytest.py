@@ -95,7 +95,8 @@ class Runs:
                 pytest.fail(_doubts(result))
             case exits.ERRORS:
                 done = f"{result.data['completed']} of {result.snapshot.scheduled} requests succeeded"
-                pytest.fail(f"{done}; max_error_rate is {asked.max_error_rate:g}")
+                ended = f"the run was ended: {partial}; " if (partial := result.data["loadgen"]["partial"]) else ""
+                pytest.fail(f"{ended}{done}; max_error_rate is {asked.max_error_rate:g}")
             case exits.SLO_MISSED:
                 assert asked.slo is not None
                 result.assert_slo(asked.slo)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen import slo
+from loadgen.contact import SILENCE_NS
 from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
@@ -20,6 +21,8 @@ from loadgen.tally import Tally
 from loadgen.wire import Record
 
 COUNTED_HERE = ("good", "good_sent", "never_due", "repeated_prompts", "warm_connections")
+COUNTED_HERE += ("broken_off", "silent_streams")
+BROKEN_OFF = (Outcome.STREAM_ERROR, Outcome.TRUNCATED, Outcome.PROTOCOL_ERROR)
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
 LONGEST_STOP = 64  # characters of a stop word
@@ -62,6 +65,7 @@ class Recorder:
         self._row = array("q")  # index, sent and closed of one request after the other
         self._failed = array("q")  # when those ended that have failed
         self._details = Details() if detailed else None
+        self._silences: list[dict[str, Any]] = []
 
     @classmethod
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
@@ -86,6 +90,8 @@ class Recorder:
             self._rows.append(self._row)
             self._row = array("q")
         self._tally.add(record)
+        if record.first_token and record.closed - record.first_token >= SILENCE_NS:
+            self._add_silence(record)
         if ok:
             _count_word(self._finishes, record.finish_reason or "")
             if record.counts_tokens and record.answer_tokens < record.output_tokens:
@@ -95,6 +101,7 @@ class Recorder:
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
+            self.counters["broken_off"] += record.events > 0 and record.outcome in BROKEN_OFF
             if record.outcome is not Outcome.CANCELLED:
                 self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")
@@ -152,6 +159,7 @@ class Recorder:
             bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
             failed=np.sort(np.array(self._failed, dtype=np.int64)),
             timeline=self._tally.timeline,
+            silences=tuple(self._silences),
             partial=partial,
             sample=tuple(sorted(self._sample)),
             details=self._details + Details() if self._details else None,
@@ -170,6 +178,19 @@ class Recorder:
         # a one-token reply has no TPOT and is judged on the rest
         measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot_ns}
         return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+
+    def _add_silence(self, record: Record) -> None:
+        """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""
+        stamps = np.append(np.frombuffer(record.marks, dtype=np.int64), record.closed)
+        gaps = np.diff(stamps)
+        longest = int(gaps.argmax())
+        if gaps[longest] < SILENCE_NS:
+            return
+        self.counters["silent_streams"] += 1
+        since_s = float(stamps[longest] - self.start_ns) / 1e9
+        self._silences.append({"index": record.index, "since_s": since_s, "for_s": float(gaps[longest]) / 1e9})
+        self._silences.sort(key=lambda silence: int(silence["index"]))
+        del self._silences[Snapshot.EXAMPLES :]
 
     def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
         # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,

@@ -63,6 +63,7 @@ def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result
         snapshot=snapshot,
         shards=measured.shards,
         telemetry=measured.telemetry,
+        no_answer_since_s=measured.no_answer_since_s,
     )
     return Result(report.build(evidence, checks.examine(evidence)), snapshot)
 

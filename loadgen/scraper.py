@@ -33,11 +33,19 @@ NICENESS = 10  # whoever measures, or is measured, goes first
 
 @dataclass(frozen=True)
 class Order:
-    """Who is asked, in which folder what they say is written, and whether this machine's GPUs are read too."""
+    """Who is asked, in which folder what they say is written, and whether this machine's GPUs are read too.
+
+    Attributes:
+        sources: Who is asked.
+        folder: Where what they say is written.
+        gpus: Whether this machine's GPUs are read.
+        missing: Base URLs of targets that say nothing, while others do.
+    """
 
     sources: tuple[Source, ...]
     folder: Path
     gpus: bool = False
+    missing: tuple[str, ...] = ()
 
 
 class Scraper:

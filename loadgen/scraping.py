@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -77,16 +77,25 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
         return None
     each = {target.base_url(alone): alone for alone in settings.apart()}
     gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
+    missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
         sources = [await _named(url, each) for url in dict.fromkeys(given)]
+        missing = _unnamed(sources, each)
     elif simulated:
         sources = [_source(base + PATHS[0], base, alone) for base, alone in each.items()]
     else:
-        found = [await _found(base, alone) for base, alone in each.items()]
-        sources = [source for source in found if source]
-        if len(sources) < len(each):  # the sums of some would be taken for those of all
-            sources = []
-    return Order(tuple(sources), folder, gpus_too) if sources or gpus_too else None
+        found = {base: await _found(base, alone) for base, alone in each.items()}
+        sources = [source for source in found.values() if source]
+        if sources and len(sources) < len(each):  # the sums of some would be taken for those of all
+            sources, missing = [], tuple(base for base, source in found.items() if source is None)
+    return Order(tuple(sources), folder, gpus_too, missing) if sources or gpus_too or missing else None
+
+
+def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
+    """The targets of which no source tells, where the sources are those of other targets; none of a common source."""
+    told = {target.origin(source.url) for source in sources}
+    missing = tuple(base for base in bases if target.origin(base) not in told)
+    return missing if len(missing) < len(bases) else ()
 
 
 def _is_here(url: str) -> bool:

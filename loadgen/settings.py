@@ -155,7 +155,7 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
         0.0, CONNECTIONS, "seconds from sent to the first token (0: no limit)", metavar="SECONDS"
     )
     stall_timeout: float = option(
-        0.0, CONNECTIONS, "seconds of silence inside a stream (0: no limit)", metavar="SECONDS"
+        600.0, CONNECTIONS, "seconds of silence once an answer has begun (600; 0: no limit)", metavar="SECONDS"
     )
     timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (0: no limit)", metavar="SECONDS")
 
@@ -164,7 +164,13 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
         (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
     )
     slo: str | None = option(None, JUDGEMENT, 'limits of the run: "ttft_p99<500ms,error_rate<1%"', metavar="LIMITS")
-    max_error_rate: float = option(1.0, JUDGEMENT, "exit 5 above this share of requests not ok", metavar="SHARE")
+    max_error_rate: float = option(
+        0.01,
+        JUDGEMENT,
+        "exit 5 where a larger share of the requests failed, by the server or by the client",
+        metavar="SHARE",
+    )
+    keep_going: bool = option(False, JUDGEMENT, "do not end the run where the server refuses every connection for 5 s")
     strict: bool = option(False, JUDGEMENT, "exit 4 when the run is SUSPECT")
 
     def __post_init__(self) -> None:

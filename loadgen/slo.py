@@ -2,6 +2,9 @@
 
 `itl` is the gap between tokens, `icl` (inter-chunk latency) that between token-bearing events. Tails are best judged on
 `icl`: where an event brings several tokens, the gaps of `itl` are equal parts of the one gap that was measured.
+
+A request that failed is beyond every limit: `ttft_p99<500ms` is that 99 % of the requests have a TTFT below 500 ms. A
+mean, and a percentile of gaps, is of requests that succeeded; where there is no other limit, FAILURES is demanded too.
 """
 
 import math
@@ -12,7 +15,9 @@ from dataclasses import dataclass
 from loadgen.errors import BadInput
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
+GAPS = ("itl", "icl")  # of which a request has many
 RATES = ("error_rate",)
+FAILURES = "error_rate<1%"  # goes without saying where nothing else limits them
 STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
@@ -50,8 +55,13 @@ class Limit:
         """The percentile that is limited; None for a mean, a maximum or a rate."""
         return percentile(self.statistic)
 
+    @property
+    def of_survivors(self) -> bool:
+        """Whether it is on what only requests that succeed have: a mean, or gaps."""
+        return self.statistic == "mean" or self.metric in GAPS
+
     def met_by(self, value: float | None) -> bool:
-        """Whether `value` is within the limit; an unmeasured value is not."""
+        """Whether `value` is within the limit; an unmeasured value is not, nor is one among failures, inf."""
         return value is not None and (value <= self.most if self.inclusive else value < self.most)
 
 
@@ -62,6 +72,16 @@ def parse(text: str) -> list[Limit]:
         BadInput: A limit that is not understood.
     """
     return [_limit(part.strip()) for part in text.split(",")]
+
+
+def demanded(text: str) -> list[Limit]:
+    """What an SLO demands: its limits; and FAILURES, where all of them are on what only requests that succeed have.
+
+    Raises:
+        BadInput: A limit that is not understood.
+    """
+    limits = parse(text)
+    return limits + parse(FAILURES) if all(limit.of_survivors for limit in limits) else limits
 
 
 def _limit(text: str) -> Limit:
@@ -113,16 +133,19 @@ def distribution(metric: str, clock: str) -> str:
 
 
 def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:
-    """Say of each limit whether it is met: rows with limit, value and met.
+    """Say of each limit whether it is met: rows with limit, value, beyond and met.
 
     Args:
         limits: The limits.
-        lookup: Gives the value of (metric, statistic), in ms or as a share; None where it was not measured.
+        lookup: Gives the value of (metric, statistic), in ms or as a share; None where it was not measured, inf where
+            it lies among requests that failed: `beyond`, of which the row has no value.
     """
     rows: list[dict[str, object]] = []
     for limit in limits:
         value = lookup(limit.metric, limit.statistic)
-        rows.append({"limit": limit.text, "value": value, "met": limit.met_by(value)})
+        beyond = value == math.inf
+        met = limit.met_by(value)
+        rows.append({"limit": limit.text, "value": None if beyond else value, "beyond": beyond, "met": met})
     return rows
 
 

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loadgen.failures import Failures
 from loadgen.histogram import Histogram
 from loadgen.schedule import Int64s
+from loadgen.slo import GAPS
 from loadgen.timeline import Timeline
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
@@ -17,7 +19,6 @@ LATENCIES = (
     *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
     *("e2el_due", "e2el_sent"),
 )
-GAPS = ("itl", "icl")  # of which a request has many
 LOOP_WAITS = ("loop_stall", "gc_pause")  # of the loop, and of no request
 WAITS = ("lag", "pool_wait", "connect", *LOOP_WAITS)
 UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
@@ -69,6 +70,8 @@ REQUESTS = (
     "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
     "sojourn_ns",  # sent to closed, of all requests that were sent
     "by_reader",  # whose responses aiohttp's reader has read
+    "broken_off",  # that failed after a token had come, by an error in the stream or its early end
+    "silent_streams",  # in whose streams no token came for SILENCE_NS
 )
 CONNECTIONS = (
     "warm_connections",  # open when the clock started
@@ -139,6 +142,7 @@ class Snapshot:
         bins: Output tokens per BIN_NS of the run.
         failed: When those of them ended that have failed, ascending; none that was cancelled.
         timeline: TTFT and gaps between events over time.
+        silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
         partial: Why the run ended early, or None.
         details: One entry per request, as `index`, or None.
         sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
@@ -159,6 +163,7 @@ class Snapshot:
     bins: Int64s
     failed: Int64s
     timeline: Timeline
+    silences: tuple[dict[str, Any], ...] = ()
     partial: str | None = None
     details: Details | None = None
     sample: tuple[SampledAnswer, ...] = ()
@@ -179,6 +184,11 @@ class Snapshot:
     def ok(self) -> int:
         """Requests that ended well."""
         return self.outcomes.get("ok", 0)
+
+    @property
+    def failures(self) -> Failures:
+        """How many of those that have ended failed."""
+        return Failures.among(self.outcomes, self.counters["never_due"])
 
     def on_clock(self, start_ns: int) -> "Snapshot":
         """The same had the clock started at `start_ns`: times of another machine mean something only from there on."""
@@ -226,6 +236,7 @@ class Snapshot:
             bins=bins,
             failed=np.sort(np.concatenate((self.failed, other.failed))),
             timeline=self.timeline.merge(other.timeline),
+            silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
             partial=self.partial or other.partial,
             details=details,
             sample=tuple(sorted(self.sample + other.sample)),

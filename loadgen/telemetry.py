@@ -38,15 +38,17 @@ class Telemetry:
     Attributes:
         sources: Those that said something.
         gpus: Of this machine, if the server is on it.
+        missing: Where servers of the run should have said something, and did not, while others did.
     """
 
     sources: tuple[Scraped, ...] = ()
     gpus: tuple[Gpu, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @property
     def covers(self) -> bool:
-        """Whether differences are those of the run: each source told before it and after it."""
-        return all(source.covers for source in self.sources)
+        """Whether differences are those of the run: every server told before it and after it."""
+        return not self.missing and all(source.covers for source in self.sources)
 
     @property
     def restarts(self) -> int:
@@ -108,7 +110,11 @@ class Telemetry:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return {"sources": [one.to_dict() for one in self.sources], "gpus": [asdict(gpu) for gpu in self.gpus]}
+        return {
+            "sources": [one.to_dict() for one in self.sources],
+            "gpus": [asdict(gpu) for gpu in self.gpus],
+            "missing": list(self.missing),
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -117,25 +123,33 @@ class Telemetry:
         Raises:
             KeyError, TypeError, ValueError: It made something else.
         """
-        return cls(tuple(map(Scraped.from_dict, data["sources"])), tuple(Gpu(**gpu) for gpu in data["gpus"]))
+        return cls(
+            tuple(map(Scraped.from_dict, data["sources"])),
+            tuple(Gpu(**gpu) for gpu in data["gpus"]),
+            tuple(data.get("missing", ())),
+        )
 
     @classmethod
-    def left_in(cls, folder: Path, start_ns: int) -> Self:
+    def left_in(cls, folder: Path, start_ns: int, missing: tuple[str, ...] = ()) -> Self:
         """What the scraper has left in a run's folder; nothing where there is no file, or in a line that was cut off.
 
         Args:
             folder: Of the run.
             start_ns: When its clock started.
+            missing: As far as it was known before the run; a source that said nothing all along is added.
         """
         try:
             lines = (folder / FILE_NAME).read_bytes().split(b"\n")[:-1]
         except OSError:
-            return cls()
+            return cls(missing=missing)
         told = list(map(orjson.loads, lines))
         scrapes = [Scrape.from_dict(line) for line in told if "gpus" not in line]
         sources = [Scraped.of(one, start_ns) for one in by_source(scrapes)]
         readings = [line for line in told if "gpus" in line]
-        return cls(tuple(source for source in sources if source.names), _gpus(readings, start_ns))
+        saying = tuple(source for source in sources if source.names)
+        if saying:
+            missing += tuple(source.url for source in sources if not source.names)
+        return cls(saying, _gpus(readings, start_ns), missing)
 
 
 def _gpus(readings: list[dict[str, Any]], start_ns: int) -> tuple[Gpu, ...]:

@@ -11,17 +11,18 @@ import errno
 import secrets
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loadgen import http
 from loadgen.capture import TappedReader
 from loadgen.clock import NS_PER_S, now_ns
+from loadgen.contact import SILENCE_NS, Contact, Listener
 from loadgen.idle_connections import TEND_NS, IdleConnections
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.sources import Sources
 from loadgen.target import Target
+from loadgen.timeouts import Timeouts
 from loadgen.wire import Connection, Poll, Record
 
 if TYPE_CHECKING:
@@ -29,33 +30,11 @@ if TYPE_CHECKING:
 
 CONNECTS_AT_ONCE = 64
 SPARE_AT_ONCE = 8  # while tokens are stamped: opening one takes the loop some 0.1 ms
+SHORTEST_SWEEP_NS = 20_000_000
+SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
+HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
 # Errors of connecting that are this machine's, not the server's.
 OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits in ns; 0 is no limit. `first_token` and `whole` count from sent, `stall` from the last token."""
-
-    connect: int
-    first_token: int = 0
-    stall: int = 0
-    whole: int = 0
-
-    @property
-    def sweep_s(self) -> float:
-        """How often streams are looked at, in seconds: a tenth of the smallest limit, between 20 ms and 60 s."""
-        limits = [limit for limit in (self.first_token, self.stall, self.whole) if limit]
-        return min(max(min(limits, default=600e9) / 10e9, 0.02), 60.0)
-
-    def passed(self, record: Record, at_ns: int) -> Outcome | None:
-        """Which limit `record` has passed at `at_ns`."""
-        if self.whole and at_ns - record.sent > self.whole:
-            return Outcome.TIMEOUT
-        if not record.first_token:
-            late = self.first_token and at_ns - record.sent > self.first_token
-            return Outcome.TIMEOUT_FIRST_TOKEN if late else None
-        return Outcome.STALLED if self.stall and at_ns - record.last_token > self.stall else None
 
 
 class Transport:
@@ -72,6 +51,8 @@ class Transport:
         bell: Rung between reads, for whoever has to send on time.
         opened: Connections opened so far.
         spare_opened: Those of them that were opened in the background (`keep_spare`).
+        silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
+            the stamp of the last token.
     """
 
     def __init__(
@@ -81,6 +62,8 @@ class Transport:
         self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = self._poll = poll or Poll()
         self.opened = self.spare_opened = 0
+        self.silent: dict[int, int] = {}
+        self._listener = Listener()
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers.values())
@@ -94,7 +77,7 @@ class Transport:
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.Handle | None = None
         self._session: Any = None
 
     async def open(self) -> None:
@@ -120,7 +103,7 @@ class Transport:
             "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
         )
         self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
-        self._sweeper = loop.call_later(self.timeouts.sweep_s, self._sweep)
+        self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
 
     @property
     def reuses(self) -> bool:
@@ -171,6 +154,18 @@ class Transport:
             self._late[task] = record
             task.add_done_callback(self._late_ended)
 
+    def contact(self, start_ns: int) -> Contact:
+        """Whether the server still answers, as these connections tell; on a clock that started at `start_ns`."""
+        latest_ns, fresh_ns = 0, now_ns() - HEARD_NS
+        for connection in self._active:
+            record = connection.record
+            latest_ns = max(latest_ns, record.last_token or record.first_byte)
+            if latest_ns > fresh_ns:
+                break
+        if latest_ns:
+            self._listener.heard(latest_ns)
+        return self._listener.contact(start_ns)
+
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
         self._abandoned = (outcome, detail)
@@ -202,6 +197,7 @@ class Transport:
         self._active.discard(connection)
         if connection.record.first_byte:
             self._idle.answered(connection)
+            self._listener.heard(connection.record.last_token or connection.record.first_byte)
         if connection.keep_alive:
             self._idle.add(connection, now_ns())
         else:
@@ -239,6 +235,7 @@ class Transport:
         connection.begin_reading()
         connection.tap = self._tap
         self.opened += 1
+        self._listener.heard(now_ns())
         return connection
 
     async def _connect_ahead(self) -> None:
@@ -274,7 +271,12 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            self._fail(record, _connect_outcome(error), http.reason(error) or type(error).__name__)
+            outcome, why = _connect_outcome(error), http.reason(error) or type(error).__name__
+            if outcome is Outcome.REFUSED:
+                self._listener.refused(now_ns(), why)
+            elif outcome is not Outcome.CLIENT_ERROR:
+                self._listener.heard(now_ns())
+            self._fail(record, outcome, why)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
@@ -315,12 +317,44 @@ class Transport:
         self.ended(connection)
 
     def _sweep(self) -> None:
+        """End what has passed a limit, and look again when the next request may have: what is sent meanwhile cannot
+        pass one before the smallest limit is over.
+        """
+        self._look(list(self._active), now_ns() + self.timeouts.smallest, {})
+
+    def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
+        """Look at a few connections in this turn of the loop, so that no token waits, at the rest in those after it.
+
+        Args:
+            among: Those that are left; emptied.
+            again_ns: When the first of the others may pass a limit.
+            silent: Silent streams among the others.
+        """
         at_ns = now_ns()
-        for connection in list(self._active):
-            outcome = self.timeouts.passed(connection.record, at_ns)
-            if outcome is not None:
+        for connection in among[-SWEPT_AT_ONCE:]:
+            if connection not in self._active:  # it has ended since
+                continue
+            record = connection.record
+            left_ns, outcome = self.timeouts.left(record, at_ns)
+            if left_ns <= 0:
                 self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
-        self._sweeper = asyncio.get_running_loop().call_later(self.timeouts.sweep_s, self._sweep)
+                continue
+            if record.last_token:
+                silent_ns = at_ns - record.last_token
+                if silent_ns >= SILENCE_NS:
+                    silent[record.index] = record.last_token
+                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that one that goes on is soon told of no more
+                else:
+                    left_ns = min(left_ns, SILENCE_NS - silent_ns)
+            again_ns = min(again_ns, at_ns + left_ns)
+        del among[-SWEPT_AT_ONCE:]
+        loop = asyncio.get_running_loop()
+        if among:
+            self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
+            return
+        self.silent = silent
+        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, SHORTEST_SWEEP_NS)
+        self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
         try:

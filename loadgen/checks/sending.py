@@ -15,7 +15,6 @@ LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
-OUR_FAULTS = (Outcome.DROPPED, Outcome.CLIENT_ERROR)
 LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
 _SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
 _BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
@@ -128,7 +127,7 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
 
 def by_our_fault(snapshot: Snapshot) -> int:
     """How many requests the client itself failed to send."""
-    return sum(snapshot.outcomes.get(outcome, 0) for outcome in OUR_FAULTS)
+    return snapshot.failures.client
 
 
 def _unsent(snapshot: Snapshot) -> Check:

@@ -1,5 +1,7 @@
 """What the server says of itself, held against what was measured; parts of groups C, E and F."""
 
+from collections.abc import Iterator
+
 from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
@@ -10,7 +12,8 @@ from loadgen.words import ms, plural
 SLACK_NS, SLACK_SHARE = 5e6, 0.05
 BELOW_NS, BELOW_SHARE = 1e6, 0.01  # what clocks and rounding can make of it
 TOKENS_SHARE = 0.001
-ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
+ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
+    "metrics of every server",
     "served alone",
     "TTFT as the server's",
     "no token before the server's",
@@ -38,7 +41,18 @@ def between(evidence: Evidence) -> list[Check]:
 
 
 def served(evidence: Evidence) -> list[Check]:
-    """Group E: did the server serve us, and nobody else?"""
+    """Group E: do all servers tell of themselves; did they serve us, and nobody else?"""
+    return [*_all(evidence), *_to_us_alone(evidence)]
+
+
+def _all(evidence: Evidence) -> Iterator[Check]:
+    """Which servers tell nothing while others do; nothing where there are none."""
+    if missing := evidence.telemetry.missing:
+        advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
+        yield Check(ALL, False, f"none from {', '.join(missing)}", "of all or of none", advice, evidence.relied_on)
+
+
+def _to_us_alone(evidence: Evidence) -> list[Check]:
     if why := _untold(evidence):
         return [inapplicable(ALONE, why)]
     ok = _alone(evidence)
@@ -106,6 +120,8 @@ _NO_TTFT = "the server keeps no TTFT of these requests"
 def _untold(evidence: Evidence) -> str:
     """Why the server's counts are not known of the run, if they are not."""
     telemetry = evidence.telemetry
+    if telemetry.missing:
+        return "some of the servers say nothing of themselves"
     if not telemetry.sources:
         return "the server says nothing of itself"
     if not telemetry.covers:

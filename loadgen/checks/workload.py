@@ -1,5 +1,7 @@
 """Group E: was it the workload we claim?"""
 
+from collections.abc import Iterator
+
 from loadgen import caching
 from loadgen.checks.check import Check, inapplicable
 from loadgen.evidence import Evidence
@@ -7,15 +9,17 @@ from loadgen.schedule import is_bounded_by_time
 from loadgen.streamed import Comparison
 from loadgen.words import percent
 
+PAST_THE_END = "answers past their end"
 LEAST_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
 MOST_TOKENS_PER_EVENT, LEAST_TOKENS_PER_EVENT = 1.1, 0.9
+MOST_BROKEN_OFF = 0.05
 MOST_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
 
 
 def workload(evidence: Evidence) -> list[Check]:
     """Check what was asked and answered against what the settings say."""
-    return [_input(evidence), _output(evidence), _events(evidence), _repeats(evidence)]
+    return [_input(evidence), _output(evidence), *_past_the_end(evidence), _events(evidence), _repeats(evidence)]
 
 
 def repeated_prompts(evidence: Evidence) -> int:
@@ -88,6 +92,23 @@ def _output(evidence: Evidence) -> Check:
 
 def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{reason or 'none'} {count}" for reason, count in counts.items())
+
+
+def _past_the_end(evidence: Evidence) -> Iterator[Check]:
+    """Whether answers that are to go on past their end do so, which some models' templates turn into errors; nothing
+    where they are not to, or none broke off.
+    """
+    broken, of = evidence.snapshot.counters["broken_off"], evidence.snapshot.failures.of
+    if not evidence.settings.ignore_eos or not broken:
+        return
+    yield Check(
+        PAST_THE_END,
+        broken <= MOST_BROKEN_OFF * of,
+        f"{broken} of {of} answers broke off after their first token, asked to go on past their end (ignore_eos)",
+        percent(MOST_BROKEN_OFF),
+        "the model may not be able to go on past the end of its answer: send --no-ignore-eos",
+        evidence.relied_on,
+    )
 
 
 def _events(evidence: Evidence) -> Check:

@@ -22,7 +22,8 @@ WHEN = {
     INVALID: "INVALID, as where more than 1 % of the requests were never sent, by a fault of the client; "
     "`loadgen compare --fail-if`: a condition that the runs do not tell",
     SUSPECT: "SUSPECT, with `--strict`",
-    ERRORS: "more errors than `--max-error-rate`, or no success at all",
+    ERRORS: "a larger share of the requests than `--max-error-rate` (1 %) failed, by the server or by the client; no "
+    "request succeeded; or the server refused every connection for 5 s",
     SLO_MISSED: "an SLO was missed",
     NOTHING_FEASIBLE: "no arm of a study holds what it demands",
     CHANGED: "a change that `loadgen compare --fail-if` names",
@@ -44,7 +45,9 @@ def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interru
         return INTERRUPTED
     if own["verdict"] == "INVALID":
         return INVALID
-    if not result["completed"] or own["error_rate"] > max_error_rate:
+    if not result["completed"] or own["no_answer_since_s"] is not None:
+        return ERRORS
+    if max(own["error_rate"], own["client_error_rate"]) > max_error_rate:
         return ERRORS
     if not all(row["met"] for row in own["slo"]):
         return SLO_MISSED

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from loadgen.cli.cadence import rest_s
 from loadgen.cli.health import troubles
 from loadgen.cli.pace import History
-from loadgen.cli.progress import describe
+from loadgen.cli.progress import describe, silence
 from loadgen.progress import DONE, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
@@ -141,6 +141,8 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
     if progress.failures:
         each = ", ".join(f"{name} {count:,}" for name, count in progress.failures.items())
         yield Row(1, _row("not ok", [_count(sum(progress.failures.values()))], width, each, style=BAD))
+    if progress.silent:
+        yield Row(1, _row("silent streams", [_count(len(progress.silent))], width, silence(progress), style=BAD))
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:

@@ -80,7 +80,15 @@ def describe(progress: Progress, now: Pace | None = None) -> str:
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
         f"{progress.in_flight} in flight, {not_ok} not ok, {progress.output_tokens} tokens"
     )
+    if progress.silent:
+        line += f", {len(progress.silent)} silent: {silence(progress)}"
     if now is not None:
         line += f"; now {now.sent:.1f} requests/s, {now.tokens:.0f} tokens/s"
         line += f", TTFT p99 so far {ttft:.1f} ms" if (ttft := progress.ttft.p99_ms) is not None else ""
     return line
+
+
+def silence(progress: Progress) -> str:
+    """Of the streams in which no token comes, the one in which the last came first: which, and since when."""
+    index, since_s = min(progress.silent.items(), key=lambda one: one[1])
+    return f"request {index}, no token since {since_s:.0f} s"

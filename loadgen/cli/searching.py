@@ -163,8 +163,9 @@ class Search:
         rows = [row for row in self._series.points if level and row["level"] == level]
         if self._asked.strict and any(row["verdict"] == "SUSPECT" for row in rows):
             own.append(exits.SUSPECT)
-        # Of the others it is no matter what they deserve: a level that is too high may well be SUSPECT.
-        self._series.codes[:] = [code for code in self._series.codes if code != exits.SUSPECT] + own
+        # Of the others it is no matter what they deserve: at a level that is too high requests may well fail.
+        of_levels = (exits.SUSPECT, exits.ERRORS)
+        self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + own
 
     def _say(self, text: str) -> None:
         if not self._asked.quiet:

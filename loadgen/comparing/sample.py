@@ -12,11 +12,10 @@ from loadgen.comparing.metrics import LATENCIES, Metric
 from loadgen.comparing.values import Values
 from loadgen.demands import gaps_ms, latency_ms
 from loadgen.histogram import Histogram
-from loadgen.outcomes import Outcome
+from loadgen.outcomes import OUR_FAULTS, Outcome
 from loadgen.records import RecordFile
 from loadgen.schedule import Floats
 from loadgen.settings import RunSettings
-from loadgen.snapshot import GAPS
 from loadgen.wire import Record
 
 
@@ -38,13 +37,15 @@ class Sample:
     """A run's requests, in the order of its schedule.
 
     Attributes:
-        failed: Whether each did not succeed, 1 or 0, shape (n,); those that never ended, of a run cut short, come last.
+        failed: Whether the server failed each, 1 or 0, shape (n,).
+        counted: Whether it counts among those that failed or did not (`Failures`), likewise.
         latencies: By their names, of those that ended.
         ended: The same as throughputs see them.
         in_flight: Due and not ended, on average over the run.
     """
 
     failed: Floats
+    counted: Floats
     latencies: dict[str, Values]
     ended: Ended
     in_flight: float
@@ -73,19 +74,16 @@ class Sample:
         table = table[np.argsort(table[:, 0], kind="stable")]
         _, of_ends, *of_parts = np.split(table, np.cumsum([1, _ENDS, *(part.width for part in parts)])[:-1], axis=1)
         latencies = {part.name: part.values(each) for part, each in zip(parts, of_parts, strict=True)}
-        ok = of_ends[:, 0]
+        ok, failed, counted = of_ends[:, 0], of_ends[:, 1], of_ends[:, 2]
         good = ok.copy()
         for name, limit_ns in slo.parse_goodput(settings.goodput).items():
             good *= ~(latencies[name].means > limit_ns / 1e6)  # one of a single token has no TPOT
-        scheduled = file.scheduled if file.ending is None else file.ending.scheduled
-        failed = np.ones(max(scheduled, len(ok)))
-        failed[: len(ok)] -= ok
-        return cls(failed, latencies, *_ended(of_ends, good))
+        return cls(failed, counted, latencies, *_ended(of_ends, good))
 
     @property
     def enough(self) -> int:
         """How long blocks must be, in requests; the gaps of a request are as late as it is."""
-        series = [each.means for name, each in self.latencies.items() if name not in GAPS]
+        series = [each.means for name, each in self.latencies.items() if name not in slo.GAPS]
         return blocks.long_enough(self.count, self.in_flight, *series)
 
     @property
@@ -113,7 +111,7 @@ class Sample:
                 return values.percentile(metric.percentile, length, seed)
             return values.mean(length, seed) if metric.latency[1] == "mean" else None
         if metric.name == "error_rate":
-            return blocks.ratios(self.failed, np.ones(len(self.failed)), length, seed)
+            return blocks.ratios(self.failed, self.counted, length, seed)
         counts = self.ended.counts.get(metric.name)
         return None if counts is None else blocks.ratios(counts, self.ended.waits_s, length, seed)
 
@@ -145,7 +143,7 @@ class _Part:
 
     def row(self, record: Record) -> Sequence[float]:
         """Of the values of a request: their sum, how many, and how many are no longer than each percentile of all."""
-        if self.name in GAPS:
+        if self.name in slo.GAPS:
             each, times = gaps_ms(record, self.name)
             within = times @ (each[:, None] <= self._ends_ms)
             return (float(times @ each), float(times.sum()), *within.tolist())
@@ -158,17 +156,28 @@ class _Part:
         return Values(total, count, dict(zip(self._percentiles, within, strict=True)), self._distribution)
 
 
-_ENDS = 6
+_ENDS = 8
 
 
 def _ends(record: Record, start_ns: int) -> tuple[float, ...]:
-    """Whether a request succeeded, when it was due, sent (infinite: never) and ended, ns after the start of the clock,
-    and its tokens, in and out, if it did.
+    """Whether a request succeeded, whether the server failed it, and whether it counts among either (`Failures`); when
+    it was due, sent (infinite: never) and ended, ns after the start of the clock; and its tokens, if it succeeded.
     """
     ok = record.outcome is Outcome.OK
+    counted = not (record.outcome is Outcome.CANCELLED and record.ready)
+    failed = counted and not ok and record.outcome not in OUR_FAULTS
     sent = record.sent - start_ns if record.sent else math.inf
     inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
-    return ok, record.due - start_ns, sent, record.closed - start_ns, ok * inputs, ok * record.answer_tokens
+    return (
+        ok,
+        failed,
+        counted,
+        record.due - start_ns,
+        sent,
+        record.closed - start_ns,
+        ok * inputs,
+        ok * record.answer_tokens,
+    )
 
 
 def _ended(columns: Floats, good: Floats) -> tuple[Ended, float]:
@@ -178,7 +187,7 @@ def _ended(columns: Floats, good: Floats) -> tuple[Ended, float]:
         columns: What `_ends` says of each.
         good: Whether each met --goodput: 1 or 0.
     """
-    ok, due, sent, closed, inputs, outputs = columns.T
+    ok, _, _, due, sent, closed, inputs, outputs = columns.T
     begin = sent.min(initial=math.inf)
     if not math.isfinite(begin):
         begin = 0.0

@@ -24,7 +24,7 @@ BEHIND = {
     "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"num_prompts", "ready_check_timeout_sec"},
 }
 # Settings that say nothing of how a server was measured.
-UNTOLD = {"model", "endpoint", "backend", "slo", "max_error_rate", "strict"}
+UNTOLD = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
 LONG = 40  # letters
 PLACES = {"base_url", "host", "port"}  # of a server that was started for the run: another one each time
 

@@ -65,7 +65,7 @@ class Job:
         steps: The runs, one after the other.
         progress: Who is told how far they are, or None.
         max_errors: Requests that may fail until a run sends nothing more, or None.
-        max_error_rate: The share of those that have ended, likewise.
+        max_error_rate: The share of those that have ended, likewise; the runs are judged by it too.
     """
 
     steps: tuple[Step, ...]
@@ -81,13 +81,6 @@ class Job:
             BadInput: Of the flag that cannot be used, or had; nothing has been sent or written.
         """
         with called():
-            common = _scenario(given) | _target(given) | _data(given) | _kept(given)
-            if "max_requests" in given:
-                common["num_prompts"] = given["max_requests"]
-            if "max_seconds" in given:
-                common["duration"] = given["max_seconds"]
-            output = _output(given)
-            steps = _stages(given, common, output) if "stages" in given else (_single(given, common, output),)
             errors, share = given.get("max_errors"), given.get("max_error_rate")
             if errors is not None and errors < 1:
                 raise BadInput("--max-errors", f"{errors} is no number of errors", "give 1 or more, or leave it out")
@@ -95,6 +88,15 @@ class Job:
                 raise BadInput(
                     "--max-error-rate", f"{share:g} is no share between 0 and 1", "leave it out for no limit"
                 )
+            common = _scenario(given) | _target(given) | _data(given) | _kept(given)
+            if "max_requests" in given:
+                common["num_prompts"] = given["max_requests"]
+            if "max_seconds" in given:
+                common["duration"] = given["max_seconds"]
+            if share is not None:
+                common["max_error_rate"] = share
+            output = _output(given)
+            steps = _stages(given, common, output) if "stages" in given else (_single(given, common, output),)
             return cls(steps, _receiver(given), errors, share)
 
 

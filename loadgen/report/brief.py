@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 # What was judged of a run, by the names that its result has under `loadgen`.
-OF_RESULT = ("verdict", "overloaded", "simulated", "error_rate", "slo", "closed_loop", "finish_reasons", "outcomes")
+OF_RESULT = (
+    *("verdict", "overloaded", "simulated", "error_rate", "client_error_rate", "slo", "closed_loop"),
+    *("finish_reasons", "outcomes"),
+)
 
 
 def brief(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -12,7 +15,7 @@ def brief(data: Mapping[str, Any]) -> dict[str, Any]:
     own = data["loadgen"]
     plain = {name: value for name, value in data.items() if not isinstance(value, dict | list)}
     given = [pair.partition("=")[0].strip() for pair in own["provenance"]["settings"]["metadata"]]
-    judged = {name: own[name] for name in OF_RESULT} | {"reasons": reasons(data), "metadata": given}
+    judged = {name: own.get(name) for name in OF_RESULT} | {"reasons": reasons(data), "metadata": given}
     prompts = own["provenance"].get("prompts") or {}
     return plain | {"loadgen": judged | {"prompts_sha256": prompts.get("sha256")}}
 

@@ -5,6 +5,8 @@ from itertools import groupby
 from typing import Any
 
 from loadgen.confidence import least_samples
+from loadgen.failures import Failures
+from loadgen.outcomes import Outcome
 from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
 from loadgen.report.brief import failed, noted, seen
@@ -109,32 +111,48 @@ def banners(own: dict[str, Any]) -> Iterator[str]:
     if own["insecure"]:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if own["partial"]:
-        yield f"PARTIAL: {own['partial']}."
+        yield _partial(own)
     if own["outcomes"] and not own["outcomes"].get("ok"):
         yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
-    if own["error_rate"]:
-        yield _not_ok(own)
+    if failing := not_ok(own):
+        yield f"NOT OK: {failing} ({_kinds(own)})."
+    if (silent := own.get("silent_streams", {"count": 0}))["count"]:
+        each = ", ".join(
+            f"request {one['index']} from {one['since_s']:.1f} s on for {one['for_s']:.1f} s"
+            for one in silent["examples"]
+        )
+        yield f"SILENT STREAMS: {plural(silent['count'], 'stream')} had no token for 60 s or more ({each})."
     if own["overloaded"]:
         yield "OVERLOADED: requests came faster than they were answered."
 
 
-def _not_ok(own: dict[str, Any]) -> str:
-    """The share that is not ok, and of what; vLLM's failed requests are without the cancelled ones."""
-    outcomes, never_due = own["outcomes"], own["never_due"]
-    ended, cancelled = sum(outcomes.values()), outcomes.get("cancelled", 0)
-    kinds = {
-        "failed": ended - outcomes.get("ok", 0) - cancelled,
-        "cancelled after a turn that had failed": never_due,
-        "cancelled when the run ended early": cancelled - never_due,
-        "without an outcome": own["scheduled"] - ended,
-    }
-    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
-    return f"NOT OK: {percent(own['error_rate'], 2)} of {plural(own['scheduled'], 'request')}: {said}."
+def not_ok(own: Mapping[str, Any]) -> str | None:
+    """The share of the requests that failed, in words; None where none did."""
+    failures = Failures.among(own["outcomes"], own["never_due"])
+    if not failures.failed:
+        return None
+    return f"{percent(failures.failed / failures.of, 2)} of {plural(failures.of, 'request')} failed"
+
+
+def _kinds(own: Mapping[str, Any]) -> str:
+    """How they failed."""
+    ways = {name: count for name, count in own["outcomes"].items() if name not in (Outcome.OK, Outcome.CANCELLED)}
+    if own["never_due"]:
+        ways["never sent after a failed turn"] = own["never_due"]
+    return ", ".join(f"{name} {count}" for name, count in ways.items())
+
+
+def _partial(own: Mapping[str, Any]) -> str:
+    """Why the run ended early, and which requests that cost: those that were never sent, and those in flight."""
+    unsent, in_flight = (own.get("cancelled", {}).get(name, 0) for name in ("never_sent", "in_flight"))
+    lost = [f"{plural(unsent, 'request')} never sent"] if unsent else []
+    lost += [f"{in_flight} cancelled in flight"] if in_flight else []
+    return f"PARTIAL: {own['partial']}{'; ' * bool(lost)}{', '.join(lost)}."
 
 
 def _verdict(result: dict[str, Any]) -> Iterator[str]:
     """What was found wrong, the grave first; then what a reader should bear in mind."""
-    yield f"Verdict: {passed(result['loadgen'])}"
+    yield f"Verdict: {judgement(result['loadgen'])}"
     for advice, checks in groupby(failed(result), lambda check: check["advice"]):
         for check in checks:
             yield f"  {check['group']} {check['name']}: {seen(check)}"
@@ -142,6 +160,12 @@ def _verdict(result: dict[str, Any]) -> Iterator[str]:
     for check in noted(result):
         yield f"  note: {check['value']}"
         yield f"    -> {check['advice']}"
+
+
+def judgement(own: dict[str, Any]) -> str:
+    """The verdict; where requests failed that comes first, since the verdict is on the measurement alone."""
+    failing = not_ok(own)
+    return f"NOT OK, {failing}; the measurement is {passed(own)}" if failing else passed(own)
 
 
 def passed(own: dict[str, Any]) -> str:
@@ -328,7 +352,9 @@ def of_slo(own: dict[str, Any]) -> Iterator[str]:
     for row in own["slo"]:
         is_rate = "_rate" in row["limit"]
         bare = "" if is_rate or not row["limit"][-1:].isdigit() else "ms"  # what a limit without a unit means
-        if row["value"] is None:
+        if row.get("beyond"):  # results of earlier versions do not say
+            value = str(not_ok(own))
+        elif row["value"] is None:
             value = UNKNOWN
         else:
             value = f"{100 * row['value']:.4g}%" if is_rate else four(row["value"], "ms")

@@ -6,7 +6,7 @@ from loadgen import slo
 from loadgen.confidence import interval, least_samples
 from loadgen.report.result import judged
 from loadgen.slo import Limit
-from loadgen.snapshot import GAPS, Snapshot
+from loadgen.snapshot import Snapshot
 from loadgen.words import UNKNOWN, ms, percent, percentile, plural
 
 
@@ -21,17 +21,28 @@ def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
     Raises:
         BadInput: A limit is not understood.
     """
-    for limit, row in zip(slo.parse(limits), judged(limits, snapshot, clock), strict=True):
+    for limit, row in zip(slo.demanded(limits), judged(limits, snapshot, clock), strict=True):
         if not row["met"]:
             value = row["value"]
             assert isinstance(value, float | None)
+            if row["beyond"]:
+                yield f"{limit.text} is missed: {_failed(snapshot)}"
+                continue
             shown = _rate(value, snapshot) if limit.metric == "error" else _latency(limit, value, snapshot, clock)
             yield f"{limit.text} is missed: {limit.name} is {shown}"
 
 
+def _failed(snapshot: Snapshot) -> str:
+    failures = snapshot.failures
+    return f"{percent(failures.failed / failures.of, 2)} of {failures.of} requests failed ({_ended(snapshot)})"
+
+
 def _rate(value: float | None, snapshot: Snapshot) -> str:
-    ended = ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items())
-    return f"{percent(value, 2)} of {snapshot.scheduled} requests ({ended or 'none ended'})"
+    return f"{percent(value, 2)} of {snapshot.failures.of} requests ({_ended(snapshot)})"
+
+
+def _ended(snapshot: Snapshot) -> str:
+    return ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items()) or "none ended"
 
 
 def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) -> str:
@@ -39,11 +50,13 @@ def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) 
         return f"{UNKNOWN}: nothing was measured"
     histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
     shown = f"{ms(value * 1e6)} of {histogram.count} values"
+    if limit.metric not in slo.GAPS and (failed := snapshot.failures.failed) and limit.statistic != "mean":
+        return f"{shown} and {plural(failed, 'failed request')}"
     if p is None:
         return shown
     needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
     few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
-    if limit.metric in GAPS:
+    if limit.metric in slo.GAPS:
         return f"{shown} of {plural(requests, 'request')}{few}"
     return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))} if requests were independent"
 

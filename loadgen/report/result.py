@@ -15,7 +15,7 @@ from loadgen.report import targets
 from loadgen.report.server import server
 from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
-from loadgen.snapshot import GAPS, LATENCIES, TOKENS, UNFINISHED, Snapshot
+from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
 from loadgen.streamed import Comparison
 from loadgen.words import UNKNOWN, percentile, to_ms
 
@@ -91,7 +91,7 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
 def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], float | None]) -> dict[str, Any]:
     """All that loadgen says beyond vLLM's keys."""
     settings, snapshot, percentiles = evidence.settings, evidence.snapshot, evidence.percentiles
-    counters, error_rate = snapshot.counters, _error_rate(snapshot)
+    counters, failures = snapshot.counters, snapshot.failures
     steady = next((check.ok for check in checks if check.name == STEADY), None)
     return {
         "schema": SCHEMA,
@@ -109,7 +109,11 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "examples": snapshot.examples,
         "finish_reasons": snapshot.finishes,
         "early_stops": snapshot.early_stops,
-        "error_rate": error_rate,
+        "error_rate": failures.server_rate,
+        "client_error_rate": failures.client_rate,
+        "no_answer_since_s": evidence.no_answer_since_s,
+        "cancelled": _cancelled(snapshot),
+        "silent_streams": {"count": counters["silent_streams"], "examples": list(snapshot.silences)},
         "never_due": counters["never_due"],  # turns after one that failed, among the cancelled
         "targets": targets.rows(evidence, per_second),
         "latency_ms": {name: summary(histogram, percentiles) for name, histogram in snapshot.histograms.items()},
@@ -118,7 +122,7 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
         "intervals_ms": {
             name: {percentile(p): [to_ms(end) for end in interval(snapshot.histograms[name], p)] for p in percentiles}
             for name in LATENCIES
-            if name not in GAPS
+            if name not in slo.GAPS
         },
         "unfinished": {
             "count": snapshot.histograms[UNFINISHED].count,
@@ -141,9 +145,11 @@ def _own(evidence: Evidence, checks: list[Check], per_second: Callable[[float], 
     }
 
 
-def _error_rate(snapshot: Snapshot) -> float | None:
-    """The share of all scheduled requests that did not end ok: failed, cancelled, or without an outcome."""
-    return (snapshot.scheduled - snapshot.ok) / snapshot.scheduled if snapshot.scheduled else None
+def _cancelled(snapshot: Snapshot) -> dict[str, int]:
+    """What the end of the run cancelled: requests that no connection was asked for, and those in flight."""
+    never_sent = snapshot.ended - len(snapshot.index)
+    cancelled = snapshot.outcomes.get("cancelled", 0) - snapshot.counters["never_due"]
+    return {"never_sent": never_sent, "in_flight": cancelled - never_sent}
 
 
 def _tokens(counters: dict[str, int]) -> dict[str, Any]:
@@ -192,21 +198,26 @@ def _rates(evidence: Evidence, per_second: Callable[[float], float | None]) -> d
 
 
 def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[dict[str, object]]:
-    """What a run shows of each limit of an SLO: rows with limit, value and met.
+    """What a run shows of all that an SLO demands: rows with limit, value, beyond and met.
 
     Args:
         limits: The SLO; None: there is none.
         snapshot: What was measured.
         clock: "due" or "sent", from which latencies start.
     """
-    return slo.judge(slo.parse(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock))
+    return slo.judge(
+        slo.demanded(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock)
+    )
 
 
 def statistic(snapshot: Snapshot, metric: str, name: str, clock: str) -> float | None:
-    """A number as an SLO names it (ttft, p99; error, rate), in ms or as a share; None where it was not measured."""
+    """A number as an SLO names it (ttft, p99; error, rate), in ms or as a share; None where it was not measured, inf
+    where it lies among requests that failed, which have no gaps.
+    """
     if metric == "error":
-        return _error_rate(snapshot)
-    return number(snapshot.histograms[slo.distribution(metric, clock)], name)
+        return snapshot.failures.server_rate
+    failed = 0 if metric in slo.GAPS else snapshot.failures.failed
+    return number(snapshot.histograms[slo.distribution(metric, clock)], name, failed)
 
 
 def _sources(counters: dict[str, int], names: dict[str, str]) -> str:

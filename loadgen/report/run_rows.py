@@ -21,7 +21,7 @@ PLAIN = (
 # Ours, and where in its part of a result each stands.
 OWN: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("verdict", "partial", "overloaded", "simulated", "closed_loop", "latency_from")},
-    **{name: (name,) for name in ("scheduled", "error_rate", "repeated_prompts")},
+    **{name: (name,) for name in ("scheduled", "error_rate", "client_error_rate", "repeated_prompts")},
     **{name: ("rates", name) for name in ("steady_output_tokens_per_s", "uncached_input_tokens_per_s")},
     **{name: ("rates", name) for name in ("goodput_requests_per_s", "good_share")},
     "output_counted_by": ("tokens", "output_counted_by"),

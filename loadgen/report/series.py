@@ -7,7 +7,8 @@ from typing import Any
 from loadgen import slo
 from loadgen.confidence import least_samples
 from loadgen.report.brief import brief
-from loadgen.report.result import judged, statistic
+from loadgen.report.result import judged
+from loadgen.report.summary import number
 from loadgen.snapshot import Snapshot
 from loadgen.terminal import printable
 from loadgen.words import fixed, percent
@@ -89,7 +90,10 @@ def point(
         "why": own["partial"],
         "slo": rows,
         "verdict": own["verdict"],
-        "latency_ms": {f"{metric}_{name}": statistic(snapshot, metric, name, clock) for metric, name in LATENCIES},
+        "latency_ms": {
+            f"{metric}_{name}": number(snapshot.histograms[slo.distribution(metric, clock)], name)
+            for metric, name in LATENCIES
+        },
         "saved": list(saved),
         "result": brief(data),
     }

@@ -16,7 +16,7 @@ PERCENTILES = (50, 99)
 def server(evidence: Evidence) -> dict[str, Any] | None:
     """As JSON; None where nobody said anything."""
     telemetry, counters, gpus = evidence.telemetry, evidence.snapshot.counters, evidence.telemetry.gpus
-    if not telemetry.sources and not gpus:
+    if not telemetry.sources and not gpus and not telemetry.missing:
         return None
     return telemetry.to_dict() | {
         "covers_run": telemetry.covers,
@@ -58,6 +58,8 @@ def lines(said: dict[str, Any] | None) -> Iterator[str]:
     """The block of the console report; nothing where nothing was said."""
     if said is None:
         return
+    if missing := said.get("missing"):  # results of earlier versions do not say
+        yield of_missing(missing)
     if said["sources"]:
         yield heading(said["sources"])
         yield from (
@@ -65,6 +67,11 @@ def lines(said: dict[str, Any] | None) -> Iterator[str]:
         )
     if said["gpus"]:
         yield of_gpus(said["gpu_levels"])
+
+
+def of_missing(missing: list[str]) -> str:
+    """Which servers told nothing while others did."""
+    return f"No server metrics from {', '.join(missing)}: those of the other servers are not of the whole run."
 
 
 def heading(sources: list[dict[str, Any]]) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from loadgen import slo
 from loadgen.demands import Share, undecidable
 from loadgen.errors import BadInput
-from loadgen.snapshot import GAPS
 
 
 def joint(text: str) -> Share:
@@ -38,7 +37,7 @@ def joint(text: str) -> Share:
 
 def _unusable(limit: slo.Limit) -> tuple[str, str] | None:
     """Why a limit says nothing of single requests, and what to write instead; None where it does."""
-    if limit.metric in GAPS:
+    if limit.metric in slo.GAPS:
         return "it is on gaps, of which a request has many", "limit its tpot or its e2el"
     if limit.statistic == "mean":
         return "a mean is no share of requests", f"write {limit.metric}_p99"

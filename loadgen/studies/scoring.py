@@ -97,7 +97,7 @@ def unmet(trial: Trial, study: Study) -> str | None:
         return f"no rate meets {found['limits']}, down to {min(rate for rate, _ in found['tried']):.4g} requests/s"
     missed = [row for row in ran.summary["loadgen"].get("slo", ()) if not row["met"]]
     if missed and study.objective.metric != "goodput":
-        return "; ".join(f"{row['limit']} is {_shown(row['value'])}" for row in missed)
+        return "; ".join(f"{row['limit']} is {_shown(row)}" for row in missed)
     return None
 
 
@@ -114,6 +114,8 @@ def distance(ran: Ran) -> float:
     """How far a run was from its limits: 0 is met, 0.5 is half as much again; failed requests count in the same way."""
     beyond = 1 - ran.success_rate
     for row in ran.summary["loadgen"].get("slo", ()):
+        if row.get("beyond"):  # as far as requests failed, which the success rate says
+            continue
         if not row["met"] and row["value"] is None:
             return math.inf
         if not row["met"]:
@@ -126,5 +128,8 @@ def _positive(number: Any) -> float | None:
     return float(number) if isinstance(number, int | float) and number > 0 and math.isfinite(number) else None
 
 
-def _shown(number: float | None) -> str:
-    return "n/a" if number is None else f"{number:.4g}"
+def _shown(row: Mapping[str, Any]) -> str:
+    """The value of a limit that was missed; results of earlier versions do not say whether it lies among failures."""
+    if row.get("beyond"):
+        return "beyond it, since too many requests failed"
+    return "n/a" if row["value"] is None else f"{row['value']:.4g}"

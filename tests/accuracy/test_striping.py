@@ -23,7 +23,8 @@ from loadgen.settings import RunSettings
 from loadgen.target import Target
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
-from loadgen.transport import Timeouts, Transport
+from loadgen.timeouts import Timeouts
+from loadgen.transport import Transport
 from tests.accuracy.measuring import Finding, Short, Watch, best_of, ms
 
 RATE, COUNT = 300, 1_500

@@ -9,7 +9,8 @@ from loadgen.outcomes import Outcome
 from loadgen.prompts import Prompt
 from loadgen.target import Target
 from loadgen.testing.faulty import HEADER
-from loadgen.transport import Timeouts, Transport
+from loadgen.timeouts import Timeouts
+from loadgen.transport import Transport
 from loadgen.wire import Record
 
 TOKENS = 6

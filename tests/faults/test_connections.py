@@ -18,7 +18,7 @@ from loadgen.outcomes import Outcome
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
-from loadgen.transport import Timeouts
+from loadgen.timeouts import Timeouts
 from loadgen.wire import Connection
 from tests.faults.sending import NEIGHBOURS, S, Sender, assert_good, neighbours, until
 

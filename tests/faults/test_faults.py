@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.testing.faults import FAULTS
 from loadgen.testing.faulty import Faulty
-from loadgen.transport import Timeouts
-from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours
+from loadgen.timeouts import Timeouts
+from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours, until
 
 # What the server plays; the outcome; how many token-bearing events came before it; what the record says of it.
 FAILURES = [
@@ -57,6 +58,7 @@ ODDITIES = [
     ("close-after", TOKENS, TOKENS),
     ("close-on-reuse", TOKENS, TOKENS),
     ("after-end", TOKENS, TOKENS),
+    ("error-after-end", TOKENS, TOKENS),
     ("cut-chunking", TOKENS, TOKENS),
     ("gzip", TOKENS, TOKENS),
     ("no-done", TOKENS, TOKENS),
@@ -90,6 +92,7 @@ SILENCES = [
     ("headers-silence", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("stall:0", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("stall:2", STALL, Outcome.STALLED, 2),
+    ("headers-silence", STALL, Outcome.STALLED, 0),
     ("stall:2", WHOLE, Outcome.TIMEOUT, 2),
     ("endless-pings", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
     ("endless-interim", FIRST_TOKEN, Outcome.TIMEOUT_FIRST_TOKEN, 0),
@@ -151,6 +154,19 @@ async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
     assert faulty.requests == sender.sent + patient.sent
 
 
+async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
+    faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loadgen.transport.SILENCE_NS", S // 10)
+    async with Sender(faulty.url) as sender:
+        await sender.one()
+        sender.start(1, "stall:2")
+        await until(lambda: sender.transport.silent)
+        assert list(sender.transport.silent) == [1]
+        assert 0 < now_ns() - sender.transport.silent[1] < 60 * S
+        assert sender.transport.contact(0).gone is False
+
+
 async def test_an_error_body_without_end_leaves_the_status_as_the_outcome(faulty: Faulty) -> None:
     async with Sender(faulty.url, FIRST_TOKEN) as sender:
         record = await sender.one("endless-error")
@@ -167,6 +183,13 @@ async def test_tokens_are_told_apart_by_their_kind(
     async with Sender(faulty.url) as sender:
         record = await sender.one(fault)
         assert (record.content_events, record.reasoning_events, record.other_events) == (content, reasoning, other)
+
+
+async def test_a_model_may_fail_past_the_end_of_its_answer(faulty: Faulty) -> None:
+    async with Sender(faulty.url) as sender:
+        sender.target.fields["ignore_eos"] = True
+        record = await sender.one("error-after-end")
+        assert (record.outcome, record.events) == (Outcome.STREAM_ERROR, TOKENS)
 
 
 async def test_what_breaks_at_once_ends_once_each(faulty: Faulty) -> None:
@@ -192,7 +215,11 @@ async def test_a_mixture_of_faults_is_counted_as_it_was_played(faulty: Faulty) -
 
 def outcomes() -> dict[str, set[str]]:
     """The outcomes of each fault, by name, as tested above."""
-    found: dict[str, set[str]] = {"endless-error": {"status"}, "rst-together": {"truncated"}}
+    found: dict[str, set[str]] = {
+        "endless-error": {"status"},
+        "rst-together": {"truncated"},
+        "error-after-end": {"stream_error"},  # of a request with ignore_eos
+    }
     rows = [(row[0], row[1]) for row in FAILURES] + [(row[0], row[2]) for row in SILENCES]
     rows += [(row[0], Outcome.OK) for row in ODDITIES] + [(choice, Outcome.STATUS) for choice in STATUSES]
     for choice, outcome in rows:

@@ -11,7 +11,8 @@ import pytest
 
 from loadgen.clock import in_line, now_ns
 from loadgen.outcomes import Outcome
-from loadgen.transport import Timeouts, Transport
+from loadgen.timeouts import Timeouts
+from loadgen.transport import Transport
 from loadgen.wire import Connection, Poll, Record
 from tests.faults.sending import target
 from tests.wire.bytes_of import answer, streamed

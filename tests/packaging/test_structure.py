@@ -22,11 +22,13 @@ LAYERS = [
         "child",
         "client",
         "clock",
+        "contact",
         "data_settings",
         "deltas",
         "emit",
         "errors",
         "exposition",
+        "failures",
         "garbage",
         "gpus",
         "growing",
@@ -64,6 +66,7 @@ LAYERS = [
         "telemetry",
         "terminal",
         "timeline",
+        "timeouts",
     }
     | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
     | {"wire", "words"}

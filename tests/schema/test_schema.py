@@ -68,7 +68,7 @@ def of_workers() -> dict[str, Any]:
 def of_series(kind: str) -> dict[str, Any]:
     data = series.begun(kind, "rate", "ttft_p99<100ms", "due")
     for level in (1.0, 2.0, float("inf")):
-        run = making.measured(RUN)
+        run = making.measured(BAD)
         data["points"].append(series.point(level, made(run, ASKED), run, limits="ttft_p99<100ms", saved=["r.json"]))
     if kind == "search":
         data["found"] = {"level": 2.0, "fails": None, "end": "floor", "last": 2.0}

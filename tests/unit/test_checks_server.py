@@ -1,12 +1,13 @@
 """What the server says of itself against what was measured: red where both cannot be, and whom to doubt."""
 
+import dataclasses
 import math
 
 import pytest
 
 from loadgen.buckets import Buckets
 from loadgen.checks import GROUPS, examine
-from loadgen.checks.server import ALONE, RESTARTS, SOONER, TOKENS, TTFT
+from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
 from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
 from loadgen.telemetry import Telemetry
@@ -177,3 +178,12 @@ def test_without_an_answer_before_and_after_the_run_nothing_is_compared():
     assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {
         "the server did not answer before the run and after it"
     }
+
+
+def test_a_server_without_metrics_beside_others_is_red_and_nothing_is_compared():
+    checks = of(dataclasses.replace(said(), missing=("http://b:2",)))
+    assert checks[ALL].ok is False
+    assert "http://b:2" in checks[ALL].value
+    assert "--server-metrics" in checks[ALL].advice
+    assert states(checks) == dict.fromkeys(NAMES) | {RESTARTS: True}
+    assert ALL not in of(said())

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from loadgen.checks import workload
+from loadgen.checks.workload import PAST_THE_END
+from loadgen.outcomes import Outcome
 from loadgen.settings import RunSettings
 from loadgen.streamed import sampled
 from tests.unit.making import answered, evidence, failed, measured, result
@@ -227,3 +229,23 @@ def test_they_count_only_where_something_rests_on_them(settings, counts):
     checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
     assert len(red(checks)) == 4
     assert {check.counts for check in checks.values()} == {counts}
+
+
+# -- answers that are to go on past their end
+
+
+@pytest.mark.parametrize(("broken", "ok"), [(1, True), (5, False)])
+@pytest.mark.parametrize("outcome", [Outcome.STREAM_ERROR, Outcome.TRUNCATED])
+def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok, outcome):
+    records = [*(reply(i) for i in range(20 - broken)), *(failed(20 - i, outcome) for i in range(broken))]
+    check = of(records, RunSettings(ignore_eos=True))[PAST_THE_END]
+    assert (check.ok, check.counts) == (ok, False)
+    assert "--no-ignore-eos" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome"),
+    [(RunSettings(), Outcome.STREAM_ERROR), (RunSettings(ignore_eos=True), Outcome.REFUSED)],
+)
+def test_other_failures_say_nothing_of_the_end(settings, outcome):
+    assert PAST_THE_END not in of([reply(0), failed(1, outcome)], settings)

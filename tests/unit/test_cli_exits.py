@@ -15,13 +15,16 @@ from loadgen.report import render, save
 from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady
 
+DEFAULT = RunSettings().max_error_rate
 
-def ended(verdict="VALID", *, completed=10, error_rate=0.0, slo_met=()):
+
+def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answer_since_s=None, slo_met=()):
     slo = [{"limit": "x", "value": 1.0, "met": met} for met in slo_met]
-    return {"completed": completed, "loadgen": {"verdict": verdict, "error_rate": error_rate, "slo": slo}}
+    rates = {"error_rate": error_rate, "client_error_rate": client, "no_answer_since_s": no_answer_since_s}
+    return {"completed": completed, "loadgen": {"verdict": verdict, "slo": slo, **rates}}
 
 
-def code(made, *, strict=False, max_error_rate=1.0, interrupted=False):
+def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
     return exits.code(made, strict=strict, max_error_rate=max_error_rate, interrupted=interrupted)
 
 
@@ -37,12 +40,19 @@ def code(made, *, strict=False, max_error_rate=1.0, interrupted=False):
         (ended("VALID"), {"strict": True}, 0),
         (ended("INVALID"), {}, 3),
         (ended("INVALID"), {"strict": True}, 3),
-        (ended(error_rate=0.5), {}, 0),
+        (ended(error_rate=0.01), {}, 0),
+        (ended(error_rate=0.011), {}, 5),
+        (ended(client=0.01), {}, 0),
+        (ended(client=0.011), {}, 5),
+        (ended(client=0.011), {"max_error_rate": 0.02}, 0),
+        (ended(no_answer_since_s=3.9), {"max_error_rate": 1.0}, 5),
+        (ended(error_rate=0.5), {"max_error_rate": 1.0}, 0),
         (ended(error_rate=0.5), {"max_error_rate": 0.5}, 0),
         (ended(error_rate=0.5), {"max_error_rate": 0.4}, 5),
         (ended(error_rate=0.001), {"max_error_rate": 0.0}, 5),
         (ended(completed=0, error_rate=1.0), {}, 5),
         (ended(completed=0, error_rate=None), {}, 5),
+        (ended(completed=0, error_rate=None, client=None), {}, 5),
         (ended(slo_met=(True, True)), {}, 0),
         (ended(slo_met=(True, False)), {}, 6),
         (ended(), {"interrupted": True}, 130),

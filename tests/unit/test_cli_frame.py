@@ -108,6 +108,12 @@ def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
     assert row(seen(running(10, waiting=14)), "in flight") == "100 14 late"
 
 
+def test_silent_streams_are_counted_with_the_one_that_is_silent_longest() -> None:
+    shown = row(seen(running(90, silent={17: 12.4, 3: 20.0})), "silent streams")
+    assert shown == "2 request 17, no token since 12 s"
+    assert not [line for line in seen(running(90)) if "silent" in line]
+
+
 def test_a_closed_loop_has_no_due_times() -> None:
     lines = seen(running(10, closed_loop=True, scheduled=0, sending_s=40.0), settings=RunSettings(max_concurrency=100))
     assert not [line for line in lines if "due " in line and "from" not in line]

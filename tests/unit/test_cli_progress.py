@@ -33,6 +33,11 @@ def test_a_run_is_described_by_its_requests():
     assert describe(Progress("connecting")) == "connecting"
 
 
+def test_a_silent_stream_is_named_in_the_line():
+    line = describe(Progress("running", 90.0, in_flight=1, silent={17: 12.4}))
+    assert line.endswith(", 1 silent: request 17, no token since 12 s")
+
+
 def test_who_is_waited_for_is_said_with_the_reason():
     waiting = Progress("waiting", 3.2, note="http://a:8000/v1/models answers 503")
     assert describe(waiting) == "waiting for the server 3 s: http://a:8000/v1/models answers 503"

@@ -46,11 +46,20 @@ def test_a_mean_and_a_maximum_have_none():
     ]
 
 
+def planned_and(outcome):
+    record = planned(1)
+    record.outcome = outcome
+    return record
+
+
 def test_an_error_rate_says_how_the_requests_ended():
-    refused = planned(1)
-    refused.outcome = Outcome.REFUSED
-    (line,) = said("error_rate<1%", [steady(0), refused])
+    (line,) = said("error_rate<1%", [steady(0), planned_and(Outcome.REFUSED)])
     assert line == "error_rate<1% is missed: error_rate is 50.00% of 2 requests (ok 1, refused 1)"
+
+
+def test_a_percentile_among_failures_says_how_many_there_were():
+    (line,) = said("ttft_p99<25ms", [steady(0), planned_and(Outcome.REFUSED)])
+    assert line == "ttft_p99<25ms is missed: 50.00% of 2 requests failed (ok 1, refused 1)"
 
 
 def test_what_was_not_measured_is_missed_and_no_zero():

@@ -302,3 +302,21 @@ def test_finish_reasons_are_counted_and_too_many_of_them_together():
     many = [read(planned(n), CHUNKED + chunk(delta(f"reason {n}", content="x")) + LAST_CHUNK) for n in range(25)]
     finishes = measured(many).finishes
     assert (finishes["other"], len(finishes), sum(finishes.values())) == (5, 21, 25)
+
+
+# -- silences
+
+
+def test_a_minute_without_a_token_in_a_stream_is_told_with_the_request() -> None:
+    within = answered(7, tokens=[1000, 2000, 63_000, 63_100])
+    to_the_end = answered(3, tokens=[1000, 2000], closed=62_000)
+    snapshot = measured([within, to_the_end, answered(4, tokens=[1000, 60_900, 120_000])])
+    assert snapshot.counters["silent_streams"] == 2
+    assert list(snapshot.silences) == [
+        {"index": 3, "since_s": 2.0, "for_s": 60.0},
+        {"index": 7, "since_s": 2.0, "for_s": 61.0},
+    ]
+
+
+def test_a_minute_until_the_first_token_is_no_silence_in_a_stream() -> None:
+    assert measured([answered(tokens=[90_000, 90_100])]).counters["silent_streams"] == 0

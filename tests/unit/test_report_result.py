@@ -103,7 +103,19 @@ def test_failed_is_whatever_ended_badly_and_nothing_that_was_called_off():
     records = [steady(0), failed(1), unsent(2), failed(3, Outcome.CANCELLED)]
     made = result(records, RunSettings(), scheduled=5)
     assert (made["num_prompts"], made["completed"], made["failed"]) == (5, 1, 2)
-    assert made["loadgen"]["error_rate"] == 0.8
+    assert (made["loadgen"]["error_rate"], made["loadgen"]["client_error_rate"]) == (2 / 3, 0)
+    assert made["loadgen"]["cancelled"] == {"never_sent": 0, "in_flight": 1}
+
+
+def test_what_the_client_failed_to_send_has_a_rate_of_its_own():
+    records = [steady(0), failed(1), unsent(2, Outcome.CLIENT_ERROR), unsent(3, Outcome.DROPPED)]
+    own = result(records)["loadgen"]
+    assert (own["error_rate"], own["client_error_rate"]) == (0.25, 0.5)
+
+
+def test_turns_after_one_that_failed_count_as_failed():
+    never_due = failed(2, Outcome.CANCELLED, ready=-5_000_000)  # the stamp is 0: never
+    assert result([steady(0), failed(1), never_due])["loadgen"]["error_rate"] == 2 / 3
 
 
 def test_goodput_is_from_sent_in_vllms_key_and_on_the_chosen_clock_in_loadgens():
@@ -208,7 +220,9 @@ def test_limits_are_judged_on_the_chosen_clock():
 
 
 def test_limits_on_gaps_are_on_those_between_tokens_or_on_those_between_events():
-    itl, icl = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))["loadgen"]["slo"]
+    rows = result([per_event((20, 1), (40, 5))], RunSettings(slo="itl_max<6ms,icl_max<6ms"))["loadgen"]["slo"]
+    itl, icl, failures = rows
+    assert (failures["limit"], failures["met"]) == ("error_rate<1%", True)
     assert [(row["value"], row["met"]) for row in (itl, icl)] == [(5.0, True), (20.0, False)]
 
 
@@ -226,9 +240,40 @@ def test_limits_on_gaps_are_on_those_between_tokens_or_on_those_between_events()
     ],
 )
 def test_every_metric_and_statistic_of_a_limit_is_looked_up(limit, value):
-    (row,) = result(RUN, RunSettings(slo=limit))["loadgen"]["slo"]
+    row, *_ = result(RUN, RunSettings(slo=limit))["loadgen"]["slo"]
     assert row["value"] == pytest.approx(value, rel=1e-3)
     assert row["met"] is True
+
+
+@pytest.mark.parametrize(
+    ("limit", "beyond"),
+    [
+        ("ttft_p99<1s", True),
+        ("ttft_p80<1s", False),
+        ("e2el_p81<1s", True),
+        ("tpot_max<1s", True),
+        ("tpot_p80<1s", False),
+        ("ttft_mean<1s", False),
+        ("icl_p99<1s", False),
+    ],
+)
+def test_a_request_that_failed_is_beyond_every_limit(limit, beyond):
+    records = [*(steady(n) for n in range(8)), failed(8), unsent(9), failed(10, Outcome.CANCELLED)]
+    row, *more = result(records, RunSettings(slo=limit))["loadgen"]["slo"]
+    assert (row["beyond"], row["met"]) == (beyond, not beyond)
+    assert all(each["met"] is False for each in more)  # error_rate<1%, where failures have no such latency
+
+
+def test_a_percentile_below_the_failures_is_that_of_all_requests():
+    records = [*(steady(n, ttft=10 + n) for n in range(8)), failed(8), failed(9)]
+    row, *_ = result(records, RunSettings(slo="ttft_p50<1s"))["loadgen"]["slo"]
+    assert row["value"] == pytest.approx(14.5, rel=1e-3)
+
+
+def test_one_failure_of_a_hundred_leaves_the_99th_percentile():
+    records = [*(steady(n) for n in range(99)), failed(99)]
+    row, *_ = result(records, RunSettings(slo="ttft_p99<1s"))["loadgen"]["slo"]
+    assert (row["value"], row["met"]) == (pytest.approx(20, rel=1e-3), True)
 
 
 def test_the_verdict_follows_from_the_checks_which_are_all_kept():

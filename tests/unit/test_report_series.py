@@ -39,6 +39,14 @@ def test_a_point_is_held_against_the_slo() -> None:
     assert missed["latency_ms"]["ttft_p50"] == pytest.approx(160, rel=0.01)
 
 
+def test_a_point_with_failures_misses_the_slo_and_keeps_the_latencies_of_the_rest() -> None:
+    ran = making.measured([making.steady(0), making.failed(1)])
+    point = series.point(1.0, making.result(ran), ran, limits="ttft_p99<1s,ttft_p50<1s", saved=[])
+    assert [(row["beyond"], row["met"]) for row in point["slo"]] == [(True, False), (False, True)]
+    assert point["met"] is False
+    assert point["latency_ms"]["ttft_p99"] == pytest.approx(20, rel=1e-3)
+
+
 def test_a_run_that_is_not_to_be_believed_neither_meets_nor_misses_anything() -> None:
     ran = making.measured([making.steady()])
     data = making.result(ran)

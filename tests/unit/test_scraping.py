@@ -132,10 +132,27 @@ async def test_gpus_are_read_where_the_server_is_on_this_machine(asked, base, he
 
 async def test_of_several_targets_all_are_asked_or_none(asked):
     both = ("http://a:1", "http://b:2")
+    assert await urls(both) == []
     asked["http://a:1/metrics"] = TEXT
     assert await urls(both) == []
+    order = await scraping.order(RunSettings(base_url=both), FOLDER)
+    assert order.missing == ("http://b:2",)
     asked["http://b:2/metrics"] = TEXT
     assert await urls(both) == ["http://a:1/metrics", "http://b:2/metrics"]
+
+
+@pytest.mark.parametrize(
+    ("named", "missing"),
+    [
+        (("http://a:1/metrics",), ("http://b:2",)),
+        (("http://a:1/metrics", "http://b:2/metrics"), ()),
+        (("http://router:9/metrics",), ()),
+    ],
+)
+async def test_a_target_whose_metrics_are_not_named_is_missing(asked, named, missing):
+    asked.update(dict.fromkeys(named, TEXT))
+    settings = RunSettings(base_url=("http://a:1", "http://b:2"), server_metrics=named)
+    assert (await scraping.order(settings, FOLDER)).missing == missing
 
 
 async def test_a_key_goes_to_the_target_of_the_same_origin_alone(asked):

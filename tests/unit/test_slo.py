@@ -1,9 +1,11 @@
 """Limits: read as they are written, judged as they are read, and never met by what was not measured."""
 
+import math
+
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.slo import LATENCY_METRICS, distribution, judge, named, parse, parse_goodput
+from loadgen.slo import LATENCY_METRICS, demanded, distribution, judge, named, parse, parse_goodput
 from loadgen.snapshot import LATENCIES
 
 
@@ -96,7 +98,26 @@ def test_what_is_unknown_is_told_with_what_is_known(text, said):
 )
 def test_a_limit_is_met_by_what_is_within_it_and_never_by_what_was_not_measured(text, value, met):
     (row,) = judge(parse(text), lambda metric, statistic: value)
-    assert row == {"limit": text, "value": value, "met": met}
+    assert row == {"limit": text, "value": value, "beyond": False, "met": met}
+
+
+def test_a_value_among_failures_is_beyond_every_limit_and_is_null():
+    (row,) = judge(parse("ttft_p99<500ms"), lambda metric, statistic: math.inf)
+    assert row == {"limit": "ttft_p99<500ms", "value": None, "beyond": True, "met": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("ttft_p50<1s", []),
+        ("ttft_max<1s", []),
+        ("tpot_mean<1s,error_rate<5%", []),
+        ("tpot_mean<1s", ["error_rate<1%"]),
+        ("itl_p99<50ms,icl_max<1s", ["error_rate<1%"]),
+    ],
+)
+def test_failures_are_limited_where_nothing_else_counts_them(text, more):
+    assert [limit.text for limit in demanded(text)] == [*text.split(","), *more]
 
 
 def test_each_limit_is_judged_by_its_own_statistic():

@@ -119,5 +119,16 @@ def test_a_source_that_said_nothing_known_is_left_out(tmp_path):
     assert Telemetry.left_in(tmp_path, START) == Telemetry()
 
 
+def test_a_source_that_said_nothing_while_another_did_is_missing(tmp_path):
+    silent = "http://127.0.0.1:9000/metrics"
+    lines = [scrape(-1, FIRST, requests=1), scrape(-1, FIRST, failed="no answer", url=silent)]
+    lines += [scrape(1, LAST, requests=4), scrape(1, LAST, failed="no answer", url=silent)]
+    (tmp_path / FILE_NAME).write_bytes(b"".join(orjson.dumps(line.to_dict()) + b"\n" for line in lines))
+    said = Telemetry.left_in(tmp_path, START, ("http://127.0.0.1:7000",))
+    assert said.missing == ("http://127.0.0.1:7000", silent)
+    assert not said.covers
+    assert Telemetry.from_dict(orjson.loads(orjson.dumps(said.to_dict()))) == said
+
+
 def test_where_nobody_was_asked_there_is_nothing(tmp_path):
     assert Telemetry.left_in(tmp_path, START) == Telemetry()

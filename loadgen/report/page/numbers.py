@@ -42,7 +42,9 @@ def headline(result: Mapping[str, Any]) -> Facts:
     if own["slo"]:
         met = sum(row["met"] for row in own["slo"])
         said = "met" if met == len(own["slo"]) else "MISSED"
-        facts.append(Fact(term("slo", "SLO"), said, f"{met} of {len(own['slo'])} limits met"))
+        beside = f"{met} of {len(own['slo'])} limits met"
+        failing = console.not_ok(own) if said == "MISSED" else None
+        facts.append(Fact(term("slo", "SLO"), said, f"{beside}; {failing}" if failing else beside))
     return Facts(tuple(facts))
 
 

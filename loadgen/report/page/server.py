@@ -23,6 +23,8 @@ def blocks(own: dict[str, Any]) -> Iterator[Block]:
     if said is None:
         yield Paragraph(line(SILENT if own["client"]["wall_s"] is not None else UNTOLD))
         return
+    if said.get("missing"):
+        yield Paragraph(line(server.of_missing(said["missing"])))
     if said["sources"]:
         yield Paragraph(line(server.heading(said["sources"])))
         yield Table(("", "the server", "ours"), tuple(_rows(own, said)), words=1)

@@ -34,7 +34,9 @@ REQUEST = {
     ),
     "error_rate": Term(
         "error rate",
-        "The share of all scheduled requests that are not ok: failed, cancelled, or without an end when the run ended.",
+        "The share of the requests that ended which the server failed, turns among them that were not sent because one "
+        "before them had failed. What the end of the run cancelled is not counted; what the client failed to send has "
+        "a rate of its own, client_error_rate in JSON.",
     ),
     "output_tokens": Term(
         "output tokens",
@@ -112,7 +114,12 @@ RATES = {
         "Ok requests within every --goodput limit, per second of the duration; and their share of all scheduled "
         "requests. A request without a TPOT is held to the other limits.",
     ),
-    "slo": Term("SLO", "The limits that --slo sets to the run as a whole."),
+    "slo": Term(
+        "SLO",
+        "The limits that --slo sets to the run as a whole. A request that failed is beyond every limit on a latency: "
+        "ttft_p99<500ms is that 99 % of the requests have a TTFT below 500 ms. Means and gaps are of ok requests; "
+        "where nothing else is limited, error_rate<1% is demanded too.",
+    ),
 }
 CLIENT = {
     "loop_stall": Term(

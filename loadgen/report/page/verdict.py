@@ -6,7 +6,7 @@ from typing import Any, Literal
 from loadgen.checks import GROUPS
 from loadgen.pages import Block, Items, Line, Note, Paragraph, Span, Table, Tone, cell, line, prose
 from loadgen.report.brief import failed, noted, seen
-from loadgen.report.console import banners, passed
+from loadgen.report.console import banners, judgement, not_ok
 
 Kind = Literal["tip", "info", "warning", "danger"]
 MEANS: dict[str, tuple[Kind, str]] = {
@@ -26,7 +26,9 @@ def blocks(result: Mapping[str, Any]) -> Iterator[Block]:
         yield Note("warning", banner, ())
     kind, means = _means(own)
     reasons = (Items(tuple(map(_reason, wrong))),) if wrong else ()
-    yield Note(kind, f"{own['verdict']}: {means}", (*reasons, Paragraph(line(f"Verdict: {passed(own)}."))))
+    failing = not_ok(own)
+    title = f"NOT OK, {failing}; the measurement is {own['verdict']}" if failing else own["verdict"]
+    yield Note(kind, f"{title}: {means}", (*reasons, Paragraph(line(f"Verdict: {judgement(own)}."))))
     if notes:
         title = "Bear in mind" if len(notes) == 1 else f"Bear in mind: {len(notes)} notes"
         yield Note("info", title, (Items(tuple(map(_note, notes))),))
@@ -40,7 +42,7 @@ def _means(own: Mapping[str, Any]) -> tuple[Kind, str]:
         return MEANS[own["verdict"]]
     if not own["outcomes"].get("ok"):
         return "info", "the client did what was asked of it"
-    return "info" if own["error_rate"] else "tip", "the numbers below may be believed"
+    return "info" if not_ok(own) else "tip", "the numbers below may be believed"
 
 
 def _row(check: Mapping[str, Any]) -> tuple[str | Span, ...]:

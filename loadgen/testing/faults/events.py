@@ -54,6 +54,16 @@ def stream_error(ask: Ask) -> Steps:
 
 
 @fault
+def error_after_end(ask: Ask) -> Steps:
+    """Sends an error as an event after the last token to a request with ignore_eos; else a good answer."""
+    answer = Answer.to(ask)
+    end = [answer.finish, answer.usage, DONE]
+    if ask.fields.get("ignore_eos"):
+        end = [b"data: " + error_body("the fault error-after-end", 500) + b"\n\n"]
+    yield from streaming(answer.role, *answer.tokens, *end)
+
+
+@fault
 def stream_error_done(ask: Ask) -> Steps:
     """Sends an error as an event after the first token, then finish reason and [DONE] as if all were well."""
     yield from with_odd(ask, b"data: " + error_body("the fault stream-error-done", 500) + b"\n\n")
