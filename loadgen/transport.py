@@ -91,7 +91,7 @@ class Transport:
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(4)}-")
         self._rest_ns = UNPROVEN_REST_NS
-        self._redacted = Redaction(target.headers.values())
+        self._redacted = Redaction(target.headers)
         self._idle: deque[Connection] = deque()
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
@@ -270,6 +270,7 @@ class Transport:
             record.detail = self._redacted(record.detail)
         if record.finish_reason:
             record.finish_reason = self._redacted(record.finish_reason)
+        record.redaction = self._redacted
         self.on_end(record)
 
     def _close(self, connection: Connection) -> None:

@@ -43,6 +43,7 @@ class Record:
     counted: int
     counted_by: int
     tokenized: int
+    redaction: Callable[[str], str] | None
     keeps_text: bool
     keeps_answer: bool
     reused: bool
@@ -62,6 +63,8 @@ class Record:
     def text(self) -> str: ...
     @property
     def answer(self) -> bytes: ...
+    @property
+    def answer_text(self) -> str: ...
     @property
     def generated_text(self) -> str: ...
     @property

@@ -1,6 +1,5 @@
 """`loadgen run`: measure a server, print the report, save what was asked for."""
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,8 +22,7 @@ def main(argv: list[str]) -> int:
     for settings in runs:
         settings.checked()
     logs.to_stderr(runs[0].log_level)
-    if credentials.on_the_command_line(given):
-        logging.warning(credentials.VISIBLE)
+    credentials.warn_of_visible(given)
     if swept is not None:
         from loadgen.cli.sweep import sweep
 

@@ -167,7 +167,7 @@ class Series:
         path = report.series_path(self._asked, self.data)
         if path is None:
             return []
-        write_whole(path, report.to_json(self.data) + "\n")
+        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._asked))
         return [str(path)]
 
     def _end(self) -> int:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+from pathlib import Path
 
 import orjson
 import pytest
@@ -64,6 +65,15 @@ def test_a_saved_result_may_be_appended_to(settings):
     save(settings, *a_run(settings, count=1))
     (path,) = save(settings.replace(append_result=True), *a_run(settings, count=2)).paths
     assert [r["completed"] for r in load(path)] == [1, 2]
+
+
+@pytest.mark.parametrize("append", [False, True])
+def test_a_result_that_holds_answers_is_for_its_owner_alone(settings, tmp_path, append):
+    (tmp_path / "r.json").touch(0o644)
+    for detailed, mode in ((False, 0o644), (True, 0o600)):
+        asked = settings.replace(result_filename="r.json", save_detailed=detailed, append_result=append)
+        (path,) = save(asked, *a_run(asked)).paths
+        assert Path(path).stat().st_mode & 0o777 == mode
 
 
 @contextlib.contextmanager
