@@ -50,7 +50,7 @@ def public_variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Redaction:
-    """A function that puts MARK for the secrets of request headers, as they are or as JSON, a URL or base64 spells them.
+    """A function that puts MARK for secrets of request headers, as they are or as JSON, a URL or base64 spells them.
 
     The first characters of a secret, which servers like to show, are taken out as well; at the end of a text that may
     have been cut off, a few are enough.
