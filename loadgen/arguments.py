@@ -5,6 +5,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from loadgen import words
 from loadgen.errors import BadInput
 
 UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
@@ -45,10 +46,19 @@ def integer(text: str) -> int:
 
 def number(text: str) -> float:
     """A number, as `type=` of an argument."""
+    return _read(words.number, text, "write digits alone, as 10 or 0.5")
+
+
+def seconds(text: str) -> float:
+    """A time in seconds, as `type=` of an argument."""
+    return _read(words.seconds, text, "write seconds, or a number with ms, s, m or h, as 500ms or 2m")
+
+
+def _read(read: Callable[[str], float], text: str, remedy: str) -> float:
     try:
-        return float(text)
+        return read(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; write digits alone, as 10 or 0.5") from error
+        raise argparse.ArgumentTypeError(f"{error}; {remedy}") from error
 
 
 def integer_within(least: int, most: int) -> Callable[[str], int]:

@@ -49,6 +49,14 @@ def test_every_flag_stands_in_the_help_with_its_text(name):
     assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(text.split())
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("30s", 30), ("2m", 120), ("2 min", 120), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_a_time_may_have_a_unit_and_is_seconds_without(text, seconds):
+    for name in ("duration", "timeout", "first_token_timeout", "ready_check_timeout_sec"):
+        assert parse([flag(name), text]) == {name: seconds}
+
+
 def test_only_what_was_given_is_returned():
     assert parse([]) == {}
     assert parse(["--seed", "0"]) == {"seed": 0}
@@ -111,6 +119,8 @@ def test_a_config_file_stands_beside_the_settings():
         (["--num-prompts", "many"], "--num-prompts", "'many' is no whole number"),
         (["--num-prompts", "1.5"], "--num-prompts", "'1.5' is no whole number"),
         (["--rate", "fast"], "--request-rate", "'fast' is no number"),
+        (["--rate", "1e400"], "--request-rate", "'1e400' is too large"),
+        (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is no time"),
         (["--rate"], "--request-rate", "expected one argument"),
         (["--backend", "grpc"], "--backend", "'openai-chat'"),
         (["--extra-body", "{"], "--extra-body", "is no JSON"),

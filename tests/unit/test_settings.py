@@ -238,3 +238,9 @@ def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
 def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
     with pytest.raises(BadInput, match=f"{value}' is no choice; choose from "):
         RunSettings(**{name: value}).checked()
+
+
+def test_times_may_be_given_with_their_unit():
+    assert RunSettings(duration="30s", timeout="2m") == RunSettings(duration=30.0, timeout=120.0)
+    with pytest.raises(BadInput, match="--duration: 'long' is no time"):
+        RunSettings(duration="long")
