@@ -61,8 +61,8 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (what the server names, else --model)",
-        metavar="PATH|NAME",
+        "tokenizer.json, its folder, or a hub name (what the server names, else --model); none: the server alone counts",
+        metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
         (), TARGET, "extra headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"

@@ -1,6 +1,7 @@
 """Group E: was it the workload we claim?"""
 
 from loadgen.checks.check import Check, inapplicable
+from loadgen.data_settings import NO_TOKENIZER
 from loadgen.evidence import Evidence
 from loadgen.words import percent
 
@@ -24,6 +25,8 @@ def _input(evidence: Evidence) -> Check:
     name, counters = "input as planned", evidence.snapshot.counters
     counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
     if not counted:
+        if evidence.settings.tokenizer == NO_TOKENIZER:
+            return inapplicable(name, "with --tokenizer none no length is planned")
         return inapplicable(name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
     more = counters["unexpected_input_tokens"] / counted

@@ -3,6 +3,7 @@
 import pytest
 
 from loadgen.checks import workload
+from loadgen.prompts import UNPLANNED
 from loadgen.settings import RunSettings
 from tests.unit.making import answered, evidence, failed, result
 
@@ -146,3 +147,12 @@ def test_they_count_only_where_something_rests_on_them(settings, counts):
     checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
     assert len(red(checks)) == 4
     assert {check.counts for check in checks.values()} == {counts}
+
+
+def test_prompts_that_nobody_has_counted_are_not_held_against_a_plan():
+    unknown = [reply(i) for i in range(10)]
+    for record in unknown:
+        record.input_tokens = UNPLANNED
+    check = of(unknown, RunSettings(tokenizer="none"))["input as planned"]
+    assert (check.ok, check.value) == (None, "n/a")
+    assert "--tokenizer none" in check.limit

@@ -135,7 +135,7 @@ class TestBadInput:
         monkeypatch.setattr(socket, "getaddrinfo", no_addresses)
         message = self.refusal("nobody/has-this-model")
         assert message.startswith("--tokenizer: nobody/has-this-model is no path, not in the hub's cache, and the hub")
-        assert "; copy the served model's tokenizer.json here and give its path; `loadgen serve` prints" in message
+        assert "; copy the served model's tokenizer.json or .gguf file here and give its path" in message
 
     def test_a_name_that_the_hub_does_not_know(self, monkeypatch):
         def refuse():
