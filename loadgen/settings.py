@@ -61,7 +61,7 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (what the server names, else --model); none: the server alone counts",
+        "tokenizer.json, its folder, or a hub name (what the server names, else --model); none: only the server counts",
         metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(

@@ -1,12 +1,16 @@
 """`loadgen run`: measure a server, print the report, save what was asked for."""
 
+import logging
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen import logs
 from loadgen.cli import config, credentials, flags
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
+
+MOST_AT_ONCE = 100  # more are warned of
 
 if TYPE_CHECKING:
     from loadgen.measurer import Measurer
@@ -23,6 +27,7 @@ def main(argv: list[str]) -> int:
         settings.checked()
     logs.to_stderr(runs[0].log_level)
     credentials.warn_of_visible(given)
+    warn_of_burst(config.chosen(given), runs[0])
     if swept is not None:
         from loadgen.cli.sweep import sweep
 
@@ -35,6 +40,24 @@ def main(argv: list[str]) -> int:
 
     with exporting(runs[0]) as export:
         return asyncio.run(run(runs[0], watch=lambda progress, measurer: export(progress)))
+
+
+def warn_of_burst(chosen: dict[str, Any], settings: RunSettings) -> None:
+    """Log a warning where a server of the user's is about to get many requests at once, and nobody asked for that.
+
+    Args:
+        chosen: What flags and a config file give, by the names of settings.
+        settings: Of the run.
+    """
+    from loadgen.launched import wants_engine
+    from loadgen.schedule import DEFAULT_COUNT
+
+    count = settings.num_prompts or DEFAULT_COUNT
+    bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
+    burst = math.isinf(settings.request_rate) and "request_rate" not in chosen and not bounded
+    if burst and count > MOST_AT_ONCE and not wants_engine(settings):
+        remedy = "--rate N or --max-concurrency N spreads them, --rate inf says that this is meant"
+        logging.warning("%d requests are sent at once: %s", count, remedy)
 
 
 async def run(

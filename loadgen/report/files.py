@@ -236,6 +236,14 @@ def check_writable(settings: RunSettings) -> None:
     _check_apart(settings)
 
 
+def overwritten(settings: RunSettings) -> list[str]:
+    """The named files that hold something now, and that a run with these settings writes anew."""
+    named = _named(settings)
+    if settings.append_result or not (settings.save_result or settings.save_detailed):
+        named.pop("result_filename", None)
+    return [path for path in named.values() if os.path.isfile(path) and os.path.getsize(path)]
+
+
 @contextlib.contextmanager
 def _refusing(name: str, path: str) -> Iterator[None]:
     try:

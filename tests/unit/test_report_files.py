@@ -10,7 +10,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, load, render, save, to_json
+from loadgen.report import check_writable, load, overwritten, render, save, to_json
 from loadgen.report.files import result_path
 from loadgen.settings import RunSettings
 from tests.unit.making import MS, failed, measured, result, steady
@@ -271,6 +271,16 @@ def test_a_device_is_written_as_it_is(settings):
 def test_a_relative_path_is_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_writable(RunSettings(records="r.jsonl", hlog="h.hlog", result_dir="results"))
+
+
+def test_files_that_hold_something_are_told_of_before_they_are_overwritten(settings, tmp_path):
+    asked = settings.replace(records=str(tmp_path / "r.jsonl"), hlog=str(tmp_path / "r.hlog"))
+    for name in ("r.json", "r.jsonl"):
+        (tmp_path / name).write_text("of an earlier run")
+    (tmp_path / "r.hlog").touch()  # of nothing nothing is lost
+    assert sorted(overwritten(asked)) == [str(tmp_path / "r.json"), str(tmp_path / "r.jsonl")]
+    assert overwritten(asked.replace(append_result=True)) == [str(tmp_path / "r.jsonl")]
+    assert overwritten(settings.replace(save_result=False)) == []
 
 
 # -- secrets
