@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from loadgen import words
 from loadgen.errors import BadInput
 
+FEWEST_LETTERS = 4  # of the beginning of a flag that stands for the flag
 UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
 
 
@@ -29,11 +30,19 @@ class OneLineParser(argparse.ArgumentParser):
         remedy = remedy or f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
             field, problem = problem.split()[0].partition("=")[0], UNKNOWN
-            near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
-            remedy = f"did you mean {near[0]}?" if near else remedy
+            near = self._near(field)
+            remedy = f"did you mean {near}?" if near else remedy
         if not problem:
             field, problem = self.prog, message
         raise BadInput(field, problem, remedy)
+
+    def _near(self, word: str) -> str | None:
+        """The flag that a word is likely to be meant for: one that it begins, or nearly is."""
+        names = {flag.lstrip("-"): flag for flag in self._option_string_actions}
+        name = word.lstrip("-")
+        near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
+        near += [flag for flag in names if flag.startswith(name) and len(name) >= FEWEST_LETTERS]
+        return names[near[0]] if near else None
 
 
 def integer(text: str) -> int:

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
+from loadgen import slo
 from loadgen.arguments import UNKNOWN, OneLineParser, integer, number, seconds
 from loadgen.cli import compat
 from loadgen.errors import BadInput
@@ -72,6 +73,8 @@ def _meant(word: str) -> str | None:
     """What to write instead of a word that is no flag here; None where nobody knows."""
     if word.startswith(("http://", "https://")):
         return f"a server is named with --base-url {word}"
+    if slo.is_limit(word):
+        return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
     return compat.known_elsewhere(word)
 
 

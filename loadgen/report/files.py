@@ -148,7 +148,7 @@ def load(path: str) -> list[dict[str, Any]]:
         if not known:
             raise BadInput(
                 "FILE",
-                f"{where} is no result of loadgen, or not as a whole",
+                f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
     return [result for _, result in results]

@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from loadgen.arguments import OneLineParser
-from loadgen.cli.flags import parse, run_parser
+from loadgen.cli.flags import parse, run_parser, run_settings
 from loadgen.errors import BadInput
 from loadgen.options import flag
 from loadgen.settings import RunSettings
@@ -114,6 +114,7 @@ def test_a_config_file_stands_beside_the_settings():
         (["--speed", "3"], "--speed", "unknown"),
         (["--max-concurency", "3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["--max-conc", "3"], "--max-conc", "did you mean --max-concurrency?"),
+        (["--users", "10"], "--users", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),
         (["--num-prompts", "many"], "--num-prompts", "'many' is no whole number"),
@@ -164,3 +165,9 @@ def test_what_is_not_several_numbers_is_refused(text):
     with pytest.raises(BadInput) as refused:
         parse(["--rate", text])
     assert "is no number" in refused.value.problem
+
+
+def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
+    with pytest.raises(BadInput) as refused:
+        run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])
+    assert refused.value.remedy == 'separate limits with commas: --slo "ttft_p99<500ms,tpot_p99<50ms"'

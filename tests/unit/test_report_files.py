@@ -121,7 +121,7 @@ def test_the_line_that_is_no_result_is_named(settings, tmp_path):
     with open(path, "a") as file:
         file.write('{"half":')
     save(settings.replace(append_result=True), *a_run(settings, count=3))
-    with pytest.raises(BadInput, match=r"r\.json: line 3 is no result of loadgen"):
+    with pytest.raises(BadInput, match=r"r\.json: line 3 is not a loadgen result"):
         load(str(path))
 
 
