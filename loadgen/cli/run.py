@@ -27,7 +27,6 @@ def main(argv: list[str]) -> int:
         settings.checked()
     logs.to_stderr(runs[0].log_level)
     credentials.warn_of_visible(given)
-    warn_of_burst(config.chosen(given), runs[0])
     if swept is not None:
         from loadgen.cli.sweep import sweep
 
@@ -38,26 +37,36 @@ def main(argv: list[str]) -> int:
 
     from loadgen.cli.prometheus import exporting
 
+    warnings = [burst(given, runs[0])]
     with exporting(runs[0]) as export:
-        return asyncio.run(run(runs[0], watch=lambda progress, measurer: export(progress)))
+
+        def watch(progress: "Progress", measurer: "Measurer") -> None:
+            if progress.phase not in ("starting", "waiting"):  # the server answers, and nothing has been sent
+                for warning in filter(None, warnings):
+                    logging.warning(warning)
+                warnings.clear()
+            export(progress)
+
+        return asyncio.run(run(runs[0], watch=watch))
 
 
-def warn_of_burst(chosen: dict[str, Any], settings: RunSettings) -> None:
-    """Log a warning where a server of the user's is about to get many requests at once, and nobody asked for that.
+def burst(given: dict[str, Any], settings: RunSettings) -> str | None:
+    """A warning where a server of the user's is about to get many requests at once, and nobody asked for that.
 
     Args:
-        chosen: What flags and a config file give, by the names of settings.
+        given: What flags give, by the names of settings; a config file is taken to say all that is meant.
         settings: Of the run.
     """
     from loadgen.launched import wants_engine
     from loadgen.schedule import DEFAULT_COUNT
 
     count = settings.num_prompts or DEFAULT_COUNT
+    meant = "request_rate" in given or "config" in given or wants_engine(settings)
     bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
-    burst = math.isinf(settings.request_rate) and "request_rate" not in chosen and not bounded
-    if burst and count > MOST_AT_ONCE and not wants_engine(settings):
-        remedy = "--rate N or --max-concurrency N spreads them, --rate inf says that this is meant"
-        logging.warning("%d requests are sent at once: %s", count, remedy)
+    if meant or bounded or math.isfinite(settings.request_rate) or count <= MOST_AT_ONCE:
+        return None
+    remedy = "--rate N or --max-concurrency N spreads them, --rate inf says that this is meant"
+    return f"{count} requests are sent at once: {remedy}"
 
 
 async def run(

@@ -2,20 +2,14 @@
 
 import pytest
 
-from loadgen.cli.run import warn_of_burst
+from loadgen.cli.run import burst
 from loadgen.settings import RunSettings
 
 SERVER = "http://a:8000"
 
 
-def warned(caplog, **given):
-    caplog.clear()
-    warn_of_burst(given, RunSettings(**given))
-    return caplog.messages
-
-
-def test_a_burst_that_nobody_asked_for_is_warned_of(caplog):
-    (warning,) = warned(caplog, base_url=SERVER)
+def test_a_burst_that_nobody_asked_for_is_warned_of():
+    warning = burst({"base_url": SERVER}, RunSettings(base_url=SERVER))
     for part in ("1000 requests", "--rate", "--max-concurrency"):
         assert part in warning
 
@@ -33,5 +27,5 @@ def test_a_burst_that_nobody_asked_for_is_warned_of(caplog):
         {"base_url": SERVER, "dataset_name": "trace"},
     ],
 )
-def test_no_other_run_is_warned_of(caplog, given):
-    assert warned(caplog, **given) == []
+def test_no_other_run_is_warned_of(given):
+    assert burst(given, RunSettings(**given)) is None
