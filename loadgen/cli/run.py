@@ -36,12 +36,14 @@ def main(argv: list[str]) -> int:
     import asyncio
 
     from loadgen.cli.prometheus import exporting
+    from loadgen.progress import PHASES
 
     warnings = [burst(given, runs[0])]
     with exporting(runs[0]) as export:
 
         def watch(progress: "Progress", measurer: "Measurer") -> None:
-            if progress.phase not in ("starting", "waiting"):  # the server answers, and nothing has been sent
+            made = progress.phase == "preparing" and progress.ended
+            if made or progress.phase in PHASES:  # the server answers, prompts can be made, and nothing has been sent
                 for warning in filter(None, warnings):
                     logging.warning(warning)
                 warnings.clear()
