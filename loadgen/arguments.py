@@ -5,8 +5,10 @@ import difflib
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from loadgen import words
 from loadgen.errors import BadInput
 
+FEWEST_LETTERS = 4  # of the beginning of a flag that stands for the flag
 UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
 
 
@@ -28,11 +30,19 @@ class OneLineParser(argparse.ArgumentParser):
         remedy = remedy or f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
             field, problem = problem.split()[0].partition("=")[0], UNKNOWN
-            near = difflib.get_close_matches(field, self._option_string_actions, 1, cutoff=0.7)
-            remedy = f"did you mean {near[0]}?" if near else remedy
+            near = self._near(field)
+            remedy = f"did you mean {near}?" if near else remedy
         if not problem:
             field, problem = self.prog, message
         raise BadInput(field, problem, remedy)
+
+    def _near(self, word: str) -> str | None:
+        """The flag that a word is likely to be meant for: one that it begins, or nearly is."""
+        names = {flag.lstrip("-"): flag for flag in self._option_string_actions}
+        name = word.lstrip("-")
+        near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
+        near += [flag for flag in names if flag.startswith(name) and len(name) >= FEWEST_LETTERS]
+        return names[near[0]] if near else None
 
 
 def integer(text: str) -> int:
@@ -45,10 +55,19 @@ def integer(text: str) -> int:
 
 def number(text: str) -> float:
     """A number, as `type=` of an argument."""
+    return _read(words.number, text, "write digits alone, as 10 or 0.5")
+
+
+def seconds(text: str) -> float:
+    """A time in seconds, as `type=` of an argument."""
+    return _read(words.seconds, text, "write seconds, or a number with ms, s, m or h, as 500ms or 2m")
+
+
+def _read(read: Callable[[str], float], text: str, remedy: str) -> float:
     try:
-        return float(text)
+        return read(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; write digits alone, as 10 or 0.5") from error
+        raise argparse.ArgumentTypeError(f"{error}; {remedy}") from error
 
 
 def integer_within(least: int, most: int) -> Callable[[str], int]:

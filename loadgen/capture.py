@@ -17,7 +17,7 @@ from loadgen import private
 from loadgen.clock import now_ns
 from loadgen.outcomes import Outcome
 from loadgen.recording import CapturedResponse, End, first_line, to_line
-from loadgen.redaction import spellings
+from loadgen.redaction import secrets, spellings
 from loadgen.target import Target
 from loadgen.wire import Record
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 LIMIT_BYTES = 64 << 20
 RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came
-LEAST_SECRET = 8  # characters: a shorter value may be any word of an answer, so it is blanked only as a whole header
+CUT = re.compile(rb"(\r\n[0-9A-Fa-f]+(?:;[^\r\n]*)?\r\n)")  # where one chunk of a body ends and the next begins
+MAYBE_CUT = CUT.pattern.replace(b"(", b"(?:", 1) + b"?"
 SET_COOKIE = re.compile(rb"^(set-cookie:)([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 # Outcomes that say that the response came to its end; after any other it was loadgen that ended it.
 WHOLE = (Outcome.OK, Outcome.STATUS, Outcome.EMPTY, Outcome.TRUNCATED)
@@ -59,7 +60,7 @@ class Capture:
         self, file: BinaryIO, targets: Sequence[Target], limit_bytes: int = LIMIT_BYTES, *, compressed: bool = False
     ) -> None:
         self._file, self._compressed, self._model = file, compressed, targets[0].model
-        self._secrets = list(dict.fromkeys(pattern for target in targets for pattern in secrets(target.headers)))
+        self._secrets = list(dict.fromkeys(pattern for target in targets for pattern in patterns(target.headers)))
         self._room = limit_bytes
         self._full = self._closed = False
         self._begun = 0
@@ -185,7 +186,7 @@ class TappedReader(asyncio.Protocol):
 
 
 def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The reads with what is secret overwritten by as many asterisks, also where reads cut it.
+    """The reads with what is secret overwritten by as many asterisks, also where reads or chunks cut it.
 
     Args:
         reads: One (ns, bytes) per read of one response.
@@ -194,23 +195,24 @@ def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[by
     reads = list(reads)
     data = b"".join(part for _, part in reads)
     for pattern in patterns:
-        data = pattern.sub(lambda found: found[1] + b"*" * len(found[2]), data)
+        data = pattern.sub(_blank, data)
     begin = 0
     for at_ns, part in reads:
         yield at_ns, data[begin : begin + len(part)]
         begin += len(part)
 
 
-def secrets(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
-    """Patterns of what no file may show of responses to requests with these headers.
+def patterns(headers: Mapping[str, str]) -> list[re.Pattern[bytes]]:
+    """Patterns of what no file may show of responses to requests with these headers: cookies, and the secrets in the
+    headers in all their spellings."""
+    words = (word.encode("latin-1") for word in spellings(secrets(headers)))
+    return [SET_COOKIE, *(re.compile(rb"()(%b)" % MAYBE_CUT.join(map(re.escape, _each(word)))) for word in words)]
 
-    Cookies, and the headers' values in all their spellings.
-    """
-    patterns = [SET_COOKIE]
-    for word in spellings(headers.values()):
-        exactly = re.escape(word.encode("latin-1"))
-        if len(word) >= LEAST_SECRET:
-            patterns.append(re.compile(rb"()(%b)" % exactly))
-        else:
-            patterns.append(re.compile(rb"^([^:\r\n]+:[ \t]*)(%b)(?=[ \t]*\r?$)" % exactly, re.MULTILINE))
-    return patterns
+
+def _each(data: bytes) -> Iterator[bytes]:
+    return (data[i : i + 1] for i in range(len(data)))
+
+
+def _blank(found: re.Match[bytes]) -> bytes:
+    """A match with asterisks for its second group, but for what frames chunks in it."""
+    return found[1] + b"".join(part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(found[2]))

@@ -8,6 +8,7 @@ from loadgen.options import DATA, option, require
 Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner"]
 FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules whose tools ask the server to ignore EOS
 TRACE = "trace"  # the data set that says when each request is due
+NO_TOKENIZER = "none"  # as --tokenizer: prompts are sent as they are, and nobody counts them but the server
 MULTI_TURN = "multi_turn"  # one of sessions whatever --turns says
 
 

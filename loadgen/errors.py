@@ -9,13 +9,15 @@ class BadInput(LoadgenError):
     """A setting or input file that cannot be used; found before anything is sent.
 
     Args:
-        field: The flag, key or file at fault, as the user wrote it (`--request-rate`).
+        field: The flag or key at fault, as the user wrote it (`--request-rate`); FILE where it is a file without one,
+            which `problem` then begins with.
         problem: What is wrong with it, with the value.
         remedy: What to write instead.
     """
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{field}: {problem}; {remedy}")
+        said = f"{problem}; {remedy}"
+        super().__init__(said if field == "FILE" else f"{field}: {said}")  # a file that no flag names, names itself
         self.field, self.problem, self.remedy = field, problem, remedy
 
     def __reduce__(self) -> tuple[type["BadInput"], tuple[str, str, str]]:

@@ -9,6 +9,8 @@ from loadgen.options import OUTPUT, option
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
 LOOPBACK = "127.0.0.1"
+# Keys of the result that metadata would replace in vLLM's: here they name files, and say which runs are alike.
+NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +63,12 @@ class OutputSettings:
                 )
         check_page("--html", self.html)
         for pair in self.metadata:
-            if "=" not in pair:
+            key, equals, _ = pair.partition("=")
+            if not equals:
                 raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
+            if key.strip() in NAMING:
+                problem = f"{key.strip()!r} is a key of the result itself, which names the run"
+                raise BadInput("--metadata", problem, "choose another key")
         if self.prometheus is not None:
             parse_listen(self.prometheus)
 

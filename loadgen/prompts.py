@@ -9,7 +9,7 @@ import orjson
 HOLE: Final = b"\xff"  # a byte that no UTF-8 has, so that nothing in a body is mistaken for it
 # As the `content` of a message: what the server has answered in this session, the first hole for its first turn.
 ANSWER: Final = orjson.Fragment(b'"' + HOLE + b'"')
-UNPLANNED: Final = -1  # tokens of a prompt that repeats answers: nobody knows them before these are there
+UNPLANNED: Final = -1  # tokens of a prompt that repeats answers, or that no tokenizer has counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Prompt:
     Attributes:
         text: The user's message (chat) or the prompt itself (completions).
         input_tokens: Tokens of `text` by the data set's tokenizer, without any chat template; UNPLANNED where ANSWER
-            is part of it.
+            is part of it, or there is no tokenizer.
         output_tokens: Tokens wanted in the answer (sent as the maximum).
         source: Where it comes from, stable between runs: a row id or "name/seed/index".
         messages: What a chat is sent in place of one message of `text`, each with `role` and `content`, which may be

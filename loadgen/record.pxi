@@ -27,7 +27,7 @@ cdef class Record:
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
     the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
-    `answer` is kept where `keeps_answer` was. reasoning_tokens: those of completion_tokens that are reasoning, streamed or
+    `answer` is kept where `keeps_answer` was; `redaction` takes credentials out of its text. reasoning_tokens: those of completion_tokens that are reasoning, streamed or
     not. matched_stop: the stop word or token id that ended the answer, or None. nan_events: events in which a number was
     none. target: which of the run's targets it was sent to, counted from 0.
     """
@@ -183,6 +183,11 @@ cdef class Record:
 
     @property
     def generated_text(self):
+        """`answer_text` as it may be kept and shown: without credentials, where the transport has set `redaction`."""
+        return self.answer_text if self.redaction is None else self.redaction(self.answer_text)
+
+    @property
+    def answer_text(self):
         """`answer` as text; half a surrogate pair, which some servers send, stands as U+FFFD."""
         text = json.loads(f'"{self.answer.decode("utf-8", "replace")}"', strict=False)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

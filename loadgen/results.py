@@ -105,5 +105,5 @@ def whole(where: str) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, BadInput, LookupError, TypeError, ValueError) as error:
-        problem = f"{where} is no whole result of loadgen ({type(error).__name__}: {error})"
+        problem = f"{where} is not a whole loadgen result ({type(error).__name__}: {error})"
         raise BadInput("FILE", problem, "name a result as it was saved, or a file of records") from error

@@ -77,7 +77,7 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
     own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
     resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend)
     told = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
-    redacted = Redaction(target.headers(settings).values())
+    redacted = Redaction(target.headers(settings))
     about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in told.items()}
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)

@@ -60,5 +60,5 @@ class Sessions:
 def _sendable(record: Record) -> bytes:
     """The answer as the inside of a JSON string that every parser takes: UTF-8, without halves of surrogate pairs."""
     if SURROGATE.search(record.answer):
-        return json.dumps(record.generated_text)[1:-1].encode()
+        return json.dumps(record.answer_text)[1:-1].encode()
     return record.answer.decode("utf-8", "replace").encode()

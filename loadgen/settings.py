@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from loadgen import scale_settings, slo, sources
 from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
-from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, require
+from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, read_times, require
 from loadgen.output_settings import OutputSettings
 from loadgen.redaction import MARK, without_secrets
 from loadgen.scale_settings import ScaleSettings
@@ -34,7 +34,8 @@ KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting 
 class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     """What one run asks, of whom, how fast, and what is kept; names and meanings are `vllm bench serve`'s.
 
-    Times are seconds, rates requests per second, lengths tokens. Call `checked()` before use.
+    Times are seconds, or texts such as "500ms", "30s", "2m", "1h"; rates are requests per second, lengths tokens. Call
+    `checked()` before use.
 
     `base_url` may be one URL, or several: then it is a tuple, and the requests are shared among these targets.
     """
@@ -61,8 +62,8 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
     tokenizer: str | None = option(
         None,
         TARGET,
-        "tokenizer.json, its folder, or a hub name (what the server names, else --model)",
-        metavar="PATH|NAME",
+        "tokenizer.json, its folder, or a hub name (what the server names, else --model); none: only the server counts",
+        metavar="PATH|NAME|none",
     )
     header: tuple[str, ...] = option(
         (), TARGET, "extra headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"
@@ -178,6 +179,7 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
             # One alone is the same run however it was given: as a flag, in a file, or in a program.
             urls = tuple(self.base_url)
             object.__setattr__(self, "base_url", urls[0] if len(urls) == 1 else urls)
+        read_times(self)
 
     def __repr__(self) -> str:
         default = public(RunSettings())

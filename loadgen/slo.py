@@ -22,6 +22,7 @@ STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
 _LIMIT = re.compile(r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\s*")
+_BARE_METRIC = re.compile(r"([a-z0-9]+)\s*(<.*)")
 _STATISTIC = re.compile(r"p\d{1,2}(\.\d+)?|mean|median|max")
 _BARE = {False: "ms", True: "a share"}
 _EXAMPLE = 'write e.g. "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
@@ -84,9 +85,17 @@ def demanded(text: str) -> list[Limit]:
     return limits + parse(FAILURES) if all(limit.of_survivors for limit in limits) else limits
 
 
+def is_limit(text: str) -> bool:
+    """Whether a text has the form of a limit."""
+    return _LIMIT.fullmatch(text) is not None
+
+
 def _limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text)
     if match is None:
+        bare = _BARE_METRIC.fullmatch(text)
+        if bare is not None and bare[1] in LATENCY_METRICS:
+            raise BadInput("--slo", f"{text!r} names no statistic", f"add one, as {bare[1]}_p99{bare[2]}")
         raise BadInput("--slo", f"{text!r} is no limit", _EXAMPLE)
     metric, statistic, sign, number, unit = match.groups()
     is_rate = f"{metric}_{statistic}" in RATES

@@ -55,7 +55,7 @@ TOKENS = (
     "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
     "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
     "unexpected_input_tokens",  # what it counted of them beyond prediction or plan; below 0 where it counted fewer
-    "unplanned_requests",  # ok requests that repeated answers, so that nobody could plan how long they are
+    "unplanned_requests",  # ok requests whose length was not planned: they repeated answers, or there was no tokenizer
     "unplanned_input_tokens",  # their tokens, as the server counts them
     "unknown_input",  # those of them of which it does not count any
     "output_as_planned",  # ok requests that brought exactly the tokens asked

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -22,6 +23,7 @@ from loadgen.settings import (
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
 _REQUEST_ID = "x-request-id"
+_PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:/|$)")
 _FRAMING = ("content-length", "transfer-encoding", "connection")
 
 
@@ -178,6 +180,9 @@ def _base_parts(url: str) -> SplitResult:
     parts = _parts(url)
     if parts is None:
         shown = without_user(url)
+        beyond = _PORT.search(shown)
+        if beyond is not None and not 0 < int(beyond[1]) < 65536:
+            raise BadInput("--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give one from 1 to 65535")
         meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
         raise BadInput("--base-url", f"{shown!r} is no http or https URL", f"write {meant}")
     return parts

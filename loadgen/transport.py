@@ -66,7 +66,7 @@ class Transport:
         self._listener = Listener()
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(8)}-")
-        self._redacted = Redaction(target.headers.values())
+        self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._spare = 0
         self._opening: set[asyncio.Task[None]] = set()  # connections that are opened ahead
@@ -300,6 +300,7 @@ class Transport:
             record.finish_reason = self._redacted(record.finish_reason)
         if isinstance(record.matched_stop, str):
             record.matched_stop = self._redacted(record.matched_stop)
+        record.redaction = self._redacted
         self.on_end(record)
 
     def _close(self, connection: Connection) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str, opener: Callable[[str, int], int] | None = None) -> None:
     """Put `text` where `path` is, as `whole_file` does."""
-    with whole_file(path) as file:
+    with whole_file(path, opener) as file:
         file.write(text.encode())
 
 

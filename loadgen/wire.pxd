@@ -9,7 +9,7 @@ cdef struct Bytes:
 
 
 cdef class Record:
-    cdef public object outcome, detail, finish_reason, matched_stop
+    cdef public object outcome, detail, finish_reason, matched_stop, redaction
     cdef public int64_t index, input_tokens, output_tokens, server_tokens
     cdef public int64_t due, ready, sent, connect_ns, first_byte, first_token, first_answer, last_token, closed
     cdef public int64_t prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens

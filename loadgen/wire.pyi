@@ -46,6 +46,7 @@ class Record:
     counted: int
     counted_by: int
     tokenized: int
+    redaction: Callable[[str], str] | None
     keeps_text: bool
     keeps_answer: bool
     reused: bool
@@ -65,6 +66,8 @@ class Record:
     def text(self) -> str: ...
     @property
     def answer(self) -> bytes: ...
+    @property
+    def answer_text(self) -> str: ...
     @property
     def generated_text(self) -> str: ...
     @property

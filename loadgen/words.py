@@ -1,6 +1,11 @@
 """Words: how numbers are named and written, the same wherever one reads them. What was not measured is n/a."""
 
+import math
+import re
+
 UNKNOWN = "n/a"
+UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time that is read, in seconds
+_TIME = re.compile(r"(.*?)\s*(ms|s|m|min|h|)")
 
 
 def percentile(p: float) -> str:
@@ -73,3 +78,31 @@ def minutes(seconds: float) -> str:
     whole, rest = divmod(round(seconds), 60)
     hours, whole = divmod(whole, 60)
     return f"{hours}:{whole:02}:{rest:02}" if hours else f"{whole}:{rest:02}"
+
+
+def number(text: str) -> float:
+    """A number as it is written; infinity only where that is what was written.
+
+    Raises:
+        ValueError: Saying why it is none.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no number") from None
+    if math.isinf(found) and "inf" not in text.lower():
+        raise ValueError(f"{text!r} is too large")
+    return found
+
+
+def seconds(text: str) -> float:
+    """A time as it is written, in seconds: 30, 30s, 500ms, 2m, 1h.
+
+    Raises:
+        ValueError: Saying why it is none.
+    """
+    written = _TIME.fullmatch(text.strip())
+    try:
+        return number(written[1]) * UNITS[written[2]] if written else math.nan
+    except ValueError:
+        raise ValueError(f"{text!r} is no time") from None

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.options import flag
+from loadgen.options import flag, times
 from loadgen.settings import SWEPT, RunSettings
+from loadgen.words import number, seconds
 
 SECRET = ("api_key", "header")
 
@@ -48,6 +49,11 @@ def _typed(name: str, value: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
     kind = typing.get_type_hints(RunSettings)[name]
+    try:
+        if isinstance(value, str) and float in (kind, *typing.get_args(kind)):
+            return seconds(value) if name in times(RunSettings) else number(value)
+    except ValueError as error:
+        raise BadInput(name, str(error), "see `loadgen run --help` for what it takes") from error
     try:
         return TypeAdapter(kind, config=ConfigDict(coerce_numbers_to_str=True)).validate_python(value)
     except ValidationError as error:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from loadgen import throughput
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
-from loadgen.checks.sending import because, lag_limit_ns
+from loadgen.checks.sending import because, lag_limit_ns, relief
 from loadgen.evidence import Evidence
 from loadgen.machine import MOST_STOLEN
 from loadgen.snapshot import Snapshot
@@ -21,7 +22,6 @@ MOST_TIME_LOST = 0.01
 MOST_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
 MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
-_WAITED = "tokens waited for the client: free a core, lower the load, and let nothing else block in this process"
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
 
@@ -48,7 +48,8 @@ def _pool(evidence: Evidence) -> Check:
         return inapplicable(name, "the server closes its connections")
     late = snapshot.counters["late_connections"]
     value = f"{plural(late, 'request')} had to open a connection, p99 of all waits {ms(p99)}"
-    advice = "open more connections before the clock starts, with --warm-connections"
+    peak, warm = throughput.peak_concurrency(snapshot), snapshot.counters["warm_connections"]
+    advice = f"open more connections before the clock starts: --warm-connections {peak if warm < peak else 2 * peak}"
     return Check(name, p99 <= limit, value, f"p99 {ms(limit)}", advice)
 
 
@@ -61,7 +62,9 @@ def _stalls(evidence: Evidence) -> Check:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(evidence.snapshot.histograms["icl"].percentile(50))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
-    return Check(name, p99 <= limit, value, ms(limit), because(_WAITED, evidence))
+    return Check(
+        name, p99 <= limit, value, ms(limit), because(f"tokens waited for the client: {relief(evidence)}", evidence)
+    )
 
 
 def most_stall_ns(gap: float | None) -> float:
@@ -129,7 +132,7 @@ def _reads(evidence: Evidence) -> Check:
     together = 1 - reads / events
     stalled = _stalls(evidence).ok is False or _busy(evidence).ok is False
     advice = (
-        because("the client looked late, so gaps between tokens are not the server's: lower the load", evidence)
+        because(f"the client looked late, so gaps between tokens are not the server's: {relief(evidence)}", evidence)
         if stalled
         else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
     )

@@ -1,6 +1,7 @@
 """Group B: did we send what the schedule asked, when it asked?"""
 
 import math
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -16,15 +17,17 @@ RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
 FEWEST_FOR_RATE = 100
 LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
-_SLOW = "the client could not keep up: free a core, lower the rate, or stop what else runs on this machine"
+SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 _BURST = "all are due at once, and each takes its time to send: cap them with --max-concurrency, or give a rate"
 
 
 def sending(evidence: Evidence) -> list[Check]:
     """Check the sending side of a run."""
-    advice = because(_SLOW, evidence)
+    advice = because(f"the client could not keep up: {relief(evidence)}", evidence)
+    burst = evidence.schedule.duration_ns == 0 and evidence.settings.max_concurrency is None
     return [
-        _lag(evidence.snapshot, _BURST if evidence.schedule.duration_ns == 0 else advice),
+        _lag(evidence.snapshot, _BURST if burst else advice),
         _early(evidence.snapshot),
         _rate(evidence, advice),
         _gaps(evidence, advice),
@@ -36,7 +39,24 @@ def sending(evidence: Evidence) -> list[Check]:
 def because(advice: str, evidence: Evidence) -> str:
     """The advice, with what else was busy on the machine, if anything was."""
     disturbance = evidence.client.disturbance
+    if disturbance and evidence.client.engine_cpu_s is None and _is_local(evidence):
+        disturbance += "; the server is one of them"
     return f"{advice} ({disturbance})" if disturbance else advice
+
+
+def relief(evidence: Evidence) -> str:
+    """What helps a client that was late in this run: less load only where there was much of it."""
+    capped = evidence.closed_loop
+    small = evidence.settings.max_concurrency or math.inf if capped else evidence.schedule.rate
+    if small <= (SMALL_CAP if capped else SMALL_RATE):
+        return "this machine's timers are late even under a small load; free a core, or stop what else runs on it"
+    lower = "--max-concurrency" if capped else "the rate"
+    return f"free a core, lower {lower}, or stop what else runs on this machine"
+
+
+def _is_local(evidence: Evidence) -> bool:
+    """Whether a server of the run is on this machine, by its name."""
+    return any(urlsplit(url).hostname in _LOCAL for url in evidence.settings.urls)
 
 
 def lag_limit_ns(snapshot: Snapshot) -> float:
@@ -141,4 +161,5 @@ def _cut_short(snapshot: Snapshot) -> Check:
     cancelled = snapshot.outcomes.get(Outcome.CANCELLED, 0) - snapshot.counters["never_due"]
     why = f" as the run was ended early: {snapshot.partial}" if cancelled and snapshot.partial else ""
     value = f"{plural(cancelled, 'request')} cancelled{why}"
-    return Check("not cut short", cancelled == 0, value, "0", "let the run end by itself")
+    advice = "the figures are of what had been sent by then" if why else "let the run end by itself"
+    return Check("not cut short", cancelled == 0, value, "0", advice)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
 from loadgen.confidence import CONFIDENCE, by_chance
 from loadgen.evidence import Evidence
@@ -58,7 +59,8 @@ def _fewest(evidence: Evidence) -> Check:
     if not count:
         return inapplicable(FEWEST, "nothing was sent")
     value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
-    advice = "connections were slow to open: open more before the clock starts, with --warm-connections"
+    peak = throughput.peak_concurrency(evidence.snapshot)
+    advice = f"connections were slow to open: open more before the clock starts, as --warm-connections {2 * peak}"
     return Check(FEWEST, wrong <= MOST_MISSENT * count, value, percent(MOST_MISSENT), advice, evidence.relied_on)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from loadgen import caching
 from loadgen.checks.check import Check, inapplicable
+from loadgen.data_settings import NO_TOKENIZER
 from loadgen.evidence import Evidence
 from loadgen.schedule import is_bounded_by_time
 from loadgen.streamed import Comparison
@@ -36,6 +37,8 @@ def _input(evidence: Evidence) -> Check:
     name, counters = "input as planned", evidence.snapshot.counters
     counted, unplanned = counters["input_counted"], counters["unplanned_requests"]
     if not counted:
+        if evidence.settings.tokenizer == NO_TOKENIZER:
+            return inapplicable(name, "with --tokenizer none no length is planned")
         return inapplicable(name, "prompts repeat answers" if unplanned else "the server counts no prompt tokens")
     share = counters["input_as_planned"] / counted
     more = counters["unexpected_input_tokens"] / counted

@@ -1,14 +1,16 @@
 """Credentials: read from where no other user sees them. A command line is public: `ps` shows it."""
 
+import logging
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.settings import KEY_VARIABLE
+from loadgen.redaction import is_credential
+from loadgen.settings import KEY_VARIABLE, header_name
 
-VISIBLE = f"--api-key: other users of this machine can read it while this runs; give @FILE, or set {KEY_VARIABLE}"
+VISIBLE = "{}: other users of this machine can read it while this runs; {}"
 LONGEST = 65536  # characters; no header may be longer
 
 
@@ -29,9 +31,22 @@ def resolved(given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def on_the_command_line(given: dict[str, Any]) -> bool:
-    """Whether flags hold an API key that other users of the machine can read."""
-    return "api_key" in given and not given["api_key"].startswith("@")
+def warn_of_visible(given: dict[str, Any]) -> None:
+    """Log a warning for each flag that holds a secret, which other users of the machine can read in `ps`.
+
+    Args:
+        given: What the command line gives, by the names of settings.
+    """
+    key = given.get("api_key", "")
+    if not key.startswith("@") and is_credential("Authorization", f"Bearer {key}"):
+        logging.warning(VISIBLE.format("--api-key", f"give @FILE, or set {KEY_VARIABLE}"))
+    for header in given.get("header", ()):
+        name, _, value = header.partition("=")
+        if not value.startswith("@") and is_credential(name, value):
+            logging.warning(VISIBLE.format(f"--header {header_name(header)}", f"give {header_name(header)}=@FILE"))
+    urls = given.get("base_url", ())
+    if any("@" in url for url in ((urls,) if isinstance(urls, str) else urls)):
+        logging.warning(VISIBLE.format("--base-url with a password", "name the server in a --config file"))
 
 
 def _header(header: str) -> str:

@@ -9,10 +9,11 @@ import typing
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from loadgen.arguments import UNKNOWN, OneLineParser, integer, number
+from loadgen import slo
+from loadgen.arguments import UNKNOWN, OneLineParser, integer, number, seconds
 from loadgen.cli import compat
 from loadgen.errors import BadInput
-from loadgen.options import GROUPS, flag
+from loadgen.options import GROUPS, flag, times
 from loadgen.settings import SWEPT, RunSettings
 
 RUN = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
@@ -72,6 +73,8 @@ def _meant(word: str) -> str | None:
     """What to write instead of a word that is no flag here; None where nobody knows."""
     if word.startswith(("http://", "https://")):
         return f"a server is named with --base-url {word}"
+    if slo.is_limit(word):
+        return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
     return compat.known_elsewhere(word)
 
 
@@ -93,6 +96,8 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
         options: dict[str, Any] = _by_kind(kinds[field.name])
         if meta["metavar"] and "choices" not in options:
             options["metavar"] = meta["metavar"]
+        if field.name in times(RunSettings):
+            options["type"] = seconds
         if field.name in SWEPT:
             options["type"] = _one_or_several(options["type"])
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]

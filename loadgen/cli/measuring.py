@@ -1,7 +1,7 @@
 """Measuring: one run of a command, shown and saved."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -62,6 +62,7 @@ async def carry_out(
                 from loadgen import report, runner
 
             report.check_writable(settings)
+            say_overwriting(report.overwritten(settings))
             with progress_view(settings) as view:
                 interrupts.concern(measurer, view)
 
@@ -91,6 +92,12 @@ async def carry_out(
         interrupted=interrupts.heard > 0,
     )
     return Ended(result, saved.paths, code)
+
+
+def say_overwriting(paths: Sequence[str]) -> None:
+    """Say which files of earlier runs will be lost."""
+    for path in paths:
+        print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
 
 
 def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:

@@ -1,13 +1,16 @@
 """`loadgen run`: measure a server, print the report, save what was asked for."""
 
 import logging
+import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loadgen import logs
 from loadgen.cli import config, credentials, flags
 from loadgen.errors import BadInput
 from loadgen.settings import RunSettings
+
+MOST_AT_ONCE = 100  # more are warned of
 
 if TYPE_CHECKING:
     from loadgen.measurer import Measurer
@@ -23,8 +26,7 @@ def main(argv: list[str]) -> int:
     for settings in runs:
         settings.checked()
     logs.to_stderr(runs[0].log_level)
-    if credentials.on_the_command_line(given):
-        logging.warning(credentials.VISIBLE)
+    credentials.warn_of_visible(given)
     if swept is not None:
         from loadgen.cli.sweep import sweep
 
@@ -34,9 +36,39 @@ def main(argv: list[str]) -> int:
     import asyncio
 
     from loadgen.cli.prometheus import exporting
+    from loadgen.progress import PHASES
 
+    warnings = [burst(given, runs[0])]
     with exporting(runs[0]) as export:
-        return asyncio.run(run(runs[0], watch=lambda progress, measurer: export(progress)))
+
+        def watch(progress: "Progress", measurer: "Measurer") -> None:
+            made = progress.phase == "preparing" and progress.ended
+            if made or progress.phase in PHASES:  # the server answers, prompts can be made, and nothing has been sent
+                for warning in filter(None, warnings):
+                    logging.warning(warning)
+                warnings.clear()
+            export(progress)
+
+        return asyncio.run(run(runs[0], watch=watch))
+
+
+def burst(given: dict[str, Any], settings: RunSettings) -> str | None:
+    """A warning where a server of the user's is about to get many requests at once, and nobody asked for that.
+
+    Args:
+        given: What flags give, by the names of settings; a config file is taken to say all that is meant.
+        settings: Of the run.
+    """
+    from loadgen.launched import wants_engine
+    from loadgen.schedule import DEFAULT_COUNT
+
+    count = settings.num_prompts or DEFAULT_COUNT
+    meant = "request_rate" in given or "config" in given or wants_engine(settings)
+    bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
+    if meant or bounded or math.isfinite(settings.request_rate) or count <= MOST_AT_ONCE:
+        return None
+    remedy = "--rate N or --max-concurrency N spreads them, --rate inf says that this is meant"
+    return f"{count} requests are sent at once: {remedy}"
 
 
 async def run(

@@ -1,7 +1,6 @@
 """`loadgen search`: the highest request rate, or concurrency, at which a server meets an SLO."""
 
 import argparse
-import logging
 import math
 from typing import Any
 
@@ -32,8 +31,7 @@ def main(argv: list[str]) -> int:
     rate = asked.request_rate if math.isfinite(asked.request_rate) else 1.0  # --duration is that of runs at some rate
     asked.replace(request_rate=rate).checked()
     logs.to_stderr(asked.log_level)
-    if credentials.on_the_command_line(given):
-        logging.warning(credentials.VISIBLE)
+    credentials.warn_of_visible(given)
     with single_threaded():
         from loadgen.cli.searching import Search
 

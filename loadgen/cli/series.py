@@ -13,7 +13,7 @@ from loadgen.cli import exits
 from loadgen.cli.importing import single_threaded
 from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.live import progress_view
-from loadgen.cli.measuring import carry_out, human, print_text
+from loadgen.cli.measuring import carry_out, human, print_text, say_overwriting
 from loadgen.cli.prometheus import exporting
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.output_settings import FILES
@@ -51,6 +51,9 @@ class Series:
 
         check_plot(plot)
         report.check_writable(asked)
+        together = asked.replace(records=None, hlog=None, capture=None)  # of which each run has its own
+        plotted = [plot] if plot is not None and Path(plot).is_file() else []
+        say_overwriting([*report.overwritten(together), *plotted])
         self._asked, self._plot = asked, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
@@ -167,7 +170,7 @@ class Series:
         path = report.series_path(self._asked, self.data)
         if path is None:
             return []
-        write_whole(path, report.to_json(self.data) + "\n")
+        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._asked))
         return [str(path)]
 
     def _end(self) -> int:

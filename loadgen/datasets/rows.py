@@ -3,15 +3,15 @@
 `prompt` (a text) or `messages` (a chat), and, where known, `id`, `input_tokens` and `output_tokens`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import orjson
 
 from loadgen.datasets.lengths import MOST
-from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.prompts import Prompt
+from loadgen.datasets.tokenizer import OnDemand
+from loadgen.prompts import UNPLANNED, Prompt
 
 FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens")
 
@@ -66,12 +66,14 @@ class Row:
         return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages)
 
 
-def counted(rows: Sequence[Row], tokenizer: Callable[[], Tokenizer]) -> list[int]:
-    """Return the input tokens of each row: what it says, else what the tokenizer counts in it.
+def counted(rows: Sequence[Row], tokenizer: OnDemand) -> list[int]:
+    """Return the input tokens of each row: what it says, else what the tokenizer counts in it, if there is one.
 
     Of a prompt the special tokens around it are counted too; of a chat only what its messages say, since a template
     puts more around them than a tokenizer knows. Where every row says its own, no tokenizer is asked for.
     """
+    if tokenizer.absent:
+        return [UNPLANNED if row.input_tokens is None else row.input_tokens for row in rows]
     unknown = [row for row in rows if row.input_tokens is None]
     prompts = [row.text for row in unknown if not row.messages]
     said = [texts(row.messages) for row in unknown]

@@ -10,6 +10,7 @@ import numpy as np
 from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
 from loadgen.prompts import ANSWER, UNPLANNED, Prompt
+from loadgen.words import seconds
 
 TURNS, THINK = "--turns", "--think-time"
 LONGEST_THINK_S = 86_400.0
@@ -55,7 +56,7 @@ class ThinkTime:
         """
         varies = text.startswith("exp:")
         try:
-            mean_s = float(text.removeprefix("exp:"))
+            mean_s = seconds(text.removeprefix("exp:"))
         except ValueError:
             mean_s = math.nan
         if not 0 <= mean_s <= LONGEST_THINK_S:

@@ -12,6 +12,7 @@ from urllib.request import getproxies
 
 from tokenizers import Tokenizer as Core
 
+from loadgen.data_settings import NO_TOKENIZER
 from loadgen.datasets import gguf_file
 from loadgen.errors import BadInput
 
@@ -104,19 +105,27 @@ def of_settings(settings: "RunSettings") -> Tokenizer:
     """Load the tokenizer that a run's settings name: `--tokenizer`, else the one of `--model`.
 
     Raises:
-        BadInput: Neither is given, or `load` refuses it.
+        BadInput: Neither is given, there is to be none, or `load` refuses it.
     """
     name = name_of(settings)
+    if name == NO_TOKENIZER:
+        problem = f"{name}, and the data set {settings.dataset_name} needs one"
+        raise BadInput(FIELD, problem, "name one, or send ready prompts: --dataset-name jsonl, csv or custom")
     if name is None:
         raise BadInput(FIELD, "is not given, and there is no --model to take it from", f"name a {FILE} or a hub name")
     return load(name)
 
 
 class OnDemand:
-    """The tokenizer that a run's settings name, loaded when it is first called for."""
+    """The tokenizer that a run's settings name, loaded when it is first called for: that of ready prompts.
+
+    Attributes:
+        absent: Whether there is to be none.
+    """
 
     def __init__(self, settings: "RunSettings") -> None:
         self._settings = settings
+        self.absent = settings.tokenizer == NO_TOKENIZER
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
@@ -125,7 +134,14 @@ class OnDemand:
         Raises:
             BadInput: As `of_settings`.
         """
-        self._loaded = self._loaded or of_settings(self._settings)
+        if self._loaded is None:
+            try:
+                self._loaded = of_settings(self._settings)
+            except BadInput as error:
+                if self.absent:
+                    raise
+                remedy = f"{error.remedy}; or {FIELD} {NO_TOKENIZER}, to send ready prompts that only the server counts"
+                raise BadInput(error.field, error.problem, remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:
@@ -136,7 +152,7 @@ class OnDemand:
 def file_of(settings: "RunSettings") -> Path | None:
     """The file that `of_settings` would read, None where there is none on this machine."""
     name = name_of(settings)
-    if name is None:
+    if name is None or name == NO_TOKENIZER:
         return None
     path = Path(os.path.expanduser(name))
     if path.is_dir():

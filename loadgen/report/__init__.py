@@ -2,7 +2,7 @@
 
 from loadgen.report import series
 from loadgen.report.console import render
-from loadgen.report.files import check_writable, load, save, save_page, series_path, to_json
+from loadgen.report.files import check_writable, load, opener_of, overwritten, save, save_page, series_path, to_json
 from loadgen.report.misses import misses
 from loadgen.report.result import build
 from loadgen.report.series import is_series
@@ -13,6 +13,8 @@ __all__ = [
     "is_series",
     "load",
     "misses",
+    "opener_of",
+    "overwritten",
     "render",
     "save",
     "save_page",

@@ -308,7 +308,7 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
         yield f"  {events} had numbers that are none (NaN): the model's logits may be broken"
     if tokens["unplanned_requests"]:
         prompts = plural(tokens["unplanned_requests"], "prompt")
-        yield f"  {prompts} repeated answers: the lengths are the server's count alone"
+        yield f"  {prompts} of unplanned length: the lengths are the server's count alone"
     if tokens["imputed_gaps"]:
         yield (
             f"  gaps of ITL that are imputed: {tokens['imputed_gaps']}, equal parts of the gap before an event "

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from loadgen import private
 from loadgen.errors import BadInput
 from loadgen.hlog import write_hlog
 from loadgen.options import flag
@@ -70,7 +71,8 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Sav
     if settings.save_result or settings.append_result or settings.save_detailed:
         path, name = result_path(settings, data), "append_result" if settings.append_result else "save_result"
         put = _append if settings.append_result else write_whole
-        saved.add(name, path, lambda: put(path, to_json(data) + "\n"))
+        opener = opener_of(settings)
+        saved.add(name, path, lambda: put(path, to_json(data) + "\n", opener))
         if pytorch.wanted():
             beside, records = pytorch.path_beside(path), pytorch.records(settings, data)
             saved.add(name, beside, lambda: write_whole(beside, orjson.dumps(records).decode() + "\n"))
@@ -101,9 +103,16 @@ def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
     write_whole(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
 
 
-def _append(path: Path, line: str) -> None:
+def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:
+    """What opens the files of a result: where answers stand in them, they are for their owner alone."""
+    return private.opener if settings.save_detailed else None
+
+
+def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:
     """Add a line, or leave the file as it was; one that somebody left unfinished is ended first."""
-    with open(path, "ab+", buffering=0) as file:  # a buffer would be written once more as the file is closed
+    with open(
+        path, "ab+", buffering=0, opener=opener
+    ) as file:  # a buffer would be written once more as the file is closed
         size = file.tell()
         if size:
             file.seek(-1, os.SEEK_END)
@@ -139,7 +148,7 @@ def load(path: str) -> list[dict[str, Any]]:
         if not known:
             raise BadInput(
                 "FILE",
-                f"{where} is no result of loadgen, or not as a whole",
+                f"{where} is not a loadgen result, or not a whole one",
                 "name a result that `loadgen run --save-result` wrote, or a file of records",
             )
     return [result for _, result in results]
@@ -225,6 +234,14 @@ def check_writable(settings: RunSettings) -> None:
             if Path(path).is_file() or not Path(path).exists():  # a device or a pipe is written as it is
                 _try(Path(path).resolve().parent)
     _check_apart(settings)
+
+
+def overwritten(settings: RunSettings) -> list[str]:
+    """The named files that hold something now, and that a run with these settings writes anew."""
+    named = _named(settings)
+    if settings.append_result or not (settings.save_result or settings.save_detailed):
+        named.pop("result_filename", None)
+    return [path for path in named.values() if os.path.isfile(path) and os.path.getsize(path)]
 
 
 @contextlib.contextmanager

@@ -57,7 +57,7 @@ def build(evidence: Evidence, checks: list[Check]) -> dict[str, Any]:
     }
     for pair in settings.metadata:
         key, _, value = pair.partition("=")
-        result[key.strip()] = value.strip()
+        result.setdefault(key.strip(), value.strip())
     result |= {
         "request_rate": "inf" if math.isinf(settings.request_rate) else settings.request_rate,
         "burstiness": settings.burstiness if math.isfinite(settings.burstiness) else "inf",

@@ -51,9 +51,9 @@ async def answers(settings: RunSettings, model: str, questions: Sequence[Questio
 
     replies = await asyncio.gather(*map(ask, questions))
     right = tuple(said is not None and question.right(said) for question, said in zip(questions, replies, strict=True))
-    public = Redaction(target.headers.values())
+    public = Redaction(target.headers)
     wrong = [
-        {"question": question.text, "answer": question.answers[0], "said": public(said[-LONGEST:])}
+        {"question": question.text, "answer": question.answers[0], "said": public(said)[-LONGEST:]}
         for question, said, well in zip(questions, replies, right, strict=True)
         if said is not None and not well
     ]

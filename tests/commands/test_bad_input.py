@@ -38,7 +38,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--rate=-inf"], "--request-rate", "above 0"),
         (["--rate", "1e9"], "--request-rate", "at most"),
         (["--rate", "fast"], "--request-rate", "digits alone"),
-        (["--duration", "30s"], "--duration", "digits alone"),
+        (["--duration", "30 parsecs"], "--duration", "500ms"),
         (["--num-prompts", "1k"], "--num-prompts", "digits alone"),
         (["--compat", "vllm-0.11", "--compat", "sglang"], "--compat", "give it once"),
         (["--frequency", "3"], "--frequency", "--frequency-penalty"),
@@ -180,7 +180,7 @@ def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_one(tmp_path: Path
 
 def test_a_report_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
-    assert "x.json is no result" in refused("report", "x.json", cwd=tmp_path)
+    assert "x.json is not a loadgen result" in refused("report", "x.json", cwd=tmp_path)
 
 
 def test_a_closed_stdout_is_no_crash(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
             "search: --html: 'x' is no name of a page; write FILE.html",
         ),
         (["report", "r.json", "--html", "r.json"], "report: --html: 'r.json' is no name of a page; write FILE.html"),
-        (["report", "none.json", "--html", "r.html"], "report: FILE: none.json: No such file or directory"),
+        (["report", "none.json", "--html", "r.html"], "report: none.json: No such file or directory"),
         (
             ["report", "r.jsonl", "--html", "r.html", "--as", "vllm-0.11"],
             "report: --html: given beside --as, which explains what it prints; leave one of the two out",
@@ -71,7 +71,7 @@ def test_a_page_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "half.json").write_text((tmp_path / "r.json").read_text().replace('"latency_ms"', '"latency"'))
     done = loadgen("report", "half.json", "--html", "new.html", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "half.json is no whole result of loadgen (KeyError: 'latency_ms')" in done.stderr
+    assert "half.json is not a whole loadgen result (KeyError: 'latency_ms')" in done.stderr
     assert not (tmp_path / "new.html").exists()
 
 

@@ -53,7 +53,7 @@ def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest
     ("argv", "said"),
     [
         (["no.yaml", PAGE], "no.yaml: cannot be read"),
-        ([STUDY, PAGE, "no.md"], "FILE: no.md: No such file or directory; name a page or a result"),
+        ([STUDY, PAGE, "no.md"], "no.md: No such file or directory; name a page or a result"),
         ([STUDY, PAGE, "--as", "engine/mlx"], "--as: 'engine/mlx' is no arm of the study"),
     ],
 )

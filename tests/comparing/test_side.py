@@ -72,9 +72,9 @@ def test_what_one_worker_has_left_is_no_run(tmp_path: Path) -> None:
     ("name", "content", "said"),
     [
         ("none.json", None, "none.json: No such file or directory"),
-        ("words.json", "hello", "no result of loadgen"),
-        ("vllm.json", '{"request_throughput": 1.0}', "no result of loadgen"),
-        ("half.json", '{"loadgen": {"schema": 1, "verdict": "VALID"}}', "is no whole result of loadgen"),
+        ("words.json", "hello", "is not a loadgen result"),
+        ("vllm.json", '{"request_throughput": 1.0}', "is not a loadgen result"),
+        ("half.json", '{"loadgen": {"schema": 1, "verdict": "VALID"}}', "is not a whole loadgen result"),
         ("search.json", to_json(series.begun("search", "rate", None, "due")), "of several runs at different loads"),
     ],
 )
@@ -106,5 +106,5 @@ def test_runs_of_a_side_that_are_not_of_one_thing_are_told(tmp_path: Path) -> No
 
 def test_a_result_without_a_latency_s_histogram_is_not_whole(tmp_path: Path) -> None:
     path = saved(tmp_path / "r.json", histograms={})
-    with pytest.raises(BadInput, match="is no whole result of loadgen"):
+    with pytest.raises(BadInput, match="is not a whole loadgen result"):
         read(path)

@@ -71,7 +71,7 @@ MISTAKES = (
     Mistake("A rate that is no number", f"loadgen run {SERVER} --rate 10/s"),
     Mistake("A rate of 0", f"loadgen run {SERVER} --rate 0"),
     Mistake("Fewer than one prompt", f"loadgen run {SERVER} --num-prompts -5"),
-    Mistake("A duration with a unit", f"loadgen run {SERVER} --rate 10 --duration 30s"),
+    Mistake("A duration with a unit that there is not", f"loadgen run {SERVER} --rate 10 --duration 30sec"),
     Mistake("A duration, and no rate", f"loadgen run {SERVER} --duration 30"),
     Mistake("No request may be in flight", f"loadgen run {SERVER} --max-concurrency 0"),
     Mistake("A data set that there is not", f"loadgen run {SERVER} --dataset-name sharegtp"),

@@ -15,7 +15,7 @@ from loadgen.testing import replies
 from loadgen.testing.replies import whole
 from tests.commands.calling import SHORT, TOKENIZER, environment
 from tests.faults.servers import Script, read_request, serving
-from tests.wire.bytes_of import delta, event, streamed
+from tests.wire.bytes_of import answer, delta, event, streamed
 
 KEY = "sk-Zq3vN8wT1yB6mR4x"
 OTHER = 'tenant "9f8e7d6c"'
@@ -56,6 +56,8 @@ def answers(told: str) -> list[bytes]:
         streamed(event(choices=[{"text": "a", "finish_reason": "stop", "matched_stop": told}]), 10_000),
         streamed(delta(content="a") + event(error={"message": told})),
         streamed(delta(content="a") + b"data: no JSON " + KEY.encode() + b"\n\n"),
+        streamed(answer(f"told: {told}")),
+        streamed(answer("your key is ", KEY[:7], KEY[7:], '\\"', " was it not?")),
         whole(200, told.encode(), "Content-Encoding: gzip"),
     ]
 

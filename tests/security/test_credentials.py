@@ -6,12 +6,13 @@ import signal
 import stat
 from base64 import b64encode
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from loadgen import recording
-from loadgen.cli import config
+from loadgen.cli import config, credentials
 from loadgen.errors import BadInput
 from loadgen.redaction import MARK, Redaction
 from loadgen.settings import RunSettings
@@ -135,6 +136,39 @@ async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
     assert KEY.encode() not in err
 
 
+@pytest.mark.parametrize(
+    ("given", "flag"),
+    [
+        ({"api_key": KEY}, "--api-key: "),
+        ({"header": (f"X-Key={KEY}",)}, "--header X-Key: "),
+        ({"base_url": f"http://me:{KEY}@a"}, "--base-url "),
+        ({"base_url": ("http://a", f"http://me:{KEY}@b")}, "--base-url "),
+    ],
+)
+def test_each_flag_that_shows_a_secret_is_pointed_out(
+    given: dict[str, Any], flag: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    credentials.warn_of_visible(given)
+    (warning,) = caplog.messages
+    assert warning.startswith(flag)
+    assert KEY not in warning
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"api_key": "@key"},
+        {"api_key": "EMPTY"},
+        {"header": ("X-Key=@key", "X-Region=europe-west", "no value")},
+        {"base_url": "http://a"},
+    ],
+)
+def test_flags_without_a_secret_are_not_pointed_out(given: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    credentials.warn_of_visible(given)
+    assert caplog.messages == []
+
+
 # -- redaction
 
 
@@ -144,8 +178,8 @@ async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
         ({"api_key": KEY}, f"no such key: {KEY}"),
         ({"api_key": KEY}, f"authorization: Bearer {KEY}"),
         ({"header": ("Authorization=Token  abcdef12",)}, "token abcdef12"),
-        ({"header": ('X-A=say "hello"',)}, 'was {"a": "say \\"hello\\""}'),
-        ({"header": ("X-A=a/b c&d",)}, "?a=a%2Fb%20c%26d"),
+        ({"header": ('X-Key=say "hello"',)}, 'was {"a": "say \\"hello\\""}'),
+        ({"header": ("X-Key=a/b c&d2",)}, "?a=a%2Fb%20c%26d2"),
         ({"base_url": "http://me:pass%20word@a"}, "user me, pass word"),
         ({"base_url": "http://me:pass%20word@a"}, "Basic bWU6cGFzcyB3b3Jk"),
         ({"api_key": KEY}, f"cut off {KEY[:-1]}"),
@@ -154,16 +188,33 @@ async def test_a_key_on_the_command_line_is_pointed_out(tmp_path: Path) -> None:
         ({"api_key": KEY}, f"the key {KEY[:9]}*** and {KEY[:8]}, again"),
         ({"api_key": KEY}, f"in capitals: {KEY.upper()}"),
         ({"header": ("X-A=abcdef12 hello",)}, f"encoded: {b64encode(b'abcdef12 hello').decode()}"),
+        ({"header": ("Cookie=a=1; id=abcdef12",)}, "your id is abcdef12"),
+        ({"base_url": "http://me:word@a"}, "the password word"),
     ],
 )
 def test_a_credential_is_taken_out_however_it_is_spelled(settings: dict[str, object], text: str) -> None:
-    redacted = Redaction(headers(RunSettings(**settings)).values())(text)  # type: ignore[arg-type]
+    redacted = Redaction(headers(RunSettings(**settings)))(text)  # type: ignore[arg-type]
     assert MARK in redacted
     for trace in (KEY[:4], "abcdef12", "hello", "word", "bWU6", "a%2Fb", "YWJjZGVm"):
         assert trace.lower() not in redacted.lower()
 
 
-def test_what_is_no_credential_stays() -> None:
-    text = "Bearer of bad news: the model is loading"
-    assert Redaction(["Bearer " + KEY, "abc"])(text) == text
-    assert Redaction([])(text) == text
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"api_key": KEY}, "Bearer of bad news: the model is loading; it is a Bear"),
+        ({"api_key": "EMPTY"}, "prompt is EMPTY"),
+        ({"api_key": "no-key-required"}, "no-key-required"),
+        ({"api_key": "ollama"}, "this is ollama"),
+        ({"header": ("X-Foo=stop",)}, "stop"),
+        ({"header": ("X-Region=europe-west",)}, "in europe-west"),
+        ({"header": ("X-Key=abc",)}, "abc"),
+        ({}, "anything"),
+    ],
+)
+def test_what_is_no_credential_stays(given: dict[str, Any], text: str) -> None:
+    assert Redaction(headers(RunSettings(**given)))(text) == text
+
+
+def test_the_values_of_other_headers_count_where_they_look_random() -> None:
+    assert Redaction({"X-Tenant": "9f8e7d6c"})("for 9f8e7d6c") == f"for {MARK}"

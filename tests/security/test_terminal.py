@@ -94,7 +94,7 @@ def test_a_result_made_by_hand_is_refused_in_one_line(
     assert dispatch(["report", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("loadgen report: FILE: ")
+    assert err.startswith(f"loadgen report: {path}")
     assert err.count("\n") == 1
     assert not UNSAFE.search(err)
 

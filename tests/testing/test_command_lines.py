@@ -61,7 +61,7 @@ def test_an_unknown_flag_is_refused(capsys, module):
         ("metronome", ["--gap-ms", "-1"], "gap_ms: -1.0 is out of range"),
         ("metronome", ["--shape", "square"], "shape: 'square' is none"),
         ("replay", ["--speed", "0"], "--speed: 0 is no speed; give a number above 0"),
-        ("replay", [], "FILE: no.jsonl: No such file or directory"),
+        ("replay", [], "no.jsonl: No such file or directory"),
     ],
 )
 def test_what_a_server_cannot_do_is_refused(capsys, module, flags, says):

@@ -7,6 +7,7 @@ import pytest
 from loadgen.checks import workload
 from loadgen.checks.workload import PAST_THE_END
 from loadgen.outcomes import Outcome
+from loadgen.prompts import UNPLANNED
 from loadgen.settings import RunSettings
 from loadgen.streamed import sampled
 from tests.unit.making import answered, evidence, failed, measured, result
@@ -249,3 +250,12 @@ def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok, out
 )
 def test_other_failures_say_nothing_of_the_end(settings, outcome):
     assert PAST_THE_END not in of([reply(0), failed(1, outcome)], settings)
+
+
+def test_prompts_that_nobody_has_counted_are_not_held_against_a_plan():
+    unknown = [reply(i) for i in range(10)]
+    for record in unknown:
+        record.input_tokens = UNPLANNED
+    check = of(unknown, RunSettings(tokenizer="none"))["input as planned"]
+    assert (check.ok, check.value) == (None, "n/a")
+    assert "--tokenizer none" in check.limit

@@ -96,6 +96,8 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
         ("random-input-len: 30:50", "random_input_len", "30:50"),
         ("random-input-len: 100,200", "random_input_len", "100,200"),
         ("max-concurrency: null", "max_concurrency", None),
+        ("duration: 30", "duration", 30.0),
+        ("duration: 2m", "duration", 120.0),
     ],
 )
 def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, value):
@@ -115,6 +117,8 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
         ("zzz: 3", "see `loadgen run --help`"),
         ("config: other.yaml", "config: is no setting of a run"),
         ("1: 2", "1: is no setting of a run"),
+        ("rate: 1e400", "rate: '1e400' is too large"),
+        ("duration: soon", "duration: 'soon' is no time"),
         ("num-prompts: many", "num_prompts: 'many': input should be a valid integer"),
         ("num-prompts: 1.5", "num_prompts: 1.5: input should be a valid integer"),
         ("backend: grpc", "backend: 'grpc': input should be 'openai-chat'"),

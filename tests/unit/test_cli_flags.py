@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from loadgen.arguments import OneLineParser
-from loadgen.cli.flags import parse, run_parser
+from loadgen.cli.flags import parse, run_parser, run_settings
 from loadgen.errors import BadInput
 from loadgen.options import flag
 from loadgen.settings import RunSettings
@@ -47,6 +47,14 @@ def test_every_flag_stands_in_the_help_with_its_text(name):
     text = run_parser().format_help()
     assert f"  {flag(name)}" in text
     assert " ".join(FIELDS[name].metadata["help"].split()) in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("30s", 30), ("2m", 120), ("2 min", 120), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_a_time_may_have_a_unit_and_is_seconds_without(text, seconds):
+    for name in ("duration", "timeout", "first_token_timeout", "ready_check_timeout_sec"):
+        assert parse([flag(name), text]) == {name: seconds}
 
 
 def test_only_what_was_given_is_returned():
@@ -106,11 +114,14 @@ def test_a_config_file_stands_beside_the_settings():
         (["--speed", "3"], "--speed", "unknown"),
         (["--max-concurency", "3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["--max-conc", "3"], "--max-conc", "did you mean --max-concurrency?"),
+        (["--users", "10"], "--users", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),
         (["--num-prompts", "many"], "--num-prompts", "'many' is no whole number"),
         (["--num-prompts", "1.5"], "--num-prompts", "'1.5' is no whole number"),
         (["--rate", "fast"], "--request-rate", "'fast' is no number"),
+        (["--rate", "1e400"], "--request-rate", "'1e400' is too large"),
+        (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is no time"),
         (["--rate"], "--request-rate", "expected one argument"),
         (["--backend", "grpc"], "--backend", "'openai-chat'"),
         (["--extra-body", "{"], "--extra-body", "is no JSON"),
@@ -154,3 +165,9 @@ def test_what_is_not_several_numbers_is_refused(text):
     with pytest.raises(BadInput) as refused:
         parse(["--rate", text])
     assert "is no number" in refused.value.problem
+
+
+def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
+    with pytest.raises(BadInput) as refused:
+        run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])
+    assert refused.value.remedy == 'separate limits with commas: --slo "ttft_p99<500ms,tpot_p99<50ms"'

@@ -74,7 +74,8 @@ def test_the_same_seeds_give_the_same_sessions_and_another_seed_of_prompts_other
 
 
 def test_one_thinks_for_the_time_given_but_not_before_the_first_turn():
-    assert [prompt.think_ns for prompt in made(think_time="1.5").sessions(1)] == [0, 1.5 * S, 1.5 * S, 1.5 * S]
+    for text in ("1.5", "1500ms"):
+        assert [prompt.think_ns for prompt in made(think_time=text).sessions(1)] == [0, 1.5 * S, 1.5 * S, 1.5 * S]
 
 
 def test_think_times_may_vary_and_belong_to_the_seed_of_arrivals():

@@ -14,7 +14,7 @@ from loadgen.datasets import rowfile, rows
 from loadgen.datasets.rowfile import REMEDY, RowFile
 from loadgen.datasets.tokenizer import load
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt
+from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.settings import RunSettings
 from loadgen.target import Target
 from tests import tokenizers_trained as trained
@@ -81,6 +81,15 @@ class TestRows:
         said = sum(load(tokenizer).count(["be brief", "why so"]))
         assert [prompt.input_tokens for prompt in made] == [2 + around, said, 99]
         assert {prompt.output_tokens for prompt in made} == {3}
+
+    def test_without_a_tokenizer_have_the_lengths_that_they_say_and_else_unknown_ones(self, write):
+        path = write([{"prompt": "a b c"}, {"messages": CHAT}, {"prompt": "a", "input_tokens": 3}])
+        assert [prompt.input_tokens for prompt in prompts(path, 3, tokenizer="none")] == [UNPLANNED, UNPLANNED, 3]
+
+    def test_name_the_way_without_a_tokenizer_where_there_is_none(self, write, tmp_path):
+        with pytest.raises(BadInput, match="--tokenizer none") as refused:
+            prompts(write([{"prompt": "a"}]), 1, tokenizer=str(tmp_path / "missing.json"))
+        assert refused.value.field == "--tokenizer"
 
     def test_are_sent_as_the_file_has_them(self, write):
         (text, chat) = prompts(write([{"prompt": " spaced\n"}, {"messages": CHAT}]), 2)

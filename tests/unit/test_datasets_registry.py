@@ -101,3 +101,11 @@ def test_what_a_data_set_would_ignore_is_refused(given, message):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(**given))
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn", "prose"])
+def test_prompts_that_are_made_of_tokens_cannot_be_made_without_a_tokenizer(name):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name=name, tokenizer="none"))
+    assert refused.value.field == "--tokenizer"
+    assert name in refused.value.problem

@@ -16,6 +16,7 @@ from loadgen.histogram import Histogram
 from loadgen.outcomes import Outcome
 from loadgen.pieces import finish
 from loadgen.records import RecordFile, RecordWriter, from_dict
+from loadgen.redaction import MARK, Redaction
 from loadgen.settings import RunSettings
 from loadgen.shard import Shard
 from loadgen.wire import BY_EVENTS, Record, line
@@ -181,6 +182,13 @@ def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content
     told_of = orjson.loads(line(spoken(content), START, None, answer=True))
     assert told_of["answer"] == text
     assert from_dict(told_of, START).generated_text == text
+
+
+def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
+    record = spoken(b"say sk-0123456789")
+    record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
+    assert orjson.loads(line(record, START, None, answer=True))["answer"] == f"say {MARK}"
+    assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
 
 
 def test_what_was_answered_is_not_written_down_unasked(tmp_path):

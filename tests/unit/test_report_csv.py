@@ -214,19 +214,19 @@ def test_what_cannot_be_written_is_one_line(
     broken = tmp_path / "broken.json"
     broken.write_text('{"loadgen": {"schema": 1}}')
     for words, said in (
-        ([saved, records, "--csv", "-"], f"FILE: {records} has a row for each request, {saved} one for each run;"),
+        ([saved, records, "--csv", "-"], f"{records} has a row for each request, {saved} one for each run;"),
         ([saved, "--csv", saved], f"--csv: {saved} is the file that is to be read; name another"),
         ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); name another file"),
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
         ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
         ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
-        ([broken, "--csv", "-"], f"FILE: {broken} is no whole result of loadgen (KeyError: 'provenance');"),
+        ([broken, "--csv", "-"], f"{broken} is not a whole loadgen result (KeyError: 'provenance');"),
         (
             [saved, broken, saved, "--csv", "-"],
-            f"FILE: {broken} is no whole result of loadgen (KeyError: 'provenance');",
+            f"{broken} is not a whole loadgen result (KeyError: 'provenance');",
         ),
-        ([saved, broken, saved, "--html", "x.html"], f"FILE: {broken} is no whole result of loadgen (KeyError: "),
-        ([tmp_path / "none", "--csv", "-"], f"FILE: {tmp_path / 'none'}: No such file or directory;"),
+        ([saved, broken, saved, "--html", "x.html"], f"{broken} is not a whole loadgen result (KeyError: "),
+        ([tmp_path / "none", "--csv", "-"], f"{tmp_path / 'none'}: No such file or directory;"),
     ):
         assert dispatch(["report", *map(str, words)]) == 2
         captured = capsys.readouterr()

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import resource
+from pathlib import Path
 
 import orjson
 import pytest
 from hdrh.histogram import HdrHistogram
 
 from loadgen.errors import BadInput
-from loadgen.report import check_writable, load, render, save, to_json
+from loadgen.report import check_writable, load, overwritten, render, save, to_json
 from loadgen.report.files import result_path
 from loadgen.settings import RunSettings
 from tests.unit.making import MS, failed, measured, result, steady
@@ -66,6 +67,15 @@ def test_a_saved_result_may_be_appended_to(settings):
     assert [r["completed"] for r in load(path)] == [1, 2]
 
 
+@pytest.mark.parametrize("append", [False, True])
+def test_a_result_that_holds_answers_is_for_its_owner_alone(settings, tmp_path, append):
+    (tmp_path / "r.json").touch(0o644)
+    for detailed, mode in ((False, 0o644), (True, 0o600)):
+        asked = settings.replace(result_filename="r.json", save_detailed=detailed, append_result=append)
+        (path,) = save(asked, *a_run(asked)).paths
+        assert Path(path).stat().st_mode & 0o777 == mode
+
+
 @contextlib.contextmanager
 def room_for(size):
     """No file can grow beyond so many bytes: the kernel takes what fits of a write, as on a disk that is full."""
@@ -111,7 +121,7 @@ def test_the_line_that_is_no_result_is_named(settings, tmp_path):
     with open(path, "a") as file:
         file.write('{"half":')
     save(settings.replace(append_result=True), *a_run(settings, count=3))
-    with pytest.raises(BadInput, match=r"r\.json: line 3 is no result of loadgen"):
+    with pytest.raises(BadInput, match=r"r\.json: line 3 is not a loadgen result"):
         load(str(path))
 
 
@@ -261,6 +271,16 @@ def test_a_device_is_written_as_it_is(settings):
 def test_a_relative_path_is_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_writable(RunSettings(records="r.jsonl", hlog="h.hlog", result_dir="results"))
+
+
+def test_files_that_hold_something_are_told_of_before_they_are_overwritten(settings, tmp_path):
+    asked = settings.replace(records=str(tmp_path / "r.jsonl"), hlog=str(tmp_path / "r.hlog"))
+    for name in ("r.json", "r.jsonl"):
+        (tmp_path / name).write_text("of an earlier run")
+    (tmp_path / "r.hlog").touch()  # of nothing nothing is lost
+    assert sorted(overwritten(asked)) == [str(tmp_path / "r.json"), str(tmp_path / "r.jsonl")]
+    assert overwritten(asked.replace(append_result=True)) == [str(tmp_path / "r.jsonl")]
+    assert overwritten(settings.replace(save_result=False)) == []
 
 
 # -- secrets

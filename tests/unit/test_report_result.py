@@ -139,6 +139,12 @@ def test_a_finite_rate_is_a_number_and_an_infinite_one_a_word():
     assert result(RUN, RunSettings(request_rate=5.0, burstiness=math.inf))["burstiness"] == "inf"
 
 
+def test_metadata_cannot_replace_what_names_the_run():
+    date = result(RUN, RunSettings())["date"]
+    made = result(RUN, RunSettings(metadata=("date=2026/11/22", "model_id=other")))  # of records: a run refuses them
+    assert (made["date"], made["model_id"]) == (date, result(RUN, RunSettings())["model_id"])
+
+
 def test_metadata_stands_among_vllms_keys_and_cannot_replace_what_was_measured():
     made = result(RUN, RunSettings(metadata=("gpu= H100 ", "note=a=b", "duration=1", "loadgen=x")))
     assert (made["gpu"], made["note"]) == ("H100", "a=b")

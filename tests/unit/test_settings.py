@@ -72,6 +72,9 @@ BAD = [
     ({"engine": "sim", "replicas": 0}, "--replicas"),
     ({"engine": "sim", "replicas": 129}, "--replicas"),
     ({"engine": "sim", "base_url": "http://127.0.0.1:8000"}, "--base-url"),
+    ({"metadata": ("gpu",)}, "--metadata"),
+    ({"metadata": (" date =2026/11/22",)}, "--metadata"),
+    ({"metadata": ("model_id=other",)}, "--metadata"),
     ({"warm_connections": "some"}, "--warm-connections"),
     ({"warm_connections": "-1"}, "--warm-connections"),
     ({"warm_connections": "1.5"}, "--warm-connections"),
@@ -240,3 +243,9 @@ def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
 def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
     with pytest.raises(BadInput, match=f"{value}' is no choice; choose from "):
         RunSettings(**{name: value}).checked()
+
+
+def test_times_may_be_given_with_their_unit():
+    assert RunSettings(duration="30s", timeout="2m") == RunSettings(duration=30.0, timeout=120.0)
+    with pytest.raises(BadInput, match="--duration: 'long' is no time"):
+        RunSettings(duration="long")

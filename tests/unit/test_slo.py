@@ -181,3 +181,9 @@ def test_what_is_no_goodput_limit_is_refused(pair):
 )
 def test_a_latency_and_its_statistic_have_one_name(name, found):
     assert named(name) == found
+
+
+def test_a_metric_without_a_statistic_is_told_which_to_add():
+    with pytest.raises(BadInput) as refused:
+        parse("ttft<500ms")
+    assert refused.value.remedy == "add one, as ttft_p99<500ms"

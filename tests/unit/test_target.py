@@ -141,6 +141,13 @@ def test_the_base_url_is_given_whole_or_by_host_and_port(options, url):
     assert base_url(RunSettings(**options)) == url
 
 
+def test_a_port_that_is_out_of_range_is_said_to_be():
+    for port in (0, 65536, 99999):
+        with pytest.raises(BadInput, match=f"port {port} is out of range") as refused:
+            base_url(RunSettings(base_url=f"http://me:{SECRET}@a:{port}/prefix"))
+        assert SECRET not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "url",
     [

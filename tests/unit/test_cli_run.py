@@ -1,0 +1,31 @@
+"""`loadgen run`: what is said before anything is sent."""
+
+import pytest
+
+from loadgen.cli.run import burst
+from loadgen.settings import RunSettings
+
+SERVER = "http://a:8000"
+
+
+def test_a_burst_that_nobody_asked_for_is_warned_of():
+    warning = burst({"base_url": SERVER}, RunSettings(base_url=SERVER))
+    for part in ("1000 requests", "--rate", "--max-concurrency"):
+        assert part in warning
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},  # the simulator
+        {"engine": "vllm", "model": "m"},
+        {"base_url": SERVER, "request_rate": float("inf")},
+        {"base_url": SERVER, "request_rate": 10.0},
+        {"base_url": SERVER, "max_concurrency": 8},
+        {"base_url": SERVER, "num_prompts": 100},
+        {"base_url": SERVER, "ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 2.0},
+        {"base_url": SERVER, "dataset_name": "trace"},
+    ],
+)
+def test_no_other_run_is_warned_of(given):
+    assert burst(given, RunSettings(**given)) is None
