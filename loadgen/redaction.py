@@ -16,6 +16,7 @@ TELLING = 8  # so many characters of the beginning of a key, which servers show 
 MARK = "(given)"  # stands wherever a credential stood
 FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, and its value
 SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)  # of a variable whose value is not shown
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 SECRET_HEADER = re.compile("auth|cookie|credential|key|password|secret|session|signature|token", re.IGNORECASE)
 SCHEMES = ("apikey", "basic", "bearer", "digest", "key", "token")  # of Authorization: what follows is the secret
 # What is given where a client demands a key and the server wants none.
@@ -47,6 +48,19 @@ def public_words(words: Sequence[str]) -> list[str]:
 def public_variables(env: Mapping[str, str]) -> dict[str, str]:
     """Environment variables, with MARK for the values of those that are credentials by their names."""
     return {name: MARK if SECRET_NAME.search(name) else value for name, value in env.items()}
+
+
+def header_name(header: str) -> str:
+    """The name in a --header value, also in one that is not of the form Name=value: never any of the value."""
+    match = HEADER_NAME.match(header)
+    separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
+    return match.group() if match and separated else ""
+
+
+def without_user(url: str) -> str:
+    """The URL with MARK in place of a user and password."""
+    scheme, slashes, _ = url.partition("://")
+    return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
 
 
 class Redaction:

@@ -12,9 +12,10 @@ from loadgen import gpus, target
 from loadgen.child import Child
 from loadgen.errors import BadInput, Unreachable
 from loadgen.exposition import is_json, is_text
+from loadgen.redaction import without_user
 from loadgen.scraper import MOST_LAST, PATIENCE_S, SETTLE_S, Order, ask
 from loadgen.scrapes import Source
-from loadgen.settings import RunSettings, without_user
+from loadgen.settings import RunSettings
 
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
 PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first

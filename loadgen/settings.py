@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -11,7 +10,7 @@ from loadgen.data_settings import FULL_LENGTH, TRACE, DataSettings
 from loadgen.errors import BadInput
 from loadgen.options import CONNECTIONS, ENGINE, JUDGEMENT, LOAD, SAMPLING, TARGET, flag, option, read_times, require
 from loadgen.output_settings import OutputSettings
-from loadgen.redaction import MARK, without_secrets
+from loadgen.redaction import HEADER_NAME, MARK, header_name, without_secrets, without_user
 from loadgen.scale_settings import ScaleSettings
 
 Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
@@ -25,7 +24,6 @@ MAX_REQUESTS = 50_000_000
 MAX_DURATION_S = 30 * 86400.0
 MOST_REPLICAS = 128  # sixteen accelerators, each cut into seven, are the most that a machine has
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request, as one answer needs them
-HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 SWEPT = ("request_rate", "max_concurrency")  # of which a command takes several, for a run each
 KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 
@@ -377,19 +375,6 @@ def public(settings: RunSettings) -> dict[str, Any]:
 def shown_urls(settings: RunSettings) -> tuple[str, ...]:
     """Every --base-url, with MARK in place of a user."""
     return tuple(map(without_user, settings.urls))
-
-
-def header_name(header: str) -> str:
-    """The name in a --header value, also in one that is not of the form Name=value: never any of the value."""
-    match = HEADER_NAME.match(header)
-    separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
-    return match.group() if match and separated else ""
-
-
-def without_user(url: str) -> str:
-    """The URL with MARK in place of a user and password."""
-    scheme, slashes, _ = url.partition("://")
-    return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
 
 
 def is_closed_loop(settings: RunSettings) -> bool:

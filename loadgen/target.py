@@ -11,14 +11,12 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.prompts import Prompt
+from loadgen.redaction import HEADER_NAME, header_name, without_user
 from loadgen.settings import (
     CHAT_ENDPOINT,
     COMPLETIONS_ENDPOINT,
-    HEADER_NAME,
     KEY_VARIABLE,
     RunSettings,
-    header_name,
-    without_user,
 )
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")

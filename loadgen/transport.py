@@ -7,13 +7,11 @@ background in place of those that have grown old, so that requests do not wait f
 """
 
 import asyncio
-import errno
 import secrets
-import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen import http
+from loadgen import http, transport_errors
 from loadgen.capture import TappedReader
 from loadgen.clock import NS_PER_S, now_ns
 from loadgen.contact import SILENCE_NS, Contact, Listener
@@ -33,8 +31,6 @@ SPARE_AT_ONCE = 8  # while tokens are stamped: opening one takes the loop some 0
 SHORTEST_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
-# Errors of connecting that are this machine's, not the server's.
-OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Transport:
@@ -271,7 +267,7 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            outcome, why = _connect_outcome(error), http.reason(error) or type(error).__name__
+            outcome, why = transport_errors.of_connecting(error), http.reason(error) or type(error).__name__
             if outcome is Outcome.REFUSED:
                 self._listener.refused(now_ns(), why)
             elif outcome is not Outcome.CLIENT_ERROR:
@@ -368,35 +364,9 @@ class Transport:
             return  # abandoned: the record has its outcome already
         except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
             detail = " ".join(str(failure).split()) or type(failure).__name__
-            connection.abandon(_reader_outcome(failure), detail, now_ns())
+            connection.abandon(transport_errors.of_reading(failure), detail, now_ns())
         if not connection.complete:
             connection.eof(now_ns())
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
-
-
-def _connect_outcome(error: BaseException) -> Outcome:
-    import aiohttp
-
-    match error:
-        case aiohttp.ClientConnectorDNSError():
-            return Outcome.DNS_ERROR
-        case aiohttp.ClientSSLError() | ssl.SSLError():
-            return Outcome.TLS_ERROR
-        case asyncio.TimeoutError():
-            return Outcome.CONNECT_TIMEOUT
-        case OSError(errno=number) if number in OUR_LIMITS:
-            return Outcome.CLIENT_ERROR
-        case aiohttp.ClientConnectionError() | OSError():
-            return Outcome.REFUSED
-    return Outcome.CLIENT_ERROR
-
-
-def _reader_outcome(error: Exception) -> Outcome:
-    from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
-
-    cause = error.__cause__ or error
-    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)  # less came than the framing promised
-    broken = isinstance(cause, HttpProcessingError) and not cut_off
-    return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

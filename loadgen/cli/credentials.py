@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.redaction import is_credential
-from loadgen.settings import KEY_VARIABLE, header_name
+from loadgen.redaction import header_name, is_credential
+from loadgen.settings import KEY_VARIABLE
 
 VISIBLE = "{}: other users of this machine can read it while this runs; {}"
 LONGEST = 65536  # characters; no header may be longer

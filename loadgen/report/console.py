@@ -10,6 +10,7 @@ from loadgen.outcomes import Outcome
 from loadgen.output_settings import parse_percentiles
 from loadgen.report import server, targets
 from loadgen.report.brief import failed, noted, seen
+from loadgen.report.client_lines import of_client
 from loadgen.report.result import OVER_SAMPLE, VLLM_MEANING
 from loadgen.snapshot import requests_of
 from loadgen.terminal import printable
@@ -359,46 +360,6 @@ def of_slo(own: dict[str, Any]) -> Iterator[str]:
         else:
             value = f"{100 * row['value']:.4g}%" if is_rate else four(row["value"], "ms")
         yield f"SLO {row['limit']}{bare}: {'met' if row['met'] else 'MISSED'} ({value})"
-
-
-def of_client(own: dict[str, Any]) -> Iterator[str]:
-    """How the measuring process fared, and what it kept."""
-    client = own["client"]
-    if own["closed_loop"]:
-        yield "Closed loop: each request was due when a slot was free; no wait in front of the server is measured."
-    yield f"Client: {_loop_and_connections(own)}"
-    if own["provenance"]["engine"].get("continuous_usage") == "refused":
-        yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
-    if client["connections_reused"] is False and not own["outcomes"].get("refused") and not _carried_several(own):
-        yield "The server closes its connections soon after each response: none was used twice."
-    if client["records_error"]:
-        yield f"The records are not complete: {client['records_error']}"
-    if client["capture"]:
-        yield from _capture(client["capture"])
-
-
-def _carried_several(own: dict[str, Any]) -> bool:
-    """Whether a connection bore more than one request: a server that dies closes all of them soon after a response."""
-    opened = own["client"]["warm_connections"] + own["client"]["late_connections"]
-    return bool(own["latency_ms"]["lag"]["count"] > opened)
-
-
-def _loop_and_connections(own: dict[str, Any]) -> str:
-    """What is known of them: a process that was killed has not told how busy it was, nor what it had opened before."""
-    client, workers = own["client"], len(own.get("workers", ""))  # results of runs that knew one alone do not say
-    ahead, late, spare = (client[f"{which}_connections"] for which in ("warm", "late", "spare"))
-    loop = f"{workers} workers, the busiest loop" if workers > 1 else "loop"
-    busy = "" if client["busy_share"] is None else f"{loop} {percent(client['busy_share'])} busy, "
-    if ahead is None:
-        return f"{busy}{plural(late, 'connection')} opened by requests"
-    return f"{busy}connections opened: {ahead} before the clock, {spare} in the background, {late} by requests"
-
-
-def _capture(capture: dict[str, Any]) -> Iterator[str]:
-    left_out = f", {capture['left_out']} left out for want of room" if capture["left_out"] else ""
-    yield f"Captured {plural(capture['responses'], 'response')}{left_out}"
-    if capture["error"]:
-        yield f"The capture is not complete: {capture['error']}"
 
 
 def one_line(text: str) -> str:

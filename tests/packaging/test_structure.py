@@ -93,6 +93,7 @@ LAYERS = [
     | {"overhead", "sessions"},
     {"backlog"},
     {"checks", "datasets", "profiles", "provenance", "recorder", "recorders", "report", "transport", "workloads"}
+    | {"transport_errors"}
     | {"audit", "balancer"},
     {"demands"},
     {"lead", "load", "preparing", "rehearsal"},
@@ -112,7 +113,7 @@ TESTS_ENGINES = "testing.engine_conformance"
 SEEN_BY_ENGINES = {"arguments", "clock", "emit", "errors", "gpus", "private", "settings", "terminal", "whole"}
 # Slow to import, so each is imported where it is used and nowhere else.
 HOMES = {
-    "aiohttp": {"http", "scraper", "transport", "worker"},
+    "aiohttp": {"http", "scraper", "transport", "transport_errors", "worker"},
     "faker": {"datasets.rules.guidellm_0_5"},
     "datasets": {"datasets.hf"},
     "hdrh": {"histogram", "hlog"},

@@ -7,7 +7,8 @@ import pytest
 
 from loadgen.errors import BadInput
 from loadgen.options import flag
-from loadgen.settings import MAX_REQUESTS, RunSettings, header_name, is_closed_loop, public, without_user
+from loadgen.redaction import header_name, without_user
+from loadgen.settings import MAX_REQUESTS, RunSettings, is_closed_loop, public
 
 RAMP = {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0}
 

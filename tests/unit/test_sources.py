@@ -8,7 +8,7 @@ import pytest
 from loadgen import machine, sources
 from loadgen.errors import BadInput
 from loadgen.sources import BIND_ADDRESS_NO_PORT, FROM_ONE, LOCAL_PORT_RANGE, Sources, count, parse
-from loadgen.transport import OUR_LIMITS
+from loadgen.transport_errors import OUR_LIMITS
 
 
 @pytest.fixture
