@@ -20,8 +20,10 @@ from loadgen.streamed import sampled
 from loadgen.tally import Tally
 from loadgen.wire import Record
 
-COUNTED_HERE = ("good", "good_sent", "never_due", "repeated_prompts", "warm_connections")
-COUNTED_HERE += ("broken_off", "silent_streams")
+COUNTED_HERE = (
+    *("good", "good_sent", "never_due", "repeated_prompts"),
+    *("warm_connections", "broken_off", "silent_streams"),
+)
 BROKEN_OFF = (Outcome.STREAM_ERROR, Outcome.TRUNCATED, Outcome.PROTOCOL_ERROR)
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together

@@ -119,7 +119,9 @@ def _edge(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
     """The value above 0 that `wanted` of the mass exceeds after one more step of standard deviation `step`."""
 
     def beyond(edge: float) -> float:
-        return sum(part * _above(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True))
+        return math.fsum(
+            part * _above(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
+        )
 
     low, high = 0.0, BEYOND
     while beyond(high) > wanted:  # so little is spent at the first of many looks

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadgen.pages import Block, Items, Paragraph, Span, Table, cell, line
-from loadgen.report import console
+from loadgen.report.client_lines import of_client
 from loadgen.report.page.terms import term
 from loadgen.words import UNKNOWN, fixed, percent
 
@@ -15,7 +15,7 @@ def blocks(own: dict[str, Any]) -> Iterator[Block]:
     Args:
         own: loadgen's part of the result.
     """
-    yield Items(tuple(line(said.strip()) for said in console.of_client(own)))
+    yield Items(tuple(line(said.strip()) for said in of_client(own)))
     client = own["client"]
     facts: list[tuple[Span | str, str]] = [
         (term("busy_share", "event loop busy"), percent(client["busy_share"])),
