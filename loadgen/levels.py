@@ -35,9 +35,10 @@ Measure = Callable[[RunSettings, str, Stop], Awaitable[Result]]
 
 RUN_S = 60.0  # a run at a rate is no shorter
 RUNS = 16  # there are no more, unless somebody wants to
-MOST_REQUESTS = 50_000  # of a run: at higher rates it is shorter
+MOST_REQUESTS = 50_000  # of a run at a rate, unless more are needed: at higher rates it is shorter
+MOST_IN_FLIGHT = 5_000
 LONGEST_S = 1800.0  # of a run; rates that need longer to show anything are not tried
-SOJOURNS = 10  # a run is as long as so many requests one after the other, or its beginning, with few in flight, decides
+SOJOURNS = 10  # a run is at least as long as so many requests one after the other, else its beginning decides
 READY_S = 60.0  # for a server to answer again after a run that was stopped, unless the settings say
 LEAST_OF_RATE = 0.95  # at which requests are sent: below it, what is measured is another level
 CLIENT = ("B", "C")  # groups of checks that tell of the client
@@ -84,7 +85,7 @@ RATE = Axis(
     _four_digits,
     MAX_RATE,  # far below it the client is the limit, and a run says so
     least=lambda enough: enough / LONGEST_S,
-    requests=lambda rate, length_s, sojourns: rate * length_s,
+    requests=lambda rate, length_s, sojourns: min(rate * length_s, MOST_REQUESTS),
     length_s=lambda rate, requests: requests / rate,
 )
 CONCURRENCY = Axis(
@@ -92,7 +93,7 @@ CONCURRENCY = Axis(
     "max_concurrency",
     "in flight",
     round,
-    MOST_REQUESTS // SOJOURNS,
+    MOST_IN_FLIGHT,
     least=lambda enough: 1,
     requests=lambda in_flight, length_s, sojourns: sojourns * in_flight,
     length_s=lambda in_flight, requests: math.inf,  # as long as its requests need
@@ -273,7 +274,7 @@ class Levels:
         if math.isinf(level):
             return self.enough
         lasting = math.ceil(self._axis.requests(level, self._length_s, self.sojourns))
-        return min(max(self.enough, lasting), MOST_REQUESTS)
+        return max(self.enough, lasting)
 
     def _at(self, level: float, records: Path) -> RunSettings:
         number = len(self.points) + 1
