@@ -101,10 +101,15 @@ def differ(pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def paced(snapshot: Snapshot) -> Snapshot:
-    """The same with TPOT of the sample alone, over its streamed tokens, where usage counts tokens never streamed."""
+    """The same with TPOT of the sample alone, over its streamed tokens, where usage counts tokens never streamed.
+
+    Whether it does is a matter of the whole sample, so that all targets have the same TPOT.
+    """
     comparison = Comparison.of(snapshot)
-    if comparison is None or not comparison.hides:
-        return snapshot
+    return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot
+
+
+def _over_sample(snapshot: Snapshot) -> Snapshot:
     shown = [answer for answer in snapshot.sample if answer.after_first]
     tpot = Histogram()
     for answer in shown:
@@ -117,7 +122,7 @@ def paced(snapshot: Snapshot) -> Snapshot:
         snapshot,
         histograms=snapshot.histograms | {"tpot": tpot},
         counters=snapshot.counters | decoding,
-        targets=tuple(map(paced, snapshot.targets)),
+        targets=tuple(map(_over_sample, snapshot.targets)),
     )
 
 

@@ -92,6 +92,27 @@ def test_a_sample_that_shows_all_tokens_changes_nothing():
     assert paced(snapshot) is snapshot
 
 
+@pytest.mark.parametrize(
+    ("told", "mean_ms"),
+    [
+        ((503, 503), (100, 100)),
+        ((503, 10), (100, 100)),  # by itself the second target would be within what may be unseen
+        ((503, 3, 3), (200 / 502, 100, 100)),  # by itself the first target would not
+    ],
+)
+def test_all_targets_have_the_tpot_of_the_whole(told, mean_ms):
+    records = [
+        answered(i, tokens=[1000, 1100, 1200], counts={"completion_tokens": count}) for i, count in enumerate(told)
+    ]
+    parts = [_with(measured([record]), sampled(record, 3)) for record in records]
+    whole = _with(measured(records), *(sampled(record, 3) for record in records))
+    assert Comparison.of(whole).hides is (len(told) == 2)
+    found = paced(replace(whole, targets=tuple(parts)))
+    assert [only(part, "tpot") for part in found.targets] == [pytest.approx(ms, rel=0.01) for ms in mean_ms]
+    for name in ("decode_ns", "decode_tokens"):
+        assert found.counters[name] == sum(part.counters[name] for part in found.targets)
+
+
 def test_a_comparison_is_of_medians():
     snapshot = _with(measured([]), *(SampledAnswer(n, 2, 1, MS) for n in (10, 20, 90)))
     assert Comparison.of(snapshot) == Comparison(3, 20, 2, 18, True)
