@@ -175,21 +175,21 @@ def _written(order: Order, asked: Asked, progress: Callable[[int], None]) -> Lea
     digest = requests.write(
         folder, asked.prompts, body, asked.origin, asked.count, progress, of_sessions=asked.of_sessions
     )
-    about, seen = requests.about(folder), digest.seen()
+    about, marks = requests.about(folder), set[int]()
     further = asked.beyond(about["requests"])
     count = requests.rehearsed(order.settings)
     if count and order.settings.warmup_prompt == "first":
-        about["sent_before"] = digest.asking({digest.first})
+        marks = {digest.first}
     elif count:
         prompts = list(_rehearsal(order, further, count))
         with requests.RequestFiles(folder, body, requests.REHEARSAL) as files:
             files.add(prompts)
         marks = set(map(mark, prompts))
+    if count:
         about["sent_before"] = digest.asking(marks)
-        seen |= marks
     lead = None
     if order.further and requests.asked(folder) is None:  # who follows whom must be known before the clock starts
-        lead = Lead(folder, body, further, about["requests"], seen)
+        lead = Lead(folder, body, further, about["requests"], digest.seen() | marks)
         lead.reach(0)
         about["further"] = True
     requests.tell(folder, about)

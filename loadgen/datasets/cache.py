@@ -160,8 +160,9 @@ class _Cached:
             yield from (_prompt(data) for data in islice(file, count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        dataset = self._kind.from_settings(self._settings)
-        return dataset.beyond(count) if isinstance(dataset, Continued) else iter(())
+        dataset = self._kind.from_settings(self._settings)  # when the first of them is asked for
+        if isinstance(dataset, Continued):
+            yield from dataset.beyond(count)
 
     def provenance(self) -> dict[str, Any]:
         return self._provenance

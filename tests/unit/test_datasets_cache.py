@@ -87,6 +87,18 @@ class TestContents:
         path.write_text(path.read_text().replace('word 1"', 'word x"'))
         assert made_again(options(path), monkeypatch)
 
+    def test_what_is_kept_makes_nothing_until_more_is_asked(self, path, monkeypatch):
+        prompts(options(path), 20)
+        dataset = cache.prepared(options(path))
+        opened = []
+        original = ReadyDataset.from_settings
+        monkeypatch.setattr(ReadyDataset, "from_settings", lambda settings: opened.append(1) or original(settings))
+        assert len([*dataset.prompts(20)]) == 20
+        further = dataset.beyond(20)
+        assert opened == []
+        assert len([*further]) == 21
+        assert opened == [1]
+
     def test_what_does_not_change_the_prompts_does_not_matter(self, path, monkeypatch):
         prompts(options(path))
         assert not made_again(options(path, request_rate=5.0, seed_arrivals=3, temperature=0.5), monkeypatch)

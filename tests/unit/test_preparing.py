@@ -1,0 +1,52 @@
+"""Preparing: what is made of a data set, and what is made only where it is asked for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.digest import Digest
+from loadgen.preparing import Order, prepare
+from loadgen.prompts import UNPLANNED, Prompt
+from loadgen.settings import RunSettings
+from loadgen.target import Target
+
+COUNT = 4
+
+
+class Uncounted:
+    """Prompts whose tokens nobody has counted."""
+
+    def __init__(self, text: str = "question {}") -> None:
+        self._text = text
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        return (Prompt(self._text.format(row), UNPLANNED, 2, f"own/{row}") for row in range(count))
+
+    def provenance(self) -> dict[str, Any]:
+        return {"name": "own"}
+
+
+class Continuing(Uncounted):
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        return (Prompt(f"question {row}", UNPLANNED, 2, f"own/{row}") for row in range(count, count + COUNT))
+
+
+def order(folder: Path, *, further: bool = False, **changes: Any) -> Order:
+    settings = RunSettings(backend="openai-chat", tokenizer="none", num_prompts=COUNT).replace(**changes)
+    return Order(settings, Target.from_settings(settings, "m"), COUNT, folder, further=further)
+
+
+@pytest.mark.parametrize("changes", [{}, {"num_warmups": 2}, {"num_warmups": 2, "warmup_prompt": "first"}])
+def test_prompts_are_told_apart_only_where_more_may_follow(
+    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Digest] = []
+    original = Digest.seen
+    monkeypatch.setattr(Digest, "seen", lambda self: asked.append(self) or original(self))
+    assert prepare(order(tmp_path, **changes), Continuing()) is None
+    assert asked == []
+    lead = prepare(order(tmp_path, further=True, **changes), Continuing())
+    assert len(asked) == 1
+    assert lead is not None
