@@ -20,11 +20,12 @@ from loadgen.digest import mark
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.lead import Lead
 from loadgen.overhead import FIELD, Overhead
-from loadgen.prompts import Continued, Dataset, Prompt, Sessions, Timed
+from loadgen.prompts import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.target import Target
 
 Origin = Callable[[], dict[str, Any]]
+BYTES_PER_TOKEN = 5  # where nobody counts tokens: an English word and its space
 NICENESS = 10  # while the clock runs, whoever measures goes first
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -206,7 +207,16 @@ def _rehearsal(order: Order, further: Iterator[Prompt], count: int) -> Iterator[
         with requests.Requests(order.folder) as written:
             starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
             rows = islice(cycle(starts), count - len(own))
-            yield from stand_in.prompts(order.settings, [written.tokens(row) for row in rows])
+            yield from stand_in.prompts(order.settings, [_length(order, written, row) for row in rows])
+
+
+def _length(order: Order, written: requests.Requests, row: int) -> tuple[int, int]:
+    """Tokens of a written prompt, about so many where nobody has counted them, and of its answer."""
+    tokens, wanted = written.tokens(row)
+    if tokens == UNPLANNED:
+        beside = len(order.target.body(Prompt("", 0, wanted, "")))
+        tokens = (len(written.body(row)) - beside) // BYTES_PER_TOKEN
+    return tokens, wanted
 
 
 def main() -> None:

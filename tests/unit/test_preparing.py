@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from loadgen.digest import Digest
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import UNPLANNED, Prompt
+from loadgen.requests import REHEARSAL, Requests
 from loadgen.settings import RunSettings
 from loadgen.target import Target
 
@@ -50,3 +52,12 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
     lead = prepare(order(tmp_path, further=True, **changes), Continuing())
     assert len(asked) == 1
     assert lead is not None
+
+
+@pytest.mark.parametrize("backend", ["openai", "openai-chat"])
+def test_stand_ins_for_uncounted_prompts_have_about_as_many_words(backend: str, tmp_path: Path) -> None:
+    prepare(order(tmp_path, num_warmups=2, backend=backend), Uncounted("four " * 200 + "{}"))
+    with Requests(tmp_path, REHEARSAL) as read:
+        asked = [orjson.loads(read.body(row)) for row in range(len(read))]
+    texts = [body["messages"][0]["content"] if backend == "openai-chat" else body["prompt"] for body in asked]
+    assert [len(text.split()) for text in texts] == [200, 200]
