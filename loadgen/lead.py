@@ -48,6 +48,7 @@ class Lead:
         return self._made
 
     def _is_known(self, prompt: Prompt) -> bool:
-        known = mark(prompt) in self._seen
-        self._seen.add(mark(prompt))
+        asked = mark(prompt)
+        known = asked in self._seen
+        self._seen.add(asked)
         return known

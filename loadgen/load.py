@@ -10,7 +10,7 @@ from loadgen.outcomes import Outcome
 from loadgen.pacer import Pacer
 from loadgen.recorder import Recorder
 from loadgen.requests import Requests
-from loadgen.schedule import FOLLOWS, Int64s
+from loadgen.schedule import FOLLOWS, Int64s, is_bounded_by_time
 from loadgen.sessions import Sessions
 from loadgen.settings import RunSettings, is_closed_loop
 from loadgen.streamed import Sample
@@ -57,7 +57,7 @@ class Load:
         ended: Requests that have ended.
         tokenized: What `count_tokens` has counted of answers that the server did not: request number to tokens.
         sampled: What it has counted of answers that the server did count.
-        bounded_by_time: Whether nobody knows beforehand how many requests there will be: a closed loop of a duration.
+        ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the answers.
         reached: Where time alone bounds it, the number of the request after the last that was sent; else 0.
@@ -86,7 +86,8 @@ class Load:
         due = due[index]
         begins = due != FOLLOWS
         following = len(due) - int(begins.sum())
-        self.bounded_by_time = closed_loop and settings.duration is not None
+        self.ends_by_time = closed_loop and settings.duration is not None
+        self._by_time_alone = closed_loop and is_bounded_by_time(settings)
         self.reached = 0
         until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
         self._pacer = Pacer(
@@ -97,7 +98,7 @@ class Load:
             following=following,
             cap=settings.max_concurrency,
             closed_loop=closed_loop,
-            until_ns=until_ns if self.bounded_by_time else None,
+            until_ns=until_ns if self.ends_by_time else None,
             clock=clock,
         )
         self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
@@ -193,7 +194,7 @@ class Load:
             record.keeps_answer = True
         record.server_tokens = self._requests.server_tokens(index)
         self._started += 1
-        if self.bounded_by_time:
+        if self._by_time_alone:
             self.reached = index + 1
             if index >= self._requests.prepared:
                 self._recorder.counters["repeated_prompts"] += self._requests.repeats(index)

@@ -306,7 +306,7 @@ class Measurement:
         return Progress(
             "draining" if load.draining else "running",
             max(0.0, (now_ns() - recorder.start_ns) / 1e9),
-            0 if load.bounded_by_time else recorder.scheduled,
+            0 if load.ends_by_time else recorder.scheduled,
             load.in_flight,
             load.ended,
             load.ended - recorder.failed,

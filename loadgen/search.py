@@ -17,9 +17,8 @@ from loadgen.bounds import of_mean, of_share
 from loadgen.schedule import Floats
 
 AGAIN = 3  # runs at a level of which the first does not tell
-# That a demand is met, one-sided, over AGAIN looks at a level: at each the bound is the normal quantile 1.992 (Pocock,
-# Biometrika 64, 1977), or Student's at the same level.
-CONFIDENCE = 0.95
+# That a demand is met holds one-sided with 95 % over AGAIN looks at a level: at each the bound is the normal quantile
+# 1.992 (Pocock, Biometrika 64, 1977), or Student's at the same level.
 OF_A_LOOK = NormalDist().cdf(1.992)
 
 

@@ -1,4 +1,4 @@
-"""Levels: how many requests their runs have; which records are looked at meanwhile, and when it is clear that one cannot meet what is demanded."""
+"""Levels: how many requests their runs have, and when it is clear that a run cannot meet what is demanded."""
 
 from contextlib import nullcontext
 from pathlib import Path

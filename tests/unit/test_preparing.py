@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from loadgen.digest import Digest
+from loadgen import lead
+from loadgen.digest import Digest, mark
 from loadgen.preparing import Order, prepare
 from loadgen.prompts import UNPLANNED, Prompt
 from loadgen.requests import REHEARSAL, Requests
@@ -49,9 +50,16 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
     monkeypatch.setattr(Digest, "seen", lambda self: asked.append(self) or original(self))
     assert prepare(order(tmp_path, **changes), Continuing()) is None
     assert asked == []
-    lead = prepare(order(tmp_path, further=True, **changes), Continuing())
+    made = prepare(order(tmp_path, further=True, **changes), Continuing())
     assert len(asked) == 1
-    assert lead is not None
+    assert made is not None
+
+
+def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marked: list[Prompt] = []
+    monkeypatch.setattr(lead, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
+    prepare(order(tmp_path, further=True), Continuing())
+    assert len(marked) == COUNT
 
 
 @pytest.mark.parametrize("backend", ["openai", "openai-chat"])

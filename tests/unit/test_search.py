@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from loadgen.search import AGAIN, CONFIDENCE, OF_A_LOOK, End, Goal, Run, Shown, highest
+from loadgen.search import AGAIN, OF_A_LOOK, End, Goal, Run, Shown, highest
 
 
 def shares(good: list[bool], wanted: float = 0.99) -> Shown:
@@ -85,7 +85,7 @@ def test_all_looks_at_a_level_hold_what_is_promised() -> None:
     """Sums of normal values, looked at once more with each: some look is beyond its bound in 5 % of cases."""
     sums = np.cumsum(np.random.default_rng(1).normal(size=(200_000, AGAIN)), axis=1)
     beyond = sums / np.sqrt(np.arange(1, AGAIN + 1)) > NormalDist().inv_cdf(OF_A_LOOK)
-    assert beyond.any(axis=1).mean() == pytest.approx(1 - CONFIDENCE, abs=0.002)
+    assert beyond.any(axis=1).mean() == pytest.approx(0.05, abs=0.002)
 
 
 async def test_what_cannot_be_shown_is_not_met() -> None:

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from loadgen.histogram import Histogram
+from loadgen.load import Load
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.testing.memory import Server
@@ -47,6 +48,16 @@ def test_a_closed_loop_omits_it_and_says_that_it_is_one() -> None:
     assert run.own["latency_ms"]["ttft_due"]["p99"] == pytest.approx(BASE_MS, rel=1e-3)
     assert run.own["latency_ms"]["ttft_due"]["max"] > STOP_MS
     assert run.own["closed_loop"]
+
+
+@pytest.mark.parametrize(("count", "reached"), [(1000, 0), (None, 40)])
+def test_only_a_closed_loop_without_a_number_tells_how_far_it_is(count: int | None, reached: int) -> None:
+    """What it has reached is for whoever makes further prompts: where a number was asked, there are none."""
+    settings, loads = RunSettings(max_concurrency=1, duration=0.8, num_prompts=count), list[Load]()
+    server = planned(lambda index: [BASE_MS * MS])
+    run = carried_out(server, Schedule.from_settings(settings, 0), settings, meanwhile=loads.append)
+    assert run.snapshot.scheduled == 40
+    assert loads[0].reached == reached
 
 
 def test_under_a_cap_the_wait_for_a_slot_is_in_the_latency_from_due_alone() -> None:
