@@ -35,6 +35,11 @@ class Contact:
         return type(self)(heard_s, first_s, last.last_s, last.why)
 
     @property
+    def refusing(self) -> bool:
+        """Whether every attempt to connect was refused for a second at least, up to the last."""
+        return self.refused_s is not None and self.last_s - self.refused_s >= 1.0
+
+    @property
     def gone(self) -> bool:
         """Whether every attempt to connect was refused for PATIENCE_S, from the first to the last."""
         return self.refused_s is not None and self.last_s - self.refused_s >= PATIENCE_S

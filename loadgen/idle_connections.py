@@ -15,7 +15,7 @@ The newest used connection goes first, so that few of them grow old. Of the unus
 that gives each connection a thread has given its threads to those.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ class IdleConnections:
     Attributes:
         limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
         round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
+        old: Connections that are too old for use, to be closed when there is time.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
@@ -51,19 +52,20 @@ class IdleConnections:
         self._unused: OrderedDict[Connection, None] = OrderedDict()
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
+        self.old: deque[Connection] = deque()
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
 
     def __iter__(self) -> "Iterator[Connection]":
-        yield from (*self._unused, *self._resting, *self._rested)
+        yield from (*self._unused, *self._resting, *self._rested, *self.old)
         if self._probe is not None:
             yield self._probe
 
     @property
     def reusable(self) -> bool:
         """Whether the server lets a connection carry more than one request."""
-        return self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS
+        return self._used_at_ns > 0 or self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS
 
     def rest_left_s(self, at_ns: int) -> float:
         """How long until the next of those that rest is ready, in seconds; 0 where none rests."""
@@ -104,31 +106,37 @@ class IdleConnections:
     def take(self, at_ns: int) -> "Connection | None":
         """A connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""
         self._rouse(at_ns)
-        longest_ns = self._longest_ns(at_ns)
-        while self._rested and at_ns - next(reversed(self._rested)).idle_since < longest_ns:
+        while self._rested and at_ns - next(reversed(self._rested)).idle_since < self._longest_ns(at_ns):
             connection, _ = self._rested.popitem()
             if connection.is_open():
                 return connection
             self._gone(connection, at_ns)
-        longest_ns = self._unused_longest_ns(longest_ns)
         while self._unused:
             connection, _ = self._unused.popitem(last=False)
-            if at_ns - connection.idle_since < longest_ns and connection.is_open():
+            if at_ns - connection.idle_since >= self._unused_longest_ns(at_ns):
+                self.old.append(connection)
+            elif connection.is_open():
                 return connection
-            self._close(connection)
+            else:
+                self._close(connection)
         return None
 
     def retire(self, until_ns: int) -> None:
-        """Close what will be too old for use at `until_ns`; while the limit is not known, one stays to learn it."""
-        used_ns = self._longest_ns(until_ns)
-        unused_ns = self._unused_longest_ns(used_ns)
+        """Put away what will be too old for use at `until_ns`; while the limit is not known, one stays to learn it."""
+        used_ns, unused_ns = self._longest_ns(until_ns), self._unused_longest_ns(until_ns)
         for idle, longest_ns in ((self._unused, unused_ns), (self._rested, used_ns)):
             while idle and until_ns - next(iter(idle)).idle_since >= longest_ns:
                 connection, _ = idle.popitem(last=False)
                 if connection.requests and self._probe is None and self.limit_ns is None:
                     self._probe = connection
                 else:
-                    self._close(connection)
+                    self.old.append(connection)
+
+    def close_old(self, count: int) -> bool:
+        """Close `count` of those put away, or as many as there are; returns whether others are left."""
+        for _ in range(min(count, len(self.old))):
+            self._close(self.old.popleft())
+        return bool(self.old)
 
     def lost(self, connection: "Connection", at_ns: int) -> None:
         """The peer has closed an idle connection at `at_ns`."""
@@ -138,7 +146,8 @@ class IdleConnections:
             self._probe = None
         if connection.requests:
             self._learn(at_ns - connection.idle_since)
-        self._close(connection)
+        if connection not in self.old:
+            self._close(connection)
 
     def lost_request(self, connection: "Connection") -> None:
         """The peer has closed a connection without a byte of a response: perhaps it had been idle for too long."""
@@ -149,7 +158,7 @@ class IdleConnections:
         """Close every one."""
         for connection in list(self):
             self._close(connection)
-        for idle in (self._unused, self._resting, self._rested):
+        for idle in (self._unused, self._resting, self._rested, self.old):
             idle.clear()
         self._probe = None
 
@@ -164,16 +173,19 @@ class IdleConnections:
                 self._gone(connection, at_ns)
 
     def _longest_ns(self, at_ns: int) -> int:
-        """Up to which age a connection may be used at `at_ns`."""
+        """Up to which age a connection may be used again at `at_ns`."""
         margin_ns = MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
         if self.limit_ns is None:
             return max(FIRST_LIMIT_NS, self._lasted_ns(at_ns) - margin_ns)
-        # The first byte may be late because the server computes; half of the limit is safe on any real network.
-        return max(self.limit_ns - margin_ns, self.limit_ns // 2) if self.reusable else 0
+        if self.limit_ns < FIRST_LIMIT_NS:  # one close may have another reason: what has been used before may be again
+            return self._used_at_ns
+        # The first byte may be late because the server computes. Half of the limit is safe on any real network.
+        return max(self.limit_ns - margin_ns, self.limit_ns // 2)
 
-    def _unused_longest_ns(self, used_ns: int) -> int:
-        """The same of an unused connection: a server that lets none carry a second request says nothing of those."""
-        return used_ns if self.limit_ns is not None and self.reusable else max(used_ns, FIRST_LIMIT_NS)
+    def _unused_longest_ns(self, at_ns: int) -> int:
+        """The same for an unused connection: a limit below FIRST_LIMIT_NS is one of used connections alone."""
+        longest_ns = self._longest_ns(at_ns)
+        return longest_ns if (self.limit_ns or 0) >= FIRST_LIMIT_NS else max(longest_ns, FIRST_LIMIT_NS)
 
     def _lasted_ns(self, at_ns: int) -> int:
         """For how long the probe has lasted; 0 without one."""

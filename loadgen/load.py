@@ -118,6 +118,11 @@ class Load:
         self.draining = False
 
     @property
+    def all_sent(self) -> asyncio.Event:
+        """Set once nothing more is to be sent."""
+        return self._pacer.all_sent
+
+    @property
     def sent(self) -> int:
         """Requests that were handed to a connection."""
         return self._transport.bell.sends - self._sent_before

@@ -264,7 +264,7 @@ class Measurement:
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.heading.simulated and not job.sibling_pids else ()
         with self._frozen, apart(simulator_pids), garbage.pauses(recorder.histograms["gc_pause"].record):
-            async with beside(*([_flush(writer)] if writer else [])):
+            async with beside(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
                 await load.run()
         spare = self._transport.spare_opened
         client = replace(cost.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
@@ -352,6 +352,11 @@ class Measurement:
             return 0
         finally:
             self._warming = None
+
+    async def _until_all_sent(self, load: Load) -> None:
+        """Keep no spare connections while answers alone are waited for."""
+        await load.all_sent.wait()
+        self._transport.keep_spare(0)
 
     def _count_tokens(self, texts: list[str]) -> list[int] | None:
         """The tokens of texts by the run's tokenizer; None where it cannot be had."""

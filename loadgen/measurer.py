@@ -117,7 +117,10 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
             start_ns = now_ns() + LEAD_NS
             measured = await part.carry_out(start_ns)
             await scraping.last()
-        on_progress(replace(part.progress(), phase=DONE))
+        whole = part.progress()
+        if gone is None and whole.contacts and all(contact.refusing for contact in whole.contacts):
+            gone = max(whole.contacts, key=lambda contact: contact.refused_s or 0.0)
+        on_progress(replace(whole, phase=DONE))
     if not measured.snapshot.ended and any(shard.lost for shard in measured.shards):
         raise LoadgenError(f"{measured.snapshot.partial}: nothing of the run is left")
     since_s = None if gone is None else gone.refused_s

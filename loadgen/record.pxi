@@ -27,9 +27,9 @@ cdef class Record:
     counted: tokens of all token-bearing events, as far as the events themselves say how many they bear, and else one
     each; counted_by: what said so (BY_EVENTS, BY_IDS: token ids or logprobs, BY_USAGE: usage in each event). tokenized:
     the tokens of `text`, which is kept where `keeps_text` was set before the request; -1 where nobody has counted.
-    `answer` is kept where `keeps_answer` was; `redaction` takes credentials out of its text. reasoning_tokens: those of completion_tokens that are reasoning, streamed or
-    not. matched_stop: the stop word or token id that ended the answer, or None. nan_events: events in which a number was
-    none. target: which of the run's targets it was sent to, counted from 0.
+    `answer` is kept where `keeps_answer` was; `redaction` takes credentials out of its text. reasoning_tokens: those of
+    completion_tokens that are reasoning, streamed or not. matched_stop: the stop word or token id that ended the answer,
+    or None. nan_events: events that hold NaN or infinity. target: which of the run's targets it was sent to, from 0.
     """
 
     def __cinit__(self):

@@ -24,7 +24,6 @@ COUNTED_HERE = (
     *("good", "good_sent", "never_due", "repeated_prompts"),
     *("warm_connections", "broken_off", "silent_streams"),
 )
-BROKEN_OFF = (Outcome.STREAM_ERROR, Outcome.TRUNCATED, Outcome.PROTOCOL_ERROR)
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
 MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
 LONGEST_STOP = 64  # characters of a stop word
@@ -103,7 +102,7 @@ class Recorder:
         else:
             # Of what no transport was given, only the rest of a session that failed has a record.
             self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
-            self.counters["broken_off"] += record.events > 0 and record.outcome in BROKEN_OFF
+            self.counters["broken_off"] += record.events > 0 and record.outcome is Outcome.STREAM_ERROR
             if record.outcome is not Outcome.CANCELLED:
                 self._failed.append(record.closed - self.start_ns)
             self._add_example(name, record.index, phase(record), record.detail or "")

@@ -7,6 +7,7 @@ background in place of those that have grown old, so that requests do not wait f
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from loadgen.wire import Tap
 
 CONNECTS_AT_ONCE = 64
-SPARE_AT_ONCE = 8  # while tokens are stamped: opening one takes the loop some 0.1 ms
+REFUSED_PAUSE_S = 0.1  # before a slot is free again: a closed loop must not ask a dead server thousands of times
+SENDS_UNTIL_KNOWN = 2  # times the spare connections: a closed loop begins with a burst that may not come again
+SPARE_AT_ONCE = 8  # are opened, or closed, in one turn of the loop: opening one takes it some 0.1 ms
 SHORTEST_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
@@ -65,6 +68,7 @@ class Transport:
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._spare = 0
+        self._sends = self._sends_before = self._most_sends = 0  # in all, until the last look, between two looks
         self._opening: set[asyncio.Task[None]] = set()  # connections that are opened ahead
         self._unreachable = False  # the last one could not be opened
         self._tender: asyncio.TimerHandle | None = None
@@ -106,6 +110,12 @@ class Transport:
         """Whether the server lets a connection carry more than one request, as far as it has shown."""
         return self._idle.reusable
 
+    @property
+    def _wanted(self) -> int:
+        """How many connections are kept spare: all until it is known how many are used between two looks at them."""
+        is_known = self._sends > SENDS_UNTIL_KNOWN * self._spare
+        return min(self._spare, 1 + self._most_sends) if is_known else self._spare
+
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` can be used; returns how many there are then.
 
@@ -122,7 +132,7 @@ class Transport:
         return self._idle.ready(now_ns())
 
     def keep_spare(self, count: int) -> None:
-        """From now on open connections in the background, so that `count` of them can be used at any time."""
+        """From now on open connections in the background, so that up to `count` of them can be used at any time."""
         self._spare = count
         if self._tender is None:
             self._tend()
@@ -138,7 +148,8 @@ class Transport:
         request = self._head % (record.index, len(body)) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
-        if 2 * self._idle.ready(at_ns) < self._spare:
+        self._sends += 1
+        if 2 * self._idle.ready(at_ns) < self._wanted:
             self._refill()
         if connection is not None:
             record.reused = True
@@ -194,10 +205,7 @@ class Transport:
         if connection.record.first_byte:
             self._idle.answered(connection)
             self._listener.heard(connection.record.last_token or connection.record.first_byte)
-        if connection.keep_alive:
-            self._idle.add(connection, now_ns())
-        else:
-            self._close(connection)
+        self._idle.add(connection, now_ns())
         self._tell(connection.record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
@@ -225,7 +233,15 @@ class Transport:
     # -- connecting --------------------------------------------------------------------------------------
 
     async def _connect(self) -> Connection:
-        handle = await self._connector.connect(self._template, [], self._connect_timeout)
+        try:
+            handle = await self._connector.connect(self._template, [], self._connect_timeout)
+        except Exception as error:
+            outcome = transport_errors.of_connecting(error)
+            if outcome is Outcome.REFUSED:
+                self._listener.refused(now_ns(), http.reason(error) or type(error).__name__)
+            elif outcome is not Outcome.CLIENT_ERROR:
+                self._listener.heard(now_ns())
+            raise
         connection = Connection(self, handle, handle.transport, self._poll)
         connection.transport.set_protocol(connection)
         connection.begin_reading()
@@ -240,13 +256,23 @@ class Transport:
 
     def _tend(self) -> None:
         """Put away connections that grow too old before the next time, and open others in their place."""
+        loop = asyncio.get_running_loop()
         self._idle.retire(now_ns() + TEND_NS)
+        if self._sends > SENDS_UNTIL_KNOWN * self._spare:
+            self._most_sends = max(self._most_sends, self._sends - self._sends_before)
+        self._sends_before = self._sends
         self._refill()
-        self._tender = asyncio.get_running_loop().call_later(TEND_NS / NS_PER_S, self._tend)
+        self._close_old()
+        self._tender = loop.call_later(TEND_NS / NS_PER_S, self._tend)
+
+    def _close_old(self) -> None:
+        """Close some in this turn of the loop, so that no token waits, and the others in those after it."""
+        if self._idle.close_old(SPARE_AT_ONCE):
+            asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
         """Open connections in the background until as many can be used as are kept; one where the last one failed."""
-        short = self._spare and self._spare - self._idle.ready(now_ns()) - len(self._opening)
+        short = self._spare and self._wanted - self._idle.ready(now_ns()) - len(self._opening)
         for _ in range(min(short, (1 if self._unreachable else SPARE_AT_ONCE) - len(self._opening))):
             self._poll.leaning += 1
             task = asyncio.get_running_loop().create_task(self._connect_ahead())
@@ -267,12 +293,11 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            outcome, why = transport_errors.of_connecting(error), http.reason(error) or type(error).__name__
+            outcome, at_ns = transport_errors.of_connecting(error), now_ns()
             if outcome is Outcome.REFUSED:
-                self._listener.refused(now_ns(), why)
-            elif outcome is not Outcome.CLIENT_ERROR:
-                self._listener.heard(now_ns())
-            self._fail(record, outcome, why)
+                with contextlib.suppress(asyncio.CancelledError):  # the run ends; the outcome stays
+                    await asyncio.sleep(REFUSED_PAUSE_S)
+            self._fail(record, outcome, http.reason(error) or type(error).__name__, at_ns)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
@@ -284,8 +309,8 @@ class Transport:
         if task.cancelled():  # perhaps before its first step
             self._fail(record, *self._abandoned)
 
-    def _fail(self, record: Record, outcome: Outcome, detail: str) -> None:
-        record.outcome, record.detail, record.closed = outcome, detail, now_ns()
+    def _fail(self, record: Record, outcome: Outcome, detail: str, at_ns: int | None = None) -> None:
+        record.outcome, record.detail, record.closed = outcome, detail, at_ns or now_ns()
         self._tell(record)
 
     def _tell(self, record: Record) -> None:

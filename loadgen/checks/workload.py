@@ -62,10 +62,10 @@ def _advice_on_input(evidence: Evidence, predicted: bool) -> str:
             "--tokenizer is not the server's, or its chat template adds tokens: name the folder with the server's own "
             "tokenizer and template, or plan for the difference"
         )
-    added = "" if known.get("overhead") is None else f", {known['overhead']} tokens beyond the text's,"
+    added = "" if known.get("overhead") is None else f"; {known['overhead']} tokens beyond the text's"
     return (
-        f"predicted by {known.get('source') or 'the data set'}{added} and the server counts otherwise: name the folder "
-        "with the server's own tokenizer and template"
+        f"the server's count differs from the prediction ({known.get('source') or 'the data set'}{added}): name the "
+        "folder with the server's own tokenizer and template"
     )
 
 

@@ -112,7 +112,8 @@ class Search:
         if math.isinf(length_s):
             return f"up to {levels.left} runs, each of {count} requests or more"
         whole = duration(levels.left * length_s)
-        plan = f"up to {levels.left} runs, each of {duration(length_s)} at {self._named(level)}: {whole} in all"
+        each = f"up to {levels.left} runs, each of {duration(length_s)} at {self._named(level)}"
+        plan = f"{each}: {whole} in all, longer at lower levels"
         if asked_s is None or length_s < asked_s + 1:
             return plan
         needs = max(self._demands, key=lambda demand: demand.enough).text

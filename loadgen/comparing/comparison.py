@@ -125,7 +125,7 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
             if start.error_rate is not None and start.error_rate > MOST_ERRORS:
                 lost = percent(start.error_rate, 1)
                 rest = "its latencies are those of the rest" if start.error_rate < 1 else "it has no latencies"
-                yield f"{start.where}: {lost} of its requests did not succeed; {rest}"
+                yield f"{start.where}: the server failed {lost} of its requests; {rest}"
             if start.cached:
                 share = percent(start.cached, 1)
                 yield f"{start.where}: the server had {share} of the input cached before the run; {caching.ADVICE}"

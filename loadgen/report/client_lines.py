@@ -14,19 +14,12 @@ def of_client(own: dict[str, Any]) -> Iterator[str]:
     yield f"Client: {_loop_and_connections(own)}"
     if own["provenance"]["engine"].get("continuous_usage") == "refused":
         yield "The server refuses to count tokens with every event (--continuous-usage): it was not asked to."
-    if client["connections_reused"] is False and not own["outcomes"].get("refused") and not _carried_several(own):
+    if client["connections_reused"] is False and not own["outcomes"].get("refused"):
         yield "The server closes its connections soon after each response: none was used twice."
     if client["records_error"]:
         yield f"The records are not complete: {client['records_error']}"
     if client["capture"]:
         yield from _capture(client["capture"])
-
-
-def _carried_several(own: dict[str, Any]) -> bool:
-    """Whether a connection bore more than one request: a server that dies closes all of them soon after a response."""
-    client = own["client"]
-    opened = sum(client.get(f"{which}_connections") or 0 for which in ("warm", "spare", "late"))
-    return bool(own["latency_ms"]["lag"]["count"] > opened)
 
 
 def _loop_and_connections(own: dict[str, Any]) -> str:

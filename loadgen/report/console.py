@@ -113,6 +113,8 @@ def banners(own: dict[str, Any]) -> Iterator[str]:
         yield "INSECURE: the server's TLS certificate was not verified (--insecure)."
     if own["partial"]:
         yield _partial(own)
+    elif own.get("no_answer_since_s") is not None:  # results of earlier versions do not say
+        yield f"NO ANSWER since {own['no_answer_since_s']:.1f} s: every connection was refused from then on."
     if own["outcomes"] and not own["outcomes"].get("ok"):
         yield "NO REQUEST SUCCEEDED: there is no latency to believe or to doubt."
     if failing := not_ok(own):
@@ -287,7 +289,8 @@ def mark(column: str, requests: int) -> str:
 def _prompts(own: dict[str, Any]) -> Iterator[str]:
     """What was made to be asked, by the same hash as `loadgen dataset` shows."""
     made = own["provenance"]["prompts"]
-    yield f"Prompts: {made['requests']}, SHA-256 {made['sha256']}"
+    which = "of those prepared first, and made on while it ran" if made.get("further") else ""
+    yield f"Prompts: {made['requests']}, SHA-256 {made['sha256']} {which}".rstrip()
     if made.get("rows_left_out"):
         yield f"  left out of the trace, for want of tokens asked or answered: {made['rows_left_out']}"
 

@@ -266,8 +266,9 @@ def _named(settings: RunSettings) -> dict[str, str]:
 
 
 def _check_apart(settings: RunSettings) -> None:
-    """Refuse to write two things into one file."""
-    seen: dict[str, str] = {}
+    """Refuse to write two things into one file, or into one that the run reads."""
+    read = {name: getattr(settings, name) for name in ("dataset_path", "tokenizer", "workload")}
+    seen = {os.path.realpath(path): name for name, path in read.items() if path}
     for name, path in _named(settings).items():
         if not path.startswith("/dev/"):
             first = seen.setdefault(os.path.realpath(path), name)

@@ -19,6 +19,10 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
         (["run", "--html", "nowhere/page.html"], "run: --html: nowhere/page.html cannot be written (No such file"),
         (["run", "--html", "r.html", "--records", "./r.html"], "run: --html: r.html is the file of --records too"),
         (
+            ["run", "--dataset-path", "p.jsonl", "--records", "p.jsonl"],
+            "run: --records: p.jsonl is the file of --dataset-",
+        ),
+        (
             ["search", "--slo", "ttft_p90<1s", "--html", "x"],
             "search: --html: 'x' is no name of a page; write FILE.html",
         ),

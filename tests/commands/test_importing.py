@@ -7,14 +7,14 @@ import pytest
 
 from tests.commands.calling import environment
 
-# What SciPy's compiled modules make of a KeyboardInterrupt, at one that comes as its import begins.
+# What NumPy's compiled modules make of a KeyboardInterrupt, at one that comes as its import begins.
 INTERRUPTED = """
 import signal, sys
 from loadgen.cli.main import main
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
-        if name == "scipy":
+        if name == "numpy":
             try:
                 signal.raise_signal(signal.SIGINT)
             except KeyboardInterrupt:
@@ -36,7 +36,7 @@ main(sys.argv[1:])
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_one_that_comes_while_scipy_is_imported_ends_the_command(arguments: list[str]) -> None:
+def test_one_that_comes_while_numpy_is_imported_ends_the_command(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, *arguments],
         env=environment(),

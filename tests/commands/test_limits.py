@@ -29,7 +29,7 @@ def run(server: Process, *flags: str, files: int | None = None) -> "subprocess.C
 @pytest.mark.parametrize(
     ("flags", "flag"),
     [
-        (["--num-prompts", "500"], "--max-concurrency"),
+        (["--num-prompts", "500", "--rate", "inf"], "--max-concurrency"),
         (["--num-prompts", "900", "--max-concurrency", "500"], "--max-concurrency"),
         (["--rate", "10", "--num-prompts", "900", "--warm-connections", "500"], "--warm-connections"),
     ],

@@ -59,7 +59,7 @@ def test_a_worker_that_is_killed_makes_the_run_invalid_and_is_named(state: Path)
         workers(run.pid)[0].kill()
         out, err = run.communicate(timeout=30)
     assert run.returncode == 3, err
-    assert "PARTIAL: worker 1 of 2 was killed by signal 9." in out
+    assert "PARTIAL: worker 1 of 2 was killed by signal 9" in out
     assert "A every worker present: worker 1 of 2 was killed by signal 9" in out
     assert "The server of itself (" in out
     assert loadgen("report").stdout == out

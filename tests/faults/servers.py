@@ -44,14 +44,15 @@ def answering(*replies: bytes) -> Script:
     return script
 
 
-def chatting(reply: Callable[[Ask], bytes]) -> Script:
-    """Lists the model `m`, and answers every request that is not a GET with `reply`."""
+def chatting(reply: Callable[[Ask], bytes], after_s: float = 0.0) -> Script:
+    """Lists the model `m`, and answers every request that is not a GET with `reply`, after `after_s` seconds."""
 
     async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while ask := await read_request(reader):
             if ask.method == "GET":
                 writer.write(whole(200 if ask.path == "/v1/models" else 404, models("m")))
             else:
+                await asyncio.sleep(after_s)
                 writer.write(reply(ask))
             await writer.drain()
 

@@ -166,6 +166,7 @@ class TestSpare:
                 sender.transport._refill()
                 assert len(sender.transport._opening) == 1
                 assert sender.transport.opened == 0
+                assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
 
 
 class TestRefused:

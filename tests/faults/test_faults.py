@@ -38,6 +38,7 @@ FAILURES = [
     ("done-only", Outcome.EMPTY, 0, "no token"),
     ("no-choices", Outcome.EMPTY, 0, "no token"),
     ("role-only", Outcome.EMPTY, 0, "no token"),
+    ("choice-index", Outcome.PROTOCOL_ERROR, 1, "choice 1 of several"),
     ("bad-json", Outcome.PROTOCOL_ERROR, 1, "no chunk of an answer"),
     *((f"wrong-shape:{shape}", Outcome.PROTOCOL_ERROR, 1, "no chunk of an answer") for shape in range(7)),
     ("endless-header", Outcome.PROTOCOL_ERROR, 0, "head too long"),
@@ -82,7 +83,6 @@ ODDITIES = [
     ("long-line:1000000", 1, -1),
     ("many-events:100000", 100_000, 100_000),
     ("null-delta", TOKENS, TOKENS),
-    ("choice-index", 2 * TOKENS, -1),
 ]
 LIMIT = S
 FIRST_TOKEN, STALL, WHOLE = (Timeouts(10 * S, **{name: LIMIT}) for name in ("first_token", "stall", "whole"))
@@ -158,6 +158,7 @@ async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("loadgen.transport.SILENCE_NS", S // 10)
+    monkeypatch.setattr("loadgen.timeouts.SILENCE_NS", S // 10)
     async with Sender(faulty.url) as sender:
         await sender.one()
         sender.start(1, "stall:2")

@@ -129,7 +129,7 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
         await run(shared(urls, tmp_path, 4, capture=str(path)))
     assert [response.target for response in recording.load(str(path)).responses] == [0, 1, 0, 1]
     text = path.read_text()
-    assert text.count("X-Seen: *****") == 4
+    assert text.count("X-Seen: Basic *****") == 4
 
 
 async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ class Server:
 
 async def ran(settings: loadgen.RunSettings, **options: Any) -> tuple[Any, list[bytes]]:
     server = Server()
-    async with serving(chatting(server.reply)) as url:
+    # A loop of thousands of requests a second would need more prompts than can be made.
+    async with serving(chatting(server.reply, after_s=0.01)) as url:
         result = await loadgen.run(settings.replace(base_url=url), **options)
     return result, [ask.body for ask in server.asked]
 

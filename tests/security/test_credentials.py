@@ -71,7 +71,7 @@ async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or
     tmp_path: Path, key_file: Path
 ) -> None:
     kept = ["--save-result", "--save-detailed", "--records", "records.jsonl", "--capture", "all.jsonl"]
-    kept += ["--log-level", "debug"]
+    kept += ["--log-level", "debug", "--max-error-rate", "1"]
     async with run_against(echo(), tmp_path, "--api-key", f"@{key_file}", *SECRETS, *kept) as run:
         out, err = await run.communicate()
     assert run.returncode == 0, (out, err)

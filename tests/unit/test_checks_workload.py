@@ -60,9 +60,7 @@ def test_prompts_are_held_against_what_the_server_was_expected_to_count():
     assert check.ok is False
     expected = "0.0% of prompts have the predicted length (2.0 tokens fewer by the server's mean)"
     assert check.value == expected
-    assert check.advice.startswith(
-        "predicted by the chat template x, 8 tokens beyond the text's, and the server counts"
-    )
+    assert "(the chat template x; 8 tokens beyond the text's)" in check.advice
 
 
 def test_a_prediction_for_some_alone_is_not_called_one():
@@ -236,9 +234,8 @@ def test_they_count_only_where_something_rests_on_them(settings, counts):
 
 
 @pytest.mark.parametrize(("broken", "ok"), [(1, True), (5, False)])
-@pytest.mark.parametrize("outcome", [Outcome.STREAM_ERROR, Outcome.TRUNCATED])
-def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok, outcome):
-    records = [*(reply(i) for i in range(20 - broken)), *(failed(20 - i, outcome) for i in range(broken))]
+def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok):
+    records = [*(reply(i) for i in range(20 - broken)), *(failed(20 - i, Outcome.STREAM_ERROR) for i in range(broken))]
     check = of(records, RunSettings(ignore_eos=True))[PAST_THE_END]
     assert (check.ok, check.counts) == (ok, False)
     assert "--no-ignore-eos" in check.advice
@@ -246,7 +243,11 @@ def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok, out
 
 @pytest.mark.parametrize(
     ("settings", "outcome"),
-    [(RunSettings(), Outcome.STREAM_ERROR), (RunSettings(ignore_eos=True), Outcome.REFUSED)],
+    [
+        (RunSettings(), Outcome.STREAM_ERROR),
+        (RunSettings(ignore_eos=True), Outcome.REFUSED),
+        (RunSettings(ignore_eos=True), Outcome.TRUNCATED),  # a server that dies
+    ],
 )
 def test_other_failures_say_nothing_of_the_end(settings, outcome):
     assert PAST_THE_END not in of([reply(0), failed(1, outcome)], settings)

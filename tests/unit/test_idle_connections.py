@@ -107,6 +107,7 @@ def test_unused_ones_are_too_old_after_a_second(server):
     server.opened("a", 0)
     server.opened("b", MS)
     server.idle.retire(FIRST_LIMIT_NS)
+    server.idle.close_old(8)
     assert server.closed == ["a"]
     assert server.take(FIRST_LIMIT_NS) == "b"
 
@@ -129,6 +130,7 @@ def test_a_closed_idle_connection_teaches_the_limit(server):
     assert server.take(4_910 * MS) is None
     assert server.take(4_909 * MS) == "b"
     server.idle.retire(4_910 * MS)
+    server.idle.close_old(8)
     assert server.closed == ["lost", "a"]
 
 
@@ -162,6 +164,7 @@ def test_one_stays_open_to_learn_the_limit_and_shows_how_long_they_last(server):
         server.ended(str(number), number)
     server.idle.ready(100 * MS)
     server.idle.retire(FIRST_LIMIT_NS + 10)
+    server.idle.close_old(8)
     assert server.closed == ["1", "2"]
     server.ended("older", 20 * MS)
     assert server.take(11 * S) is None  # the one that stays shows 11 s, less the margin
@@ -203,6 +206,26 @@ def test_a_close_at_an_age_that_others_outlived_teaches_nothing(server):
     assert server.idle.limit_ns is None
     server.idle.lost(server.ended("closed", 0), 2 * S)
     assert server.idle.limit_ns == 2 * S
+
+
+def test_one_early_close_does_not_end_the_use_of_others(server):
+    server.proven()
+    server.answered(sent_ns=20 * MS, first_byte_ns=30 * MS, idle_since=0, requests=2)
+    server.idle.lost(server.ended("crashed", 0), 30 * MS)
+    assert server.idle.reusable
+    server.ended("a", 100 * MS)
+    assert server.take(120 * MS) is None  # beyond what has been used with success
+    assert server.take(119 * MS) == "a"
+
+
+def test_old_ones_are_closed_a_few_at_a_time(server):
+    for number in range(10):
+        server.opened(str(number), 0)
+    server.idle.retire(FIRST_LIMIT_NS)
+    assert server.idle.ready(FIRST_LIMIT_NS) == 0
+    assert server.idle.close_old(8)
+    assert len(server.closed) == 8
+    assert not server.idle.close_old(8)
 
 
 def test_a_lost_request_teaches_the_limit_where_it_was_not_the_first(server):

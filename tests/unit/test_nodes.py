@@ -1,5 +1,6 @@
-"""Nodes: what is refused before anything is sent, where Ray is not even asked."""
+"""Nodes: what is refused before anything is sent, where Ray is not even asked, and what is handed to machines."""
 
+import asyncio
 import functools
 import sys
 from dataclasses import replace
@@ -7,9 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen import nodes
-from loadgen.errors import BadInput, WorkerDied
+from loadgen import nodes, requests
+from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.measurement import Job
+from loadgen.node import Node
+from loadgen.prompts import Prompt
+from loadgen.requests import REHEARSAL, RequestFiles, Requests
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
 from loadgen.stripe import Stripe
@@ -46,6 +50,9 @@ class ActorDiedError(Exception): ...
 class TaskError(Exception): ...
 
 
+ERRORS = SimpleNamespace(RayError=(ActorDiedError, TaskError), RayTaskError=TaskError, put=lambda data: data)
+
+
 class Actor:
     """Ray's handle of a node that answers each call with what it is given, or raises it."""
 
@@ -67,8 +74,7 @@ class Actor:
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
     """Makes the part of a node of two, whose actor gives these answers."""
-    errors = SimpleNamespace(RayError=(ActorDiedError, TaskError), RayTaskError=TaskError)
-    monkeypatch.setattr(nodes, "_ray", lambda module="ray": errors)
+    monkeypatch.setattr(nodes, "_ray", lambda module="ray": ERRORS)
 
     def made(*answers):
         found = nodes.Remote(Actor(*answers), "10.0.0.3", 1)
@@ -175,3 +181,102 @@ def test_each_node_has_as_many_workers(settings, cores, workers):
 def test_more_workers_than_may_be_in_flight_are_refused():
     with pytest.raises(BadInput, match=r"2 machines of 1 processes cannot share 1 requests in flight; give .* 2 or"):
         nodes._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
+
+
+class Machine:
+    """Ray's handle of a node that keeps the requests in a folder; each of its calls may be made to fail."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder, self.error = folder, None
+        self._node = Node()
+        self._node._folder = folder
+        self.wanted = 0  # rows with which a run ends there
+
+    def __getattr__(self, name):
+        return SimpleNamespace(remote=functools.partial(self._called, name))
+
+    async def _called(self, name, *arguments):
+        if self.error is not None:
+            raise self.error
+        if name == "write":
+            return await self._node.write(*arguments)
+        while name == "carry_out":
+            if len(self.sources) >= self.wanted:
+                return LoadgenError("all have come")
+            await asyncio.sleep(0)
+        return None
+
+    @property
+    def sources(self):
+        """Of its requests; each body is read too."""
+        with Requests(self.folder) as read:
+            assert [read.body(row) for row in range(len(read))] == [source.encode() for source in read.sources()]
+            return read.sources()
+
+
+def made(*rows):
+    return [Prompt("x", 1, 1, f"row {row}") for row in rows]
+
+
+def source(prompt):
+    return prompt.source.encode()
+
+
+@pytest.fixture
+def handing(tmp_path, monkeypatch):
+    """Two machines, the group of them, and the folder of requests that they have been handed, three rows."""
+    monkeypatch.setattr(nodes, "_ray", lambda module="ray": ERRORS)
+    monkeypatch.setattr(nodes, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(nodes, "PROGRESS_S", 0)
+    folder = tmp_path / "here"
+    folder.mkdir()
+    requests.write(folder, made(0, 1, 2), source, dict, 3)
+    requests.tell(folder, requests.about(folder) | {"further": True})
+    with RequestFiles(folder, source, REHEARSAL) as files:
+        files.add(made(9))
+    (folder / "telemetry.jsonl").write_text("what a scraper has heard")
+    machines = [Machine(tmp_path / name) for name in ("a", "b")]
+    parts = [nodes.Remote(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)]
+    group = nodes.Nodes(parts, 1)
+    for part, job in group.shared(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder)):
+        part.job = job
+    asyncio.run(group.check_ready())
+    return group, machines, folder
+
+
+def add(folder, *rows):
+    with RequestFiles(folder, source, further=True) as files:
+        files.add(made(*rows))
+
+
+def test_machines_are_handed_the_files_of_the_requests_and_no_other(handing):
+    _, machines, folder = handing
+    ours = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "telemetry.jsonl"}
+    assert len(ours) == 7
+    for machine in machines:
+        assert {path.name: path.read_bytes() for path in machine.folder.iterdir()} == ours
+
+
+async def test_requests_that_are_made_meanwhile_reach_all_machines(handing):
+    group, machines, folder = handing
+    for machine in machines:
+        machine.wanted = 5
+    add(folder, 3, 4)
+    with pytest.raises(LoadgenError, match="all have come"):
+        await group.carry_out(0)
+    assert [machine.sources for machine in machines] == [[f"row {row}" for row in range(5)]] * 2
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+async def test_a_lost_machine_is_handed_no_more_and_the_others_nothing_twice(handing, lost):
+    group, machines, folder = handing
+    machines[lost].error = ActorDiedError("gone")
+    add(folder, 3)
+    with pytest.raises(WorkerDied):
+        while True:
+            await group._hand_over()
+    add(folder, 4)
+    for _ in range(3):
+        await group._hand_over()
+    assert machines[1 - lost].sources == [f"row {row}" for row in range(5)]

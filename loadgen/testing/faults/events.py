@@ -250,7 +250,7 @@ def wrong_shape(ask: Ask, which: int = 0) -> Steps:
 
 @fault
 def choice_index(ask: Ask) -> Steps:
-    """Answers well, with a second choice (index 1) beside the first, one event for each token of each."""
+    """Answers with a second choice (index 1) beside the first, one event for each token of each."""
     answer = Answer.to(ask)
     second = event(id="x", choices=[{"index": 1, "delta": {"content": " other"}, "finish_reason": None}])
     ends = [answer.finish, event(choices=[{"index": 1, "delta": {}, "finish_reason": "stop"}])]
