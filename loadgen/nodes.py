@@ -140,6 +140,7 @@ class Nodes(Group[Remote]):
     async def check_ready(self) -> None:
         """Hand the requests over, and see that the servers answer."""
         self._handed: dict[str, int] = {}  # bytes of each file
+        self._receiving = list(self._parts)  # those that have taken all of it
         await self._hand_over()
         await super().check_ready()
 
@@ -165,18 +166,29 @@ class Nodes(Group[Remote]):
                 await self._hand_over()
 
     async def _hand_over(self) -> None:
-        """Send what has been added to the files of the requests."""
+        """Send what has been added to the files of the requests.
+
+        Raises:
+            WorkerDied: One has not taken it, and is sent nothing more; what is left is sent to the others next time.
+        """
         ray, folder = _ray(), self.job.folder
-        # The index is the last: sizes are taken from it on, so that what it tells of is there.
-        names = sorted((path.name for path in folder.iterdir()), key=lambda name: name.endswith("index"))
+        names = requests.files(folder)
+        # Sizes are taken from the index on, so that what it tells of is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
         for name in names:
             with open(folder / name, "rb") as file:  # noqa: ASYNC230 - of a size that is read in milliseconds
                 file.seek(self._handed.get(name, 0))
                 while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
-                    chunk = ray.put(data)  # once for all of them
-                    await asyncio.gather(*(node.call("write", name, chunk) for node in self._parts))
-            self._handed[name] = ends[name]
+                    self._handed[name] = file.tell()  # whatever comes of it: nobody is to get it twice
+                    await self._write(name, ray.put(data))
+
+    async def _write(self, name: str, chunk: Any) -> None:
+        """Send a piece of a file, which is put once for all of them."""
+        nodes = self._receiving
+        told = await asyncio.gather(*(node.call("write", name, chunk) for node in nodes), return_exceptions=True)
+        self._receiving = [node for node, error in zip(nodes, told, strict=True) if error is None]
+        for error in filter(None, told):
+            raise error
 
 
 @contextlib.asynccontextmanager

@@ -28,6 +28,7 @@ END, INPUT, OUTPUT, DUE, THINK, EXPECTED, REPEATS = range(7)  # columns of the i
 WIDTH = 8 * (REPEATS + 1)  # bytes of a row
 READ = 1 << 20  # rows that are read at a time before the clock starts
 REHEARSAL = "rehearsal-"
+ABOUT, PARTS = "about.json", ("bodies", "sources", "index")  # the index is written last
 BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
 
@@ -45,7 +46,7 @@ class RequestFiles:
         self._body = body
         self._bodies, self._sources, self._index = (
             open(folder / f"{of}{name}", "ab" if further else "wb")  # noqa: SIM115 - closed by __exit__
-            for name in ("bodies", "sources", "index")
+            for name in PARTS
         )
         self._end = self._bodies.tell()
         self.repeats_answers = False
@@ -170,7 +171,13 @@ def rehearsed(settings: RunSettings) -> int:
 
 def tell(folder: Path, known: dict[str, Any]) -> None:
     """Write what is known of the prompts."""
-    (folder / "about.json").write_bytes(orjson.dumps(known))
+    (folder / ABOUT).write_bytes(orjson.dumps(known))
+
+
+def files(folder: Path) -> list[str]:
+    """The names of those files in a folder that hold requests; each index comes after what it tells of."""
+    names = (ABOUT, *(f"{of}{name}" for of in (REHEARSAL, "") for name in PARTS))
+    return [name for name in names if (folder / name).exists()]
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -179,7 +186,7 @@ def about(folder: Path) -> dict[str, Any]:
     `further` says that rows may follow those while the run goes on; `sent_before`, of how many of them the prompt is
     sent off the record.
     """
-    found: dict[str, Any] = orjson.loads((folder / "about.json").read_bytes())
+    found: dict[str, Any] = orjson.loads((folder / ABOUT).read_bytes())
     return found
 
 
