@@ -5,7 +5,6 @@ import re
 
 UNKNOWN = "n/a"
 UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time that is read, in seconds
-_TIME = re.compile(r"(.*?)\s*(ms|s|m|min|h|)")
 
 
 def percentile(p: float) -> str:
@@ -101,5 +100,11 @@ def seconds(text: str) -> float:
     Raises:
         ValueError: Saying why it is none.
     """
-    written = _TIME.fullmatch(text.strip())
-    return number(written[1]) * UNITS[written[2]] if written else math.nan
+    text = text.strip()
+    unit = max((unit for unit in UNITS if text.endswith(unit)), key=len)
+    digits = text.removesuffix(unit)
+    try:
+        float(digits)
+    except ValueError:
+        raise ValueError(f"{text!r} is no time") from None
+    return number(digits) * UNITS[unit]
