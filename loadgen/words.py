@@ -1,7 +1,6 @@
 """Words: how numbers are named and written, the same wherever one reads them. What was not measured is n/a."""
 
 import math
-import re
 
 UNKNOWN = "n/a"
 UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time that is read, in seconds
