@@ -8,6 +8,7 @@ from operator import add, or_
 from typing import Any, Self
 
 from loadgen.contact import Contact
+from loadgen.outcomes import Outcome
 from loadgen.sketch import Sketch
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
@@ -105,6 +106,16 @@ class Progress:
         if not self.contacts or not all(contact.gone for contact in self.contacts):
             return None
         return max(self.contacts, key=lambda contact: contact.refused_s or 0.0)
+
+    @property
+    def cancelled(self) -> int:
+        """Requests that the end of the run cancelled, or kept from being sent: no failures."""
+        return self.failures.get(Outcome.CANCELLED, 0)
+
+    @property
+    def not_ok(self) -> int:
+        """Requests that failed."""
+        return sum(self.failures.values()) - self.cancelled
 
     @property
     def due(self) -> int:

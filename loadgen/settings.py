@@ -351,6 +351,8 @@ class RunSettings(DataSettings, OutputSettings, ScaleSettings):
             raise BadInput("--extra-body", "not a JSON object", "write e.g. '{\"min_tokens\": 10}'")
         if self.extra_body and not self.extra_body.get("stream", True):
             raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
+        for field in {"messages", "prompt"} & set(self.extra_body or {}):
+            raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
         for field, single in SINGLE_ANSWER.items():
             if (value := (self.extra_body or {}).get(field)) is not None and value != single:
                 problem = f"{field}: {value!r} asks for several answers to a prompt"

@@ -12,6 +12,7 @@ from loadgen.cli.cadence import rest_s
 from loadgen.cli.health import troubles
 from loadgen.cli.pace import History
 from loadgen.cli.progress import describe, silence
+from loadgen.outcomes import Outcome
 from loadgen.progress import DONE, Progress
 from loadgen.settings import RunSettings
 from loadgen.sketch import Sketch
@@ -138,9 +139,11 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
     if progress.waiting:
         notes.append(f"{progress.waiting:,} {'wait for a slot' if cap else 'late'}")
     yield Row(5, _row("in flight", [_count(progress.in_flight)], width, ", ".join(notes)))
-    if progress.failures:
-        each = ", ".join(f"{name} {count:,}" for name, count in progress.failures.items())
-        yield Row(1, _row("not ok", [_count(sum(progress.failures.values()))], width, each, style=BAD))
+    if progress.not_ok:
+        each = ", ".join(f"{name} {n:,}" for name, n in progress.failures.items() if name != Outcome.CANCELLED)
+        yield Row(1, _row("not ok", [_count(progress.not_ok)], width, each, style=BAD))
+    if progress.cancelled:
+        yield Row(1, _row("cancelled", [_count(progress.cancelled)], width))
     if progress.silent:
         yield Row(1, _row("silent streams", [_count(len(progress.silent))], width, silence(progress), style=BAD))
 

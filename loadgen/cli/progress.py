@@ -74,12 +74,13 @@ def describe(progress: Progress, now: Pace | None = None) -> str:
         return f"waiting for the server {progress.elapsed_s:.0f} s: {progress.note}"
     if not progress.elapsed_s:
         return progress.phase
-    not_ok = sum(progress.failures.values())
     of_all = f" of {progress.scheduled}" if progress.scheduled else ""
     line = (
         f"{progress.phase} {progress.elapsed_s:.0f} s: {progress.ended}{of_all} ended, "
-        f"{progress.in_flight} in flight, {not_ok} not ok, {progress.output_tokens} tokens"
+        f"{progress.in_flight} in flight, {progress.not_ok} not ok, {progress.output_tokens} tokens"
     )
+    if progress.cancelled:
+        line += f", {progress.cancelled} cancelled"
     if progress.silent:
         line += f", {len(progress.silent)} silent: {silence(progress)}"
     if now is not None:

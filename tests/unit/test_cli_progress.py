@@ -1,5 +1,7 @@
 """Progress: one line that says what is done, how far it is and, while prompts are made, how long that will take."""
 
+from dataclasses import replace
+
 import pytest
 
 from loadgen.cli.pace import Pace
@@ -30,6 +32,8 @@ def test_a_run_is_described_by_its_requests():
         "running", 5.0, scheduled=10, in_flight=3, ended=4, ok=3, output_tokens=70, failures={"refused": 1}
     )
     assert describe(running) == "running 5 s: 4 of 10 ended, 3 in flight, 1 not ok, 70 tokens"
+    cut_short = replace(running, failures={"refused": 1, "cancelled": 2})
+    assert describe(cut_short).endswith("1 not ok, 70 tokens, 2 cancelled")
     assert describe(Progress("connecting")) == "connecting"
 
 

@@ -85,6 +85,8 @@ BAD = [
     ({"extra_body": [1]}, "--extra-body"),
     ({"extra_body": "x"}, "--extra-body"),
     ({"extra_body": {"stream": False}}, "--extra-body"),
+    ({"extra_body": {"messages": []}}, "--extra-body"),
+    ({"extra_body": {"prompt": "x"}}, "--extra-body"),
     ({"extra_body": {"n": 2}}, "--extra-body"),
     ({"extra_body": {"n": "2"}}, "--extra-body"),
     ({"extra_body": {"best_of": 3}}, "--extra-body"),
