@@ -7,6 +7,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from loadgen import gpus
@@ -237,6 +238,8 @@ def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
     except BadInput as error:
         if error.field != "--tokenizer" or settings.tokenizer is not None:
             raise
+        if str(settings.model).endswith(".gguf") and not Path(str(settings.model)).exists():
+            raise BadInput("--model", f"there is no file {settings.model}", "give the path of the model") from error
         problem = f"its tokenizer cannot be used: {error.problem}"
         raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
 
