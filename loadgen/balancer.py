@@ -82,7 +82,7 @@ class Balancer:
         return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
 
     def keep_spare(self, count: int) -> None:
-        """From now on keep `count` connections open beyond those in use, as many to each target that is sent to."""
+        """As that of a `Transport`; each target that is sent to has its share."""
         for transport in self._used:
             transport.keep_spare(-(-count // len(self._used)))
 

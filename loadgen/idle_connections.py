@@ -62,6 +62,9 @@ class IdleConnections:
         if self._probe is not None:
             yield self._probe
 
+    def __len__(self) -> int:
+        return sum(map(len, (self._unused, self._resting, self._rested, self.old))) + (self._probe is not None)
+
     @property
     def reusable(self) -> bool:
         """Whether the server lets a connection carry more than one request."""

@@ -236,7 +236,7 @@ class Measurement:
         self._sources = self._requests.sources() if job.settings.records else []
         count = pool.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
         self._at_hand = await self._warm(count)
-        self._transport.keep_spare(pool.spare_count(job.settings, self._schedule, job.stripe))
+        self._transport.keep_spare(pool.spare_count(job.settings, self._schedule, self._at_hand, job.stripe))
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
         self._frozen.enter_context(garbage.frozen())

@@ -83,21 +83,24 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     return min(stripe.share(min(used, schedule.count)), most, room)
 
 
-def spare_count(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHOLE) -> int:
+def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Stripe = WHOLE) -> int:
     """How many connections this worker keeps open beyond those in use, while the clock runs.
 
     As many as requests may need until connections are looked after again: those due meanwhile, with room for three
     standard deviations of a Poisson process; in a closed loop all of the cap, as answers of equal length end together.
+    No more than there are requests for which those opened before are too few, or too old by then.
 
     Args:
         settings: Of the run, resolved.
         schedule: When its requests are due.
+        warm: How many connections are open already.
         stripe: This worker's part of them.
     """
     if settings.warm_connections == "0":
         return 0
-    room = machine.most_connections(_pairs(settings), int(settings.workers)) - stripe.share(_sure(settings, schedule))
-    return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, room))
+    later = stripe.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
+    most = max(later, stripe.share(schedule.count) - warm)
+    return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, most))
 
 
 def _spare(settings: RunSettings, schedule: Schedule) -> int:

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen import http, transport_errors
+from loadgen import http, machine, transport_errors
 from loadgen.capture import TappedReader
 from loadgen.clock import NS_PER_S, now_ns
 from loadgen.contact import SILENCE_NS, Contact, Listener
@@ -68,6 +68,7 @@ class Transport:
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._spare = 0
+        self._most = machine.most_connections() * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last look, between two looks
         self._opening: set[asyncio.Task[None]] = set()  # connections that are opened ahead
         self._unreachable = False  # the last one could not be opened
@@ -273,6 +274,8 @@ class Transport:
     def _refill(self) -> None:
         """Open connections in the background until as many can be used as are kept; one where the last one failed."""
         short = self._spare and self._wanted - self._idle.ready(now_ns()) - len(self._opening)
+        open_now = len(self._idle) + len(self._active) + len(self._late) + len(self._opening)
+        short = min(short, self._most - open_now)
         for _ in range(min(short, (1 if self._unreachable else SPARE_AT_ONCE) - len(self._opening))):
             self._poll.leaning += 1
             task = asyncio.get_running_loop().create_task(self._connect_ahead())

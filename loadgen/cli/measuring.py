@@ -67,8 +67,8 @@ async def carry_out(
                 interrupts.concern(measurer, view)
 
                 def tell(progress: "Progress") -> None:
-                    view.show(progress)
                     watch(progress, measurer)
+                    view.show(progress)  # last: whoever reads it may ask for what is exported
 
                 result = await runner.run(
                     settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path

@@ -154,7 +154,7 @@ def test_of_a_run_that_failed_mostly_the_reader_is_told_first_and_the_gate_does_
     one, dead = saved(Path("a.json")), saved(Path("dead.json"), ttft=19.0, error_rate=0.5633)
     assert dispatch(["compare", one, dead, "--fail-if", "ttft_p99>+5%", "--html", "c.html"]) == 3
     lines = capsys.readouterr().out.splitlines()
-    lost = "dead.json: 56.3% of its requests did not succeed; its latencies are those of the rest"
+    lost = "dead.json: the server failed 56.3% of its requests; its latencies are those of the rest"
     assert lines[1] == f"! {lost}"
     assert lines[-1].startswith("not judged: ttft_p99>+5% (B): ")
     texts = [text for _, text in Page(Path("c.html").read_text()).texts]

@@ -156,9 +156,9 @@ class TestStarts:
         comparison = beside(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9, error_rate=0.5))
         assert row(comparison, "ttft_mean").word is Word.DIFFERS
         assert comparison.each[0].survivors == ("0.0% of the requests of A did not succeed, 50.0% of those of B")
-        lost = [note for note in comparison.notes if "did not succeed" in note]
+        lost = [note for note in comparison.notes if "the server failed" in note]
         assert len(lost) == 3
-        assert "new-0.json: 50.0% of its requests did not succeed; its latencies are those of the rest" in lost[0]
+        assert "new-0.json: the server failed 50.0% of its requests; its latencies are those of the rest" in lost[0]
 
     def test_one_that_failed_of_a_hundred_is_no_choice(self, tmp_path: Path, bases: str) -> None:
         comparison = beside(bases, starts(tmp_path / "new", 10.0, 10.1, 9.9, error_rate=0.01))

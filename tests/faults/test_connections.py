@@ -157,6 +157,14 @@ class TestSpare:
             await until(lambda: sender.transport.opened >= 6)
             await until(lambda: faulty.open <= 2)
 
+    async def test_they_leave_room_for_requests(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            sender.transport._most = 9
+            sender.transport.keep_spare(20)
+            await until(lambda: sender.transport.opened == 9 and not sender.transport._opening)
+            sender.transport._refill()
+            assert not sender.transport._opening
+
     async def test_a_dead_server_is_asked_for_one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))

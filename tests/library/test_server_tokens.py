@@ -94,7 +94,7 @@ async def test_a_template_that_is_not_the_servers_is_told_by_how_many_tokens(tmp
     failed = check(await measured(Chat(9), SETTINGS.replace(tokenizer=str(folder))))
     assert failed["ok"] is False
     assert "5.0 tokens more by the server's mean" in failed["value"]
-    assert f"predicted by the chat template {folder / 'chat_template.jinja'}, 4 tokens" in failed["advice"]
+    assert f"(the chat template {folder / 'chat_template.jinja'}; 4 tokens" in failed["advice"]
     assert "name the folder" in failed["advice"]
 
 

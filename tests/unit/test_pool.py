@@ -71,13 +71,21 @@ def test_short_answers_need_fewer_connections_ahead():
 )
 def test_spare_connections_cover_what_is_due_before_the_next_look(settings, wanted):
     made = RunSettings(**settings)
-    assert spare_count(made, scheduled(made, 1000)) == wanted
+    assert spare_count(made, scheduled(made, 1000), warm=0) == wanted
 
 
-def test_spare_connections_leave_room_for_those_in_use(monkeypatch):
-    allow(monkeypatch, 40)
-    settings = RunSettings(request_rate=math.inf, max_concurrency=32)
-    assert spare_count(settings, scheduled(settings, 1000)) == 8
+@pytest.mark.parametrize(
+    ("settings", "requests", "warm", "wanted"),
+    [
+        ({"request_rate": 2000.0}, 60, 60, 0),  # all are due before those are too old
+        ({"request_rate": 0.5}, 2, 2, 2),  # the second comes when they are too old
+        ({"request_rate": math.inf, "max_concurrency": 32}, 40, 40, 0),
+        ({"request_rate": math.inf, "max_concurrency": 32}, 50, 40, 10),
+    ],
+)
+def test_no_more_are_kept_spare_than_requests_can_need(settings, requests, warm, wanted):
+    made = RunSettings(**settings)
+    assert spare_count(made, scheduled(made, requests), warm) == wanted
 
 
 def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
