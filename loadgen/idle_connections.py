@@ -30,6 +30,7 @@ FIRST_LIMIT_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
 MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
+REPLACED_NS = 200_000_000  # so long before it is too old a connection is replaced
 TEND_NS = 50_000_000  # how often they are looked after while a run is on the clock
 
 
@@ -105,6 +106,17 @@ class IdleConnections:
         """How many connections a request may use at `at_ns`."""
         self._rouse(at_ns)
         return len(self._unused) + len(self._rested)
+
+    def lasting(self, at_ns: int) -> int:
+        """How many of those will be young enough for some time to come, so that others can replace the rest before."""
+        until_ns, count = at_ns + REPLACED_NS, self.ready(at_ns)
+        limits_ns = (self._unused_longest_ns(until_ns), self._longest_ns(until_ns))
+        for idle, longest_ns in zip((self._unused, self._rested), limits_ns, strict=True):
+            for connection in idle:
+                if until_ns - connection.idle_since < longest_ns:
+                    break
+                count -= 1
+        return count
 
     def take(self, at_ns: int) -> "Connection | None":
         """A connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""

@@ -273,7 +273,7 @@ class Transport:
 
     def _refill(self) -> None:
         """Open connections in the background until as many can be used as are kept; one where the last one failed."""
-        short = self._spare and self._wanted - self._idle.ready(now_ns()) - len(self._opening)
+        short = self._spare and self._wanted - self._idle.lasting(now_ns()) - len(self._opening)
         open_now = len(self._idle) + len(self._active) + len(self._late) + len(self._opening)
         short = min(short, self._most - open_now)
         for _ in range(min(short, (1 if self._unreachable else SPARE_AT_ONCE) - len(self._opening))):

@@ -151,7 +151,8 @@ class TestSpare:
             assert sender.transport.spare_opened == sender.transport.opened
 
     async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 2 * TEND_NS)
+        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 4 * TEND_NS)
+        monkeypatch.setattr("loadgen.idle_connections.REPLACED_NS", TEND_NS)
         async with Sender(faulty.url) as sender:
             sender.transport.keep_spare(2)
             await until(lambda: sender.transport.opened >= 6)

@@ -218,6 +218,13 @@ def test_one_early_close_does_not_end_the_use_of_others(server):
     assert server.take(119 * MS) == "a"
 
 
+def test_those_that_will_soon_be_too_old_are_to_be_replaced(server):
+    server.opened("old", 0)
+    server.opened("young", 500 * MS)
+    assert server.idle.lasting(900 * MS) == 1
+    assert server.idle.ready(900 * MS) == 2
+
+
 def test_old_ones_are_closed_a_few_at_a_time(server):
     for number in range(10):
         server.opened(str(number), 0)
