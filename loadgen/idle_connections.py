@@ -30,8 +30,7 @@ FIRST_LIMIT_NS = 1_000_000_000
 # A request must reach the server before its limit has passed: half a round trip after the response left, and another
 # half after the send. The rest allows for timers.
 MARGIN_NS, MARGIN_ROUND_TRIPS = 50_000_000, 2
-REPLACED_NS = 200_000_000  # so long before it is too old a connection is replaced
-TEND_NS = 50_000_000  # how often they are looked after while a run is on the clock
+REPLACE_AHEAD_NS = 200_000_000  # so long before it is too old a connection is replaced
 
 
 class IdleConnections:
@@ -73,7 +72,7 @@ class IdleConnections:
 
     def rest_left_s(self, at_ns: int) -> float:
         """How long until the next of those that rest is ready, in seconds; 0 where none rests."""
-        self._rouse(at_ns)
+        self._end_rests(at_ns)
         oldest = next(iter(self._resting), None)
         return 0.0 if oldest is None else (oldest.idle_since + self._rest_ns - at_ns) / NS_PER_S
 
@@ -104,31 +103,30 @@ class IdleConnections:
 
     def ready(self, at_ns: int) -> int:
         """How many connections a request may use at `at_ns`."""
-        self._rouse(at_ns)
+        self._end_rests(at_ns)
         return len(self._unused) + len(self._rested)
 
-    def lasting(self, at_ns: int) -> int:
-        """How many of those will be young enough for some time to come, so that others can replace the rest before."""
-        until_ns, count = at_ns + REPLACED_NS, self.ready(at_ns)
-        limits_ns = (self._unused_longest_ns(until_ns), self._longest_ns(until_ns))
-        for idle, longest_ns in zip((self._unused, self._rested), limits_ns, strict=True):
+    def ready_for_longer(self, at_ns: int) -> int:
+        """How many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
+        count, until_ns = self.ready(at_ns), at_ns + REPLACE_AHEAD_NS
+        for idle in (self._unused, self._rested):
             for connection in idle:
-                if until_ns - connection.idle_since < longest_ns:
+                if self._is_young(connection, until_ns):
                     break
                 count -= 1
         return count
 
     def take(self, at_ns: int) -> "Connection | None":
         """A connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""
-        self._rouse(at_ns)
-        while self._rested and at_ns - next(reversed(self._rested)).idle_since < self._longest_ns(at_ns):
+        self._end_rests(at_ns)
+        while self._rested and self._is_young(next(reversed(self._rested)), at_ns):
             connection, _ = self._rested.popitem()
             if connection.is_open():
                 return connection
-            self._gone(connection, at_ns)
+            self._closed_by_peer(connection, at_ns)
         while self._unused:
             connection, _ = self._unused.popitem(last=False)
-            if at_ns - connection.idle_since >= self._unused_longest_ns(at_ns):
+            if not self._is_young(connection, at_ns):
                 self.old.append(connection)
             elif connection.is_open():
                 return connection
@@ -138,9 +136,8 @@ class IdleConnections:
 
     def retire(self, until_ns: int) -> None:
         """Put away what will be too old for use at `until_ns`; while the limit is not known, one stays to learn it."""
-        used_ns, unused_ns = self._longest_ns(until_ns), self._unused_longest_ns(until_ns)
-        for idle, longest_ns in ((self._unused, unused_ns), (self._rested, used_ns)):
-            while idle and until_ns - next(iter(idle)).idle_since >= longest_ns:
+        for idle in (self._unused, self._rested):
+            while idle and not self._is_young(next(iter(idle)), until_ns):
                 connection, _ = idle.popitem(last=False)
                 if connection.requests and self._probe is None and self.limit_ns is None:
                     self._probe = connection
@@ -177,7 +174,7 @@ class IdleConnections:
             idle.clear()
         self._probe = None
 
-    def _rouse(self, at_ns: int) -> None:
+    def _end_rests(self, at_ns: int) -> None:
         """Make those ready that have rested for long enough."""
         while self._resting and at_ns - next(iter(self._resting)).idle_since >= self._rest_ns:
             connection, _ = self._resting.popitem(last=False)
@@ -185,22 +182,18 @@ class IdleConnections:
                 self._rest_ns = REST_NS
                 self._rested[connection] = None
             else:
-                self._gone(connection, at_ns)
+                self._closed_by_peer(connection, at_ns)
 
-    def _longest_ns(self, at_ns: int) -> int:
-        """Up to which age a connection may be used again at `at_ns`."""
+    def _is_young(self, connection: "Connection", at_ns: int) -> bool:
+        """Whether a request may use a connection at `at_ns`, by its age."""
+        age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
         margin_ns = MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
-        if self.limit_ns is None:
-            return max(FIRST_LIMIT_NS, self._lasted_ns(at_ns) - margin_ns)
-        if self.limit_ns < FIRST_LIMIT_NS:  # one close may have another reason: what has been used before may be again
-            return self._used_at_ns
+        if limit_ns is None:
+            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - margin_ns
+        if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
+            return age_ns < (self._used_at_ns if connection.requests else FIRST_LIMIT_NS)
         # The first byte may be late because the server computes. Half of the limit is safe on any real network.
-        return max(self.limit_ns - margin_ns, self.limit_ns // 2)
-
-    def _unused_longest_ns(self, at_ns: int) -> int:
-        """The same for an unused connection: a limit below FIRST_LIMIT_NS is one of used connections alone."""
-        longest_ns = self._longest_ns(at_ns)
-        return longest_ns if (self.limit_ns or 0) >= FIRST_LIMIT_NS else max(longest_ns, FIRST_LIMIT_NS)
+        return age_ns < max(limit_ns - margin_ns, limit_ns // 2)
 
     def _lasted_ns(self, at_ns: int) -> int:
         """For how long the probe has lasted; 0 without one."""
@@ -209,10 +202,10 @@ class IdleConnections:
         if self._probe.is_open():
             return at_ns - self._probe.idle_since
         probe, self._probe = self._probe, None
-        self._gone(probe, at_ns)
+        self._closed_by_peer(probe, at_ns)
         return 0
 
-    def _gone(self, connection: "Connection", at_ns: int) -> None:
+    def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
         """The kernel says that the peer has closed an idle connection, and the event loop has yet to say it."""
         self._learn(at_ns - connection.idle_since)
         self._close(connection)

@@ -7,9 +7,10 @@ from urllib.parse import urlsplit
 from loadgen import machine, sources
 from loadgen.clock import NS_PER_S
 from loadgen.errors import BadInput
-from loadgen.idle_connections import FIRST_LIMIT_NS, TEND_NS
+from loadgen.idle_connections import FIRST_LIMIT_NS
 from loadgen.schedule import Schedule
 from loadgen.settings import RunSettings
+from loadgen.spare_connections import MAINTAIN_NS
 from loadgen.stripe import WHOLE, Stripe
 from loadgen.words import plural
 
@@ -106,7 +107,7 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: St
 def _spare(settings: RunSettings, schedule: Schedule) -> int:
     """The same for a whole run, whatever a process may have."""
     rate, cap = _rate(settings, schedule), settings.max_concurrency or math.inf
-    due = rate * TEND_NS / NS_PER_S
+    due = rate * MAINTAIN_NS / NS_PER_S
     wanted = 1 + due + 3 * math.sqrt(due)
     return 0 if math.isinf(min(wanted, cap)) else math.ceil(min(wanted, cap))
 

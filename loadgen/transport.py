@@ -12,14 +12,15 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen import http, machine, transport_errors
+from loadgen import http, transport_errors
 from loadgen.capture import TappedReader
-from loadgen.clock import NS_PER_S, now_ns
+from loadgen.clock import now_ns
 from loadgen.contact import SILENCE_NS, Contact, Listener
-from loadgen.idle_connections import TEND_NS, IdleConnections
+from loadgen.idle_connections import IdleConnections
 from loadgen.outcomes import Outcome
 from loadgen.redaction import Redaction
 from loadgen.sources import Sources
+from loadgen.spare_connections import SpareConnections
 from loadgen.target import Target
 from loadgen.timeouts import Timeouts
 from loadgen.wire import Connection, Poll, Record
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 CONNECTS_AT_ONCE = 64
 REFUSED_PAUSE_S = 0.1  # before a slot is free again: a closed loop must not ask a dead server thousands of times
-SENDS_UNTIL_KNOWN = 2  # times the spare connections: a closed loop begins with a burst that may not come again
-SPARE_AT_ONCE = 8  # are opened, or closed, in one turn of the loop: opening one takes it some 0.1 ms
 SHORTEST_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
@@ -49,7 +48,6 @@ class Transport:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
         bell: Rung between reads, for whoever has to send on time.
         opened: Connections opened so far.
-        spare_opened: Those of them that were opened in the background (`keep_spare`).
         silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
             the stamp of the last token.
     """
@@ -60,21 +58,18 @@ class Transport:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
         self.bell = self._poll = poll or Poll()
-        self.opened = self.spare_opened = 0
+        self.opened = 0
         self.silent: dict[int, int] = {}
         self._listener = Listener()
         self._sources = sources or Sources()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
-        self._spare = 0
-        self._most = machine.most_connections() * 9 // 10  # the rest is for requests that find none
-        self._sends = self._sends_before = self._most_sends = 0  # in all, until the last look, between two looks
-        self._opening: set[asyncio.Task[None]] = set()  # connections that are opened ahead
-        self._unreachable = False  # the last one could not be opened
-        self._tender: asyncio.TimerHandle | None = None
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
+        self._spare = SpareConnections(
+            self._idle, self._connect_ahead, lambda: len(self._active) + len(self._late), self._poll
+        )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
         self._abandoned = (Outcome.CANCELLED, "the run ended")
@@ -111,12 +106,6 @@ class Transport:
         """Whether the server lets a connection carry more than one request, as far as it has shown."""
         return self._idle.reusable
 
-    @property
-    def _wanted(self) -> int:
-        """How many connections are kept spare: all until it is known how many are used between two looks at them."""
-        is_known = self._sends > SENDS_UNTIL_KNOWN * self._spare
-        return min(self._spare, 1 + self._most_sends) if is_known else self._spare
-
     async def warm(self, count: int) -> int:
         """Open connections ahead of the requests until `count` can be used; returns how many there are then.
 
@@ -133,10 +122,13 @@ class Transport:
         return self._idle.ready(now_ns())
 
     def keep_spare(self, count: int) -> None:
-        """From now on open connections in the background, so that up to `count` of them can be used at any time."""
-        self._spare = count
-        if self._tender is None:
-            self._tend()
+        """From now on see to it that up to `count` connections can be used at any time."""
+        self._spare.keep(count)
+
+    @property
+    def spare_opened(self) -> int:
+        """Connections that were opened in the background."""
+        return self._spare.opened
 
     def tap(self, tap: "Tap") -> None:
         """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
@@ -149,9 +141,7 @@ class Transport:
         request = self._head % (record.index, len(body)) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
-        self._sends += 1
-        if 2 * self._idle.ready(at_ns) < self._wanted:
-            self._refill()
+        self._spare.sent(at_ns)
         if connection is not None:
             record.reused = True
             self._active.add(connection)
@@ -184,14 +174,11 @@ class Transport:
 
     async def close(self) -> None:
         """Close every connection; nothing is left open afterwards."""
-        for timer in (self._sweeper, self._tender):
-            if timer is not None:
-                timer.cancel()
-        self._spare = 0
-        for task in self._opening:
-            task.cancel()
+        if self._sweeper:
+            self._sweeper.cancel()
+        await self._spare.close()
         self.abandon(Outcome.CANCELLED, "the run ended")
-        await asyncio.gather(*self._late, *self._reading, *self._opening, return_exceptions=True)
+        await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
         self._idle.close_all()
         if self._session is not None:
             await self._session.close()
@@ -254,42 +241,6 @@ class Transport:
     async def _connect_ahead(self) -> None:
         """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
         self._idle.add(await self._connect(), now_ns())
-
-    def _tend(self) -> None:
-        """Put away connections that grow too old before the next time, and open others in their place."""
-        loop = asyncio.get_running_loop()
-        self._idle.retire(now_ns() + TEND_NS)
-        if self._sends > SENDS_UNTIL_KNOWN * self._spare:
-            self._most_sends = max(self._most_sends, self._sends - self._sends_before)
-        self._sends_before = self._sends
-        self._refill()
-        self._close_old()
-        self._tender = loop.call_later(TEND_NS / NS_PER_S, self._tend)
-
-    def _close_old(self) -> None:
-        """Close some in this turn of the loop, so that no token waits, and the others in those after it."""
-        if self._idle.close_old(SPARE_AT_ONCE):
-            asyncio.get_running_loop().call_soon(self._close_old)
-
-    def _refill(self) -> None:
-        """Open connections in the background until as many can be used as are kept; one where the last one failed."""
-        short = self._spare and self._wanted - self._idle.lasting(now_ns()) - len(self._opening)
-        open_now = len(self._idle) + len(self._active) + len(self._late) + len(self._opening)
-        short = min(short, self._most - open_now)
-        for _ in range(min(short, (1 if self._unreachable else SPARE_AT_ONCE) - len(self._opening))):
-            self._poll.leaning += 1
-            task = asyncio.get_running_loop().create_task(self._connect_ahead())
-            self._opening.add(task)
-            task.add_done_callback(self._opening_ended)
-
-    def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
-        self._opening.discard(task)
-        failed = task.cancelled() or task.exception() is not None  # the requests will tell why
-        self._unreachable = failed
-        self.spare_opened += not failed
-        if not failed:
-            self._refill()
 
     async def _send_late(self, record: Record, request: bytes) -> None:
         started = now_ns()

@@ -13,8 +13,8 @@ import trustme
 
 from loadgen import machine
 from loadgen.clock import now_ns
-from loadgen.idle_connections import TEND_NS
 from loadgen.outcomes import Outcome
+from loadgen.spare_connections import MAINTAIN_NS
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
@@ -151,8 +151,8 @@ class TestSpare:
             assert sender.transport.spare_opened == sender.transport.opened
 
     async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 4 * TEND_NS)
-        monkeypatch.setattr("loadgen.idle_connections.REPLACED_NS", TEND_NS)
+        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
         async with Sender(faulty.url) as sender:
             sender.transport.keep_spare(2)
             await until(lambda: sender.transport.opened >= 6)
@@ -160,20 +160,20 @@ class TestSpare:
 
     async def test_they_leave_room_for_requests(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
-            sender.transport._most = 9
+            sender.transport._spare._most = 9
             sender.transport.keep_spare(20)
-            await until(lambda: sender.transport.opened == 9 and not sender.transport._opening)
-            sender.transport._refill()
-            assert not sender.transport._opening
+            await until(lambda: sender.transport.opened == 9 and not sender.transport._spare._opening)
+            sender.transport._spare._refill()
+            assert not sender.transport._spare._opening
 
     async def test_a_dead_server_is_asked_for_one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
                 sender.transport.keep_spare(100)
-                await until(lambda: sender.transport._unreachable and not sender.transport._opening)
-                sender.transport._refill()
-                assert len(sender.transport._opening) == 1
+                await until(lambda: sender.transport._spare._unreachable and not sender.transport._spare._opening)
+                sender.transport._spare._refill()
+                assert len(sender.transport._spare._opening) == 1
                 assert sender.transport.opened == 0
                 assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
 

@@ -68,7 +68,8 @@ LAYERS = [
         "timeline",
         "timeouts",
     }
-    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources", "whole"}
+    | {"ending", "hlog", "pool", "recording", "schedule", "settings", "slo", "snapshot", "sources"}
+    | {"spare_connections", "whole"}
     | {"wire", "words"}
     | {"written", "yaml_loader"},
     {

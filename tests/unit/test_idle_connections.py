@@ -221,7 +221,7 @@ def test_one_early_close_does_not_end_the_use_of_others(server):
 def test_those_that_will_soon_be_too_old_are_to_be_replaced(server):
     server.opened("old", 0)
     server.opened("young", 500 * MS)
-    assert server.idle.lasting(900 * MS) == 1
+    assert server.idle.ready_for_longer(900 * MS) == 1
     assert server.idle.ready(900 * MS) == 2
 
 
