@@ -6,7 +6,7 @@ from typing import Any
 LEAST = 0.05  # of the input: less may be tokens of a chat template, or prompts that begin alike by chance
 # Data sets of which it is known what their prompts share: `prefix_tokens` each, or nothing.
 KNOWN = ("random", "prefix_repetition", "prose", "sharegpt")
-ADVICE = "these prompts were sent to this server before, perhaps with the same --seed: restart it, or give another"
+ADVICE = "the server knew these prompts from an earlier run: restart it, or give another --seed"
 
 
 def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:

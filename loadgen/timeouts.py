@@ -24,7 +24,7 @@ class Timeouts:
 
     @property
     def smallest(self) -> int:
-        """The smallest limit, the time after which a silence is told of among them."""
+        """The smallest limit, SILENCE_NS included: nothing sent now can pass a limit earlier."""
         return min(limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit)
 
     def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:

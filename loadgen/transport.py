@@ -319,7 +319,7 @@ class Transport:
                 silent_ns = at_ns - record.last_token
                 if silent_ns >= SILENCE_NS:
                     silent[record.index] = record.last_token
-                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that one that goes on is soon told of no more
+                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that a stream that goes on soon leaves the list
                 else:
                     left_ns = min(left_ns, SILENCE_NS - silent_ns)
             again_ns = min(again_ns, at_ns + left_ns)

@@ -49,7 +49,7 @@ def _all(evidence: Evidence) -> Iterator[Check]:
     """Which servers tell nothing while others do; nothing where there are none."""
     if missing := evidence.telemetry.missing:
         advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
-        yield Check(ALL, False, f"none from {', '.join(missing)}", "of all or of none", advice, evidence.relied_on)
+        yield Check(ALL, False, f"none from {', '.join(missing)}", "all servers, or none", advice, evidence.relied_on)
 
 
 def _to_us_alone(evidence: Evidence) -> list[Check]:

@@ -109,7 +109,7 @@ def _past_the_end(evidence: Evidence) -> Iterator[Check]:
         broken <= MOST_BROKEN_OFF * of,
         f"{broken} of {of} answers broke off after their first token, asked to go on past their end (ignore_eos)",
         percent(MOST_BROKEN_OFF),
-        "the model may not be able to go on past the end of its answer: send --no-ignore-eos",
+        "the model may not be able to go on past the end of its answer: give --no-ignore-eos",
         evidence.relied_on,
     )
 

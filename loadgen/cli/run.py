@@ -67,8 +67,8 @@ def burst(given: dict[str, Any], settings: RunSettings) -> str | None:
     bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
     if meant or bounded or math.isfinite(settings.request_rate) or count <= MOST_AT_ONCE:
         return None
-    remedy = "--rate N or --max-concurrency N spreads them, --rate inf says that this is meant"
-    return f"{count} requests are sent at once: {remedy}"
+    remedy = "give --rate N or --max-concurrency N to spread them, or --rate inf if this is intended"
+    return f"{count} requests will be sent at once: {remedy}"
 
 
 async def run(

@@ -34,7 +34,7 @@ TABLE = {
 # The checks that find several tokens in one event, or several events sent at once.
 PER_EVENT = "one token per event"
 BUNDLING = (PER_EVENT, "gaps above 50 us", "events read one by one")
-OF_FEW = "* of few requests; at 99 % confidence, if they were independent, it is, in ms"
+OF_FEW = "* few requests; 99 % confidence interval if requests are independent, in ms"
 WAITS = {"lag": "Lag", "pool_wait": "Wait for a slot", "connect": "Connect"}
 
 
@@ -202,7 +202,7 @@ def _bundles(own: dict[str, Any]) -> Iterator[str]:
     reasons = [values[name] for name in BUNDLING if name in values and (bundled or name != PER_EVENT)]
     if reasons:
         said = "; ".join(reasons)
-        yield f"  these gaps are between bundles, not between tokens, and 1000 / ICL is no tok/s of a user: {said}"
+        yield f"  ICL is between groups of tokens here; 1000 / ICL is not the tok/s of a user: {said}"
 
 
 def statistics(own: dict[str, Any]) -> list[str]:
@@ -309,10 +309,10 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
     yield from _hidden(tokens)
     if tokens.get("nan_events"):
         events = plural(tokens["nan_events"], "event")
-        yield f"  {events} had numbers that are none (NaN): the model's logits may be broken"
+        yield f"  {events} had NaN or infinity: the model's logits may be broken"
     if tokens["unplanned_requests"]:
         prompts = plural(tokens["unplanned_requests"], "prompt")
-        yield f"  {prompts} of unplanned length: the lengths are the server's count alone"
+        yield f"  {prompts} without a planned length: only the server counted them"
     if tokens["imputed_gaps"]:
         yield (
             f"  gaps of ITL that are imputed: {tokens['imputed_gaps']}, equal parts of the gap before an event "
@@ -324,7 +324,7 @@ def of_tokens(own: dict[str, Any]) -> Iterator[str]:
 
 def _hidden(tokens: dict[str, Any]) -> Iterator[str]:
     """The tokens that were counted and never streamed, and what TPOT divides by instead."""
-    block = "the block of vllm bench serve divides by all tokens but one"  # whatever was streamed
+    block = "vLLM's TPOT above divides by all output tokens minus one"  # whatever was streamed
     if tokens.get("hidden_tokens"):  # results saved before there were any do not have it
         count = plural(tokens["hidden_tokens"], "reasoning token")
         yield f"  {count} never streamed: in throughput, and not in TPOT; {block}"

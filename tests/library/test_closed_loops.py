@@ -9,38 +9,16 @@ import pytest
 import loadgen
 from loadgen.checks import Verdict
 from loadgen.records import RecordFile
-from loadgen.testing.ask import Ask
 from loadgen.workers import Workers
-from tests.commands.calling import TOKENIZER
-from tests.faults.servers import chatting, serving
-from tests.library.test_rehearsal import conversations, lines
-from tests.wire.bytes_of import answer, streamed, usage
+from tests.library.test_rehearsal import RUN, conversations, lines, ran
 
-LOOP = loadgen.RunSettings(
-    backend="openai-chat",
-    tokenizer=TOKENIZER,
-    random_input_len=8,
-    random_output_len=2,
-    max_concurrency=16,
-    duration=4.0,
-)
+LOOP = RUN.replace(num_prompts=None, max_concurrency=16, duration=4.0)
 PREPARED = 1000  # before the clock starts
 
 
-class Server:
-    def __init__(self) -> None:
-        self.asked: list[Ask] = []
-
-    def reply(self, ask: Ask) -> bytes:
-        self.asked.append(ask)
-        return streamed(answer("a", "b") + usage(prompt_tokens=9, completion_tokens=2))
-
-
-async def ran(settings: loadgen.RunSettings, **options: Any) -> tuple[Any, list[bytes]]:
-    server = Server()
-    # A loop of thousands of requests a second would need more prompts than can be made.
-    async with serving(chatting(server.reply, after_s=0.01)) as url:
-        result = await loadgen.run(settings.replace(base_url=url), **options)
+async def asked(settings: loadgen.RunSettings, **options: Any) -> tuple[Any, list[bytes]]:
+    """The result of a run, and the bodies of its requests; thousands a second would need more than can be made."""
+    result, server = await ran(settings, after_s=0.01, **options)
     return result, [ask.body for ask in server.asked]
 
 
@@ -54,7 +32,7 @@ def distinct(result: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    result, bodies = await ran(LOOP.replace(workers=workers, records=str(path)))
+    result, bodies = await asked(LOOP.replace(workers=workers, records=str(path)))
     assert len(bodies) > PREPARED
     assert len(set(bodies)) == len(bodies)
     assert result.data["loadgen"]["repeated_prompts"] == 0
@@ -68,7 +46,7 @@ async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path
 
 async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     path = conversations(tmp_path, 20_000)
-    result, bodies = await ran(LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2))
+    result, bodies = await asked(LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2))
     assert len(bodies) > PREPARED
     assert len(set(bodies)) == len(bodies)
     assert result.data["loadgen"]["repeated_prompts"] == 0
@@ -77,7 +55,7 @@ async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
 async def test_where_a_file_ends_the_run_is_suspect(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}
-    result, bodies = await ran(LOOP.replace(records=str(path), **data))
+    result, bodies = await asked(LOOP.replace(records=str(path), **data))
     assert len(set(bodies)) == PREPARED + 50 < len(bodies)
     assert result.data["loadgen"]["repeated_prompts"] == len(bodies) - PREPARED - 50
     check = distinct(result)
@@ -88,7 +66,7 @@ async def test_where_a_file_ends_the_run_is_suspect(tmp_path: Path) -> None:
 
 async def test_so_many_prompts_that_repeat_are_a_note(tmp_path: Path) -> None:
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, 50)}
-    result, _ = await ran(LOOP.replace(duration=None, num_prompts=100, **data))
+    result, _ = await asked(LOOP.replace(duration=None, num_prompts=100, **data))
     assert result.data["loadgen"]["repeated_prompts"] == 50
     check = distinct(result)
     assert (check["ok"], check["counts"]) == (False, False)
@@ -96,7 +74,7 @@ async def test_so_many_prompts_that_repeat_are_a_note(tmp_path: Path) -> None:
 
 async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
-    await ran(LOOP.replace(max_concurrency=4, duration=0.5, records=str(path)))
+    await asked(LOOP.replace(max_concurrency=4, duration=0.5, records=str(path)))
     kept = path.read_bytes().splitlines(keepends=True)[:40]
     cut.write_bytes(b"".join(kept))
     result = loadgen.from_records(cut)
@@ -110,7 +88,7 @@ async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
 async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}
-    result, bodies = await ran(LOOP.replace(records=str(path), **data))
+    result, bodies = await asked(LOOP.replace(records=str(path), **data))
     *kept, end = path.read_bytes().splitlines(keepends=True)
     assert "end" in json.loads(end)
     cut.write_bytes(b"".join(kept))
@@ -125,7 +103,7 @@ async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Pat
 
     settings = LOOP.replace(workers=2, records=str(tmp_path / "records.jsonl")).checked()
     async with Workers(2) as workers:
-        result, bodies = await ran(settings, measurer=workers, on_progress=kill)
+        result, bodies = await asked(settings, measurer=workers, on_progress=kill)
     own = result.data["loadgen"]
     assert own["partial"]
     assert set(own["outcomes"]) == {"ok"}

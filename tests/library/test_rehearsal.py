@@ -52,9 +52,12 @@ class Server:
         return [json.dumps(ask.json["messages"]) for ask in self.asked]
 
 
-async def ran(settings: loadgen.RunSettings, server: Server | None = None, **options: Any) -> tuple[Any, Server]:
+async def ran(
+    settings: loadgen.RunSettings, server: Server | None = None, *, after_s: float = 0.0, **options: Any
+) -> tuple[Any, Server]:
+    """A run against a server in this loop, which answers after `after_s` seconds."""
     server = server or Server()
-    async with serving(chatting(server.reply)) as url:
+    async with serving(chatting(server.reply, after_s)) as url:
         result = await loadgen.run(settings.replace(base_url=url), **options)
     return result, server
 

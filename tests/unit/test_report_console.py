@@ -201,7 +201,7 @@ def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_interva
     (row,) = [line for line in lines if line.startswith("TTFT from due")]
     assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
     (note,) = [line for line in lines if line.startswith("*")]
-    assert note.startswith("* of few requests")
+    assert note.startswith("* few requests")
     assert note.endswith(": TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0")
 
 

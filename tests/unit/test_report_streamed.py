@@ -30,7 +30,7 @@ def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
     console = said(snapshot)
     assert "3 tokens where 503 were counted (medians of 1 answer; 500 an answer were not streamed)" in console
     assert "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them" in console
-    assert "between bundles" not in console
+    assert "between groups of tokens" not in console
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
 def test_bundles_are_named_beside_the_gaps(record, reason):
     lines = said([record]).splitlines()
     place = next(number for number, row in enumerate(lines) if row.startswith("ICL: inter-chunk"))
-    assert "between bundles" in lines[place + 1]
+    assert "between groups of tokens" in lines[place + 1]
     assert reason in lines[place + 1]
 
 
 @pytest.mark.parametrize("counted", [3, 2, None])
 def test_gaps_between_single_tokens_are_no_gaps_between_bundles(counted):
     counts = None if counted is None else {"completion_tokens": counted}
-    assert "between bundles" not in said([answered(counts=counts)])
+    assert "between groups of tokens" not in said([answered(counts=counts)])
 
 
 def test_numbers_that_are_none_are_named():
     record = answered()
     record.nan_events = 2
-    assert "2 events had numbers that are none (NaN)" in said([record])
+    assert "2 events had NaN or infinity" in said([record])
