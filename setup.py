@@ -33,7 +33,7 @@ extensions = [
         extra_link_args=link_args,
         define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
-    for name in ("histogram", "wire", "tally", "emit", "datasets.structure")
+    for name in ("core.histogram", "core.wire", "core.accumulator", "engines.sim.emit", "workload.files.json_index")
 ]
 
 setup(

@@ -19,16 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from loadgen import datasets, messages
-from loadgen.datasets import tokenizer as tokenizers
-from loadgen.datasets.conversations import Conversations, ConversationsInOrder
-from loadgen.datasets.sharegpt import ShareGPTDataset
-from loadgen.datasets.tokenizer import Tokenizer
-from loadgen.preparing import Order
-from loadgen.prompts import Prompt
-from loadgen.requests import Requests
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.config.settings import RunSettings
+from loadgen.runner.prepare_main import Order
+from loadgen.util import messages
+from loadgen.workload import datasets
+from loadgen.workload.datasets.sharegpt import ShareGPTDataset
+from loadgen.workload.datasets.sharegpt_file import Conversations, ConversationsInOrder
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.request_store import Requests
+from loadgen.workload.target import Target
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 LONGEST_S = 600.0
 
@@ -140,7 +141,7 @@ def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
         settings = _random(work)
         with tempfile.TemporaryDirectory() as folder:
             order = Order(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
-            command = [sys.executable, "-m", "loadgen.preparing"]
+            command = [sys.executable, "-m", "loadgen.runner.prepare_main"]
             subprocess.run(command, input=messages.encode(order), stdout=subprocess.DEVNULL, check=True)
             with Requests(Path(folder)) as requests:
                 for row in range(len(requests)):

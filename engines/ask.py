@@ -1,6 +1,7 @@
 """Ask: one HTTP request to a server of ours, and the wait for its answer, without an event loop.
 
-`loadgen.http` is for whoever has a loop; it imports aiohttp, which takes longer than the simulator does to start.
+`loadgen.util.http_client` is for code in an event loop. It imports aiohttp, which takes longer than the simulator does
+to start.
 """
 
 import json

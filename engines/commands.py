@@ -3,8 +3,8 @@
 import json
 from importlib.metadata import EntryPoint, entry_points
 
-from loadgen.arguments import OneLineParser
 from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
 
 GROUP = "loadgen.engines"
 USAGE = """\

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from loadgen.arguments import OneLineParser, integer, integer_within, number
 from loadgen.engines.engine import Engine, Launch
 from loadgen.engines.knobs import KNOBS
 from loadgen.engines.launcher import SHOWN_PORT, Launcher
 from loadgen.engines.server import GRACE_S, READY_S
 from loadgen.errors import BadInput
-from loadgen.terminal import printable
+from loadgen.util.argument_parser import OneLineParser, integer, integer_within, number
+from loadgen.util.terminal_text import printable
 
 LINE_EVERY_S = 2.0
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from loadgen.engines.processes import command
-from loadgen.gpus import Memory, Nvml
+from loadgen.util.gpus import Memory, Nvml
 
 AGAIN_S = 0.2
 TOLERANCE_BYTES = 256 << 20  # what drivers and displays take and give back as they like

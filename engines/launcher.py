@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from loadgen import private
+from loadgen.config.settings import KEY_VARIABLE
 from loadgen.engines import ports, processes
 from loadgen.engines.crash import Crash, EngineFailed
 from loadgen.engines.engine import Engine, Launch, Place
@@ -25,7 +25,7 @@ from loadgen.engines.registry import Entry, Orphan, Registry
 from loadgen.engines.server import READY_S, OnProgress, Server
 from loadgen.engines.start_times import StartTimes
 from loadgen.errors import EngineError
-from loadgen.settings import KEY_VARIABLE
+from loadgen.util import private_files
 
 LOG = "engine.log"
 MOST_KEPT = 10  # logs of engines that failed
@@ -192,7 +192,7 @@ class Launcher:
         return Kept([found, *launch.argv[1:]], env, launch.folder, log, temporary, enter)
 
     def _new_folder(self, run_id: str) -> Path:
-        root = self._folder or private.state_folder() / "engines"
+        root = self._folder or private_files.state_folder() / "engines"
         try:
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder = root / run_id
@@ -220,7 +220,7 @@ def _write(launch: Launch) -> None:
     for path, text in launch.files.items():
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "w", opener=private.opener) as file:
+            with open(path, "w", opener=private_files.opener) as file:
                 file.write(text)
         except OSError as error:
             raise EngineError(f"{path} cannot be written ({error.strerror}); name another folder") from error

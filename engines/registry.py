@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen import private
 from loadgen.engines import processes
 from loadgen.engines.processes import Process
-from loadgen.whole import whole_file
+from loadgen.util import private_files
+from loadgen.util.atomic_file import whole_file
 
 KEEPER_S = 10.0  # for the keeper of a program that was killed just now to put its engine away
 
@@ -62,7 +62,7 @@ class Registry:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or private.state_folder() / "engines"
+        self.folder = folder or private_files.state_folder() / "engines"
 
     def write(self, entry: Entry) -> None:
         """Enter a server, or what is now known of it.
@@ -71,7 +71,7 @@ class Registry:
             OSError: The folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with whole_file(self._path(entry.run_id), private.opener) as file:
+        with whole_file(self._path(entry.run_id), private_files.opener) as file:
             file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:

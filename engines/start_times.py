@@ -4,8 +4,8 @@ import contextlib
 import json
 import statistics
 
-from loadgen import private
-from loadgen.whole import whole_file
+from loadgen.util import private_files
+from loadgen.util.atomic_file import whole_file
 
 FILE = "start-times.json"
 KEPT_STARTS, KEPT_SERVERS = 5, 200
@@ -18,7 +18,7 @@ class StartTimes:
     """
 
     def __init__(self) -> None:
-        self._path = private.state_folder() / FILE
+        self._path = private_files.state_folder() / FILE
 
     def usual_s(self, engine: str, model: str) -> float | None:
         """The median in seconds; None if it has never started here."""
@@ -33,7 +33,7 @@ class StartTimes:
         latest = dict(list(known.items())[-KEPT_SERVERS:])
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with whole_file(self._path, private.opener) as file:
+            with whole_file(self._path, private_files.opener) as file:
                 file.write(json.dumps(latest, indent=1).encode())
 
     def _read(self) -> dict[str, list[float]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import loadgen
-from loadgen.settings import seed_of
+from loadgen.config.settings import seed_of
 
 
 class Sums:

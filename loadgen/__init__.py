@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loadgen.checks import Check, Verdict
+    from loadgen.config.settings import RunSettings
+    from loadgen.core.histogram import Histogram
     from loadgen.errors import BadInput, EngineError, LoadgenError, Unreachable
-    from loadgen.histogram import Histogram
-    from loadgen.progress import Progress
-    from loadgen.prompts import Dataset, Prompt
-    from loadgen.results import Result, from_records
-    from loadgen.runner import run, run_sync
-    from loadgen.schedule import Schedule
-    from loadgen.settings import RunSettings
-    from loadgen.snapshot import Snapshot
-    from loadgen.watched import Watched, watch
+    from loadgen.metrics.progress import Progress
+    from loadgen.metrics.snapshot import Snapshot
+    from loadgen.runner.run import run, run_sync
+    from loadgen.runner.run_result import Result, from_records
+    from loadgen.runner.watch import Watched, watch
+    from loadgen.workload.arrivals import Schedule
+    from loadgen.workload.prompt import Dataset, Prompt
 
 __version__ = "0.1.0"
 
@@ -22,23 +22,23 @@ __version__ = "0.1.0"
 _HOMES = {
     "BadInput": "errors",
     "Check": "checks",
-    "Dataset": "prompts",
+    "Dataset": "workload.prompt",
     "EngineError": "errors",
-    "Histogram": "histogram",
+    "Histogram": "core.histogram",
     "LoadgenError": "errors",
-    "Progress": "progress",
-    "Prompt": "prompts",
-    "Result": "results",
-    "RunSettings": "settings",
-    "Schedule": "schedule",
-    "Snapshot": "snapshot",
+    "Progress": "metrics.progress",
+    "Prompt": "workload.prompt",
+    "Result": "runner.run_result",
+    "RunSettings": "config.settings",
+    "Schedule": "workload.arrivals",
+    "Snapshot": "metrics.snapshot",
     "Unreachable": "errors",
     "Verdict": "checks",
-    "Watched": "watched",
-    "from_records": "results",
-    "run": "runner",
-    "run_sync": "runner",
-    "watch": "watched",
+    "Watched": "runner.watch",
+    "from_records": "runner.run_result",
+    "run": "runner.run",
+    "run_sync": "runner.run",
+    "watch": "runner.watch",
 }
 
 __all__ = [

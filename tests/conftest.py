@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from loadgen import emit, histogram, wire
+from loadgen.core import histogram, wire
+from loadgen.engines.sim import emit
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 

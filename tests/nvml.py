@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen import gpus
+from loadgen.util import gpus
 
 GIB = 1 << 30
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.prompts import Prompt
+from loadgen.workload.prompt import Prompt
 
 
 @dataclass(frozen=True)

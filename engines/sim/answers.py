@@ -3,8 +3,7 @@
 import asyncio
 from typing import Protocol
 
-from loadgen import emit
-from loadgen.engines.sim import http1
+from loadgen.engines.sim import emit, http1
 from loadgen.engines.sim.questions import Question
 from loadgen.engines.sim.scheduler import Sequence
 from loadgen.engines.sim.shapes import DONE, Usage, Writer

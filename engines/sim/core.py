@@ -2,13 +2,13 @@
 
 import asyncio
 
-from loadgen.clock import Alarm, now_ns
-from loadgen.emit import emit
 from loadgen.engines.sim.answers import Answer
+from loadgen.engines.sim.emit import emit
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.noise import Noise
 from loadgen.engines.sim.scheduler import Progress, Scheduler, Step
 from loadgen.engines.sim.settings import SimSettings
+from loadgen.util.clock import Alarm, now_ns
 
 
 class EngineCore:

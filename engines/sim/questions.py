@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.emit import count_tokens
+from loadgen.engines.sim.emit import count_tokens
 from loadgen.engines.sim.prefix_cache import block_names
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape

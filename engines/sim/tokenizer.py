@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from loadgen.emit import Words
+from loadgen.engines.sim.emit import Words
 from loadgen.engines.sim.vocabulary import PIECE, TOKENIZER, UNKNOWN
 
 _PIECES = re.compile(PIECE)
@@ -18,7 +18,7 @@ def pieces(text: str) -> list[str]:
 
 
 class SimTokenizer:
-    """Words to answer with, and token ids; counting alone is `loadgen.emit.count_tokens`.
+    """Words to answer with, and token ids; counting alone is `loadgen.engines.sim.emit.count_tokens`.
 
     Attributes:
         path: Of tokenizer.json.

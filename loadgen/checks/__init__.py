@@ -13,7 +13,7 @@ from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
 from loadgen.checks.sufficiency import STEADY, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
-from loadgen.evidence import Evidence
+from loadgen.metrics.run_data import Evidence
 
 __all__ = [
     "BUSY",

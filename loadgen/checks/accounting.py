@@ -7,9 +7,9 @@ import numpy as np
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import LACKED, by_our_fault
 from loadgen.checks.targets import shared
-from loadgen.evidence import Evidence
-from loadgen.snapshot import Snapshot
-from loadgen.words import percent, plural
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.util.number_format import percent, plural
 
 MOST_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"

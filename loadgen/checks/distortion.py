@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from loadgen import throughput
 from loadgen.checks.check import UNKNOWN, Check, inapplicable
 from loadgen.checks.sending import because, lag_limit_ns, relief
-from loadgen.evidence import Evidence
-from loadgen.machine import MOST_STOLEN
-from loadgen.snapshot import Snapshot
-from loadgen.words import ms, percent, plural
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.util.machine import MOST_STOLEN
+from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
 MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
-from loadgen.evidence import Evidence
-from loadgen.snapshot import BIN_NS, Snapshot
-from loadgen.words import ms
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import BIN_NS, Snapshot
+from loadgen.util.number_format import ms
 
 LITTLE_TOLERANCE = 1e-6
 _BUG = "the numbers contradict each other: please report it with the result file"

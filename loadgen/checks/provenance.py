@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadgen.checks.check import Check
-from loadgen.evidence import Evidence
+from loadgen.metrics.run_data import Evidence
 
 # Parts of the provenance, and what of each must be known.
 NEEDED = {

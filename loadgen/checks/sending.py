@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from loadgen.checks.check import Check, inapplicable
-from loadgen.evidence import Evidence
-from loadgen.outcomes import Outcome
-from loadgen.schedule import Int64s, Schedule
-from loadgen.snapshot import Snapshot
-from loadgen.words import ms, percent, plural
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.util.number_format import ms, percent, plural
+from loadgen.workload.arrivals import Int64s, Schedule
 
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005

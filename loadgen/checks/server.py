@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
-from loadgen.evidence import Evidence
-from loadgen.words import ms, plural
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.util.number_format import ms, plural
 
 # Between our send and the moment from which a server counts lie the network and its HTTP front end, tokenizing often
 # included, and the way back from its first token to ours. Scrapes bound what a connection and a request take.

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from loadgen import slo
-from loadgen.backlog import SIGMAS, backlog, why_unknown
 from loadgen.checks.check import Check, inapplicable
+from loadgen.checks.overload import SIGMAS, backlog, why_unknown
 from loadgen.checks.targets import alike
-from loadgen.confidence import least_samples
-from loadgen.evidence import Evidence
-from loadgen.snapshot import UNFINISHED
-from loadgen.words import ms, percentile, plural
+from loadgen.config import slo
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import UNFINISHED
+from loadgen.stats.percentile_interval import least_samples
+from loadgen.util.number_format import ms, percentile, plural
 
 STEADY = "in flight steady"
 _PER_REQUEST = ("ttft_due", "tpot", "e2el_due")

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loadgen import throughput
 from loadgen.checks.check import Check, inapplicable
-from loadgen.confidence import CONFIDENCE, by_chance
-from loadgen.evidence import Evidence
-from loadgen.schedule import Floats, Int64s
-from loadgen.settings import shown_urls
-from loadgen.snapshot import Snapshot
-from loadgen.words import percent
+from loadgen.config.settings import shown_urls
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.stats.percentile_interval import CONFIDENCE, by_chance
+from loadgen.util.number_format import percent
+from loadgen.workload.arrivals import Floats, Int64s
 
 SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in

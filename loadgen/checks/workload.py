@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from loadgen import caching
+from loadgen.checks import prefix_cache
 from loadgen.checks.check import Check, inapplicable
-from loadgen.data_settings import NO_TOKENIZER
-from loadgen.evidence import Evidence
-from loadgen.schedule import is_bounded_by_time
-from loadgen.streamed import Comparison
-from loadgen.words import percent
+from loadgen.config.data import NO_TOKENIZER
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.streamed_tokens import Comparison
+from loadgen.util.number_format import percent
+from loadgen.workload.arrivals import is_bounded_by_time
 
 PAST_THE_END = "answers past their end"
 LEAST_AS_PLANNED = 0.999
@@ -140,7 +140,7 @@ def _repeats(evidence: Evidence) -> Check:
     cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
     by_time = is_bounded_by_time(evidence.settings)
     distinct = repeated + before <= MOST_REPEATED * scheduled
-    earlier = caching.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0
+    earlier = prefix_cache.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0
     return Check(
         "prompts distinct",
         distinct and not earlier,
@@ -149,7 +149,7 @@ def _repeats(evidence: Evidence) -> Check:
         + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
         + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
         f"at most {percent(MOST_REPEATED)}",
-        caching.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
+        prefix_cache.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
         evidence.relied_on or by_time,
     )
 

@@ -9,12 +9,12 @@ import typing
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from loadgen import slo
-from loadgen.arguments import UNKNOWN, OneLineParser, integer, number, seconds
 from loadgen.cli import compat
+from loadgen.config import slo
+from loadgen.config.option import GROUPS, flag, times
+from loadgen.config.settings import SWEPT, RunSettings
 from loadgen.errors import BadInput
-from loadgen.options import GROUPS, flag, times
-from loadgen.settings import SWEPT, RunSettings
+from loadgen.util.argument_parser import UNKNOWN, OneLineParser, integer, number, seconds
 
 RUN = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))

@@ -5,11 +5,11 @@ import signal
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loadgen.cli.progress import Silent, View
+from loadgen.cli.live.log_lines import Silent, View
 from loadgen.errors import GivenUp
 
 if TYPE_CHECKING:
-    from loadgen.measurer import Measurer
+    from loadgen.runner.coordinator import Measurer
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from loadgen import machine, private
+from loadgen.util import machine, private_files
 
 MOST_KEPT = 10
 PATTERN = "*.jsonl"
@@ -57,7 +57,7 @@ def journals() -> list[Path]:
 
 
 def _left() -> list[Path]:
-    left = [path for path in private.state_folder().glob(PATTERN) if not _goes_on(path)]
+    left = [path for path in private_files.state_folder().glob(PATTERN) if not _goes_on(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
@@ -77,12 +77,12 @@ def _goes_on(path: Path) -> bool:
 def _new() -> Path | None:
     import time
 
-    path = private.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for old in _left()[: 1 - MOST_KEPT]:
             _remove(old)
-        with open(path, "xb", opener=private.opener):
+        with open(path, "xb", opener=private_files.opener):
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
@@ -92,7 +92,7 @@ def _new() -> Path | None:
 
 
 def _remove(path: Path) -> None:
-    from loadgen import pieces
+    from loadgen.metrics.records import shards
 
-    for one in (path, *pieces.others(path)):
+    for one in (path, *shards.others(path)):
         one.unlink(missing_ok=True)

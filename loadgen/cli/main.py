@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loadgen import __version__
-from loadgen.cli import exits
+from loadgen.cli import exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
-from loadgen.terminal import printable, printable_lines
+from loadgen.util.terminal_text import printable, printable_lines
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Command = Callable[[list[str]], int]
 OWN = {
-    "run": ("measure a server (or the built-in simulator)", "loadgen.cli.run"),
-    "search": ("find the highest rate, or concurrency, at which a server meets an SLO", "loadgen.cli.search"),
-    "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.dataset"),
-    "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.doctor"),
-    "report": ("print the report of a saved result again, or write it as a page", "loadgen.cli.report"),
-    "compare": ("hold runs against each other: what differs, and how sure that is", "loadgen.cli.compare"),
-    "tune": ("find out by a study how a model is served best", "loadgen.cli.tune"),
-    "audit": ("list what of published results cannot be true", "loadgen.cli.audit"),
-    "import": ("put published results into a store of a study", "loadgen.cli.imports"),
-    "benchmark-runner": ("run a benchmark job of GPUStack's", "loadgen.cli.benchmark_runner"),
+    "run": ("measure a server (or the built-in simulator)", "loadgen.cli.commands.run"),
+    "search": ("find the highest rate, or concurrency, at which a server meets an SLO", "loadgen.cli.commands.search"),
+    "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.commands.dataset"),
+    "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.commands.doctor"),
+    "report": ("print the report of a saved result again, or write it as a page", "loadgen.cli.commands.report"),
+    "compare": ("hold runs against each other: what differs, and how sure that is", "loadgen.cli.commands.compare"),
+    "tune": ("find out by a study how a model is served best", "loadgen.cli.commands.tune"),
+    "audit": ("list what of published results cannot be true", "loadgen.cli.commands.audit"),
+    "import": ("put published results into a store of a study", "loadgen.cli.commands.import_published"),
+    "benchmark-runner": ("run a benchmark job of GPUStack's", "loadgen.cli.commands.benchmark_runner"),
 }
 
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         else:
             print(f"loadgen: standard output cannot be written: {error.strerror}", file=sys.stderr)
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.INTERNAL
+        code = exit_codes.INTERNAL
     sys.exit(code)
 
 
@@ -77,23 +77,23 @@ def dispatch(argv: list[str]) -> int:
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in ("-h", "--help"):
         print(_help())
-        return exits.DONE
+        return exit_codes.DONE
     if name in ("-V", "--version") or rest == ["--version"]:
         print(f"loadgen {__version__}")
-        return exits.DONE
+        return exit_codes.DONE
     try:
         command = _command(name)
         if command is None:
             print(f"loadgen: {name!r} is no command; {_instead_of(name)}", file=sys.stderr)
-            return exits.BAD_INPUT
+            return exit_codes.BAD_INPUT
         return command(rest)
     except (BadInput, Unreachable) as error:
-        return _complain(name, error, exits.BAD_INPUT)
+        return _complain(name, error, exit_codes.BAD_INPUT)
     except (GivenUp, KeyboardInterrupt):
         before = " before anything was measured" if name in ("run", "search") else ""
-        return _complain(name, f"interrupted{before}", exits.INTERRUPTED)
+        return _complain(name, f"interrupted{before}", exit_codes.INTERRUPTED)
     except LoadgenError as error:
-        return _complain(name, error, exits.INTERNAL)
+        return _complain(name, error, exit_codes.INTERNAL)
 
 
 def _command(name: str) -> Command | None:
@@ -153,7 +153,7 @@ def _help() -> str:
             "`loadgen COMMAND --help` lists the flags, which are those of `vllm bench serve`.",
             "",
             "Exit codes:",
-            exits.EXPLAINED,
+            exit_codes.EXPLAINED,
         ]
     )
 

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from loadgen.cli.series import Series, differences, numbered
-from loadgen.settings import RunSettings
+from loadgen.cli.run_series import Series, differences, numbered
+from loadgen.config.settings import RunSettings
 
 if TYPE_CHECKING:
-    from loadgen.server import Server
+    from loadgen.runner.server import Server
 
 OVER = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight at most"}

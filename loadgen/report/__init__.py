@@ -3,9 +3,9 @@
 from loadgen.report import series
 from loadgen.report.console import render
 from loadgen.report.files import check_writable, load, opener_of, overwritten, save, save_page, series_path, to_json
-from loadgen.report.misses import misses
 from loadgen.report.result import build
 from loadgen.report.series import is_series
+from loadgen.report.slo_misses import misses
 
 __all__ = [
     "build",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from loadgen.words import percent, plural
+from loadgen.util.number_format import percent, plural
 
 
 def of_client(own: dict[str, Any]) -> Iterator[str]:

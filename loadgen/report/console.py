@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from loadgen.confidence import least_samples
-from loadgen.failures import Failures
-from loadgen.outcomes import Outcome
-from loadgen.output_settings import parse_percentiles
+from loadgen.config.output import parse_percentiles
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.failures import Failures
+from loadgen.metrics.snapshot import requests_of
 from loadgen.report import server, targets
-from loadgen.report.brief import failed, noted, seen
 from loadgen.report.client_lines import of_client
 from loadgen.report.result import OVER_SAMPLE, VLLM_MEANING
-from loadgen.snapshot import requests_of
-from loadgen.terminal import printable
-from loadgen.words import UNKNOWN, fixed, four, percent, percentile, plural
+from loadgen.report.run_summary import failed, noted, seen
+from loadgen.stats.percentile_interval import least_samples
+from loadgen.util.number_format import UNKNOWN, fixed, four, percent, percentile, plural
+from loadgen.util.terminal_text import printable
 
 WIDTH = 50
 HEADERS = {

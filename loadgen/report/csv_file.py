@@ -7,7 +7,7 @@ one that a spreadsheet would take for a formula begins with an apostrophe.
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from loadgen.terminal import printable
+from loadgen.util.terminal_text import printable
 
 Value = str | float | bool | None
 FORMULAS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # what they begin with; tabs and line ends are escaped anyway

@@ -13,17 +13,17 @@ from typing import Any
 
 import orjson
 
-from loadgen import private
+from loadgen.config.option import flag
+from loadgen.config.output import FILES
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.hlog import write_hlog
-from loadgen.options import flag
-from loadgen.output_settings import FILES
-from loadgen.report import pytorch
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report import pytorch_format
+from loadgen.report.hdr_log import write_hlog
 from loadgen.report.result import SCHEMA
 from loadgen.report.series import is_series
-from loadgen.settings import RunSettings
-from loadgen.snapshot import Snapshot
-from loadgen.whole import write_whole
+from loadgen.util import private_files
+from loadgen.util.atomic_file import write_whole
 
 NOT_ASCII = re.compile("[^ -~]")
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
@@ -73,8 +73,8 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Sav
         put = _append if settings.append_result else write_whole
         opener = opener_of(settings)
         saved.add(name, path, lambda: put(path, to_json(data) + "\n", opener))
-        if pytorch.wanted():
-            beside, records = pytorch.path_beside(path), pytorch.records(settings, data)
+        if pytorch_format.wanted():
+            beside, records = pytorch_format.path_beside(path), pytorch_format.records(settings, data)
             saved.add(name, beside, lambda: write_whole(beside, orjson.dumps(records).decode() + "\n"))
     if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
@@ -98,14 +98,14 @@ def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from loadgen.report import page
+    from loadgen.report import run_page as page
 
     write_whole(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
 
 
 def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:
     """What opens the files of a result: where answers stand in them, they are for their owner alone."""
-    return private.opener if settings.save_detailed else None
+    return private_files.opener if settings.save_detailed else None
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:

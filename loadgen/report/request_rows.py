@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from loadgen import pieces
-from loadgen.outcomes import Outcome
-from loadgen.records import RecordFile
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.metrics.records import shards
+from loadgen.metrics.records.file import RecordFile
 from loadgen.report.csv_file import Value
-from loadgen.wire import Record
-from loadgen.words import to_ms
+from loadgen.util.number_format import to_ms
 
 PLAIN = (
     *("index", "source", "target", "outcome", "detail", "status", "finish_reason"),
@@ -33,7 +33,7 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for told, record in pieces.told(RecordFile(path)):
+    for told, record in shards.told(RecordFile(path)):
         yield {"file": path, **_row(told, record)}
 
 

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from loadgen import slo, throughput
 from loadgen.checks import STEADY, Check, repeated_prompts, unfinished_p99_ns, verdict
-from loadgen.confidence import interval
-from loadgen.evidence import Evidence
-from loadgen.output_settings import METRICS, parse_percentiles
+from loadgen.config import slo
+from loadgen.config.output import METRICS, parse_percentiles
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
+from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.report import targets
+from loadgen.report.distribution import number, summary
 from loadgen.report.server import server
-from loadgen.report.summary import number, summary
 from loadgen.report.timeline import over_time
-from loadgen.snapshot import LATENCIES, TOKENS, UNFINISHED, Snapshot
-from loadgen.streamed import Comparison
-from loadgen.words import UNKNOWN, percentile, to_ms
+from loadgen.stats.percentile_interval import interval
+from loadgen.util.number_format import UNKNOWN, percentile, to_ms
 
 SCHEMA = 1
 # vLLM's names -> what they mean there: from sent, a gap per event, and TPOT as if the first event were one token; but

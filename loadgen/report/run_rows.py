@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.output_settings import METRICS
-from loadgen.report.brief import brief
+from loadgen.config.output import METRICS
+from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report.csv_file import Value
+from loadgen.report.run_summary import brief
 from loadgen.report.series import is_series
-from loadgen.snapshot import DISTRIBUTIONS
 
 STATISTICS = ("p50", "p90", "p99", "max")
 # vLLM's keys, as they stand in a result.

@@ -4,14 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from loadgen import slo
-from loadgen.confidence import least_samples
-from loadgen.report.brief import brief
+from loadgen.config import slo
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.distribution import number
 from loadgen.report.result import judged
-from loadgen.report.summary import number
-from loadgen.snapshot import Snapshot
-from loadgen.terminal import printable
-from loadgen.words import fixed, percent
+from loadgen.report.run_summary import brief
+from loadgen.stats.percentile_interval import least_samples
+from loadgen.util.number_format import fixed, percent
+from loadgen.util.terminal_text import printable
 
 SCHEMA = 1
 WIDTH = 50

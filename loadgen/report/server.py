@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from loadgen.evidence import Evidence
-from loadgen.gpus import QUANTITIES
-from loadgen.telemetry import Gpu
-from loadgen.words import UNKNOWN, fixed, percent, plural, to_ms
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.server.telemetry import Gpu
+from loadgen.util.gpus import QUANTITIES
+from loadgen.util.number_format import UNKNOWN, fixed, percent, plural, to_ms
 
 LEVELS = ("running", "waiting", "kv_usage")
 COUNTS = ("requests", "prompt_tokens", "generation_tokens", "preemptions")

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from loadgen import throughput
-from loadgen.confidence import least_samples
-from loadgen.evidence import Evidence
-from loadgen.report.summary import summary
-from loadgen.settings import shown_urls
-from loadgen.snapshot import LATENCIES
-from loadgen.words import fixed
+from loadgen.config.settings import shown_urls
+from loadgen.metrics import throughput
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.snapshot import LATENCIES
+from loadgen.report.distribution import summary
+from loadgen.stats.percentile_interval import least_samples
+from loadgen.util.number_format import fixed
 
 COLUMNS = (("requests", 9), ("ok", 8), ("failed", 8), ("tok/s", 11), ("peak", 6))
 METRICS = {"TTFT": "ttft_{clock}", "TPOT": "tpot", "E2EL": "e2el_{clock}"}

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from loadgen import timeline
-from loadgen.histogram import coarse_lowest
-from loadgen.schedule import Int64s
-from loadgen.sketch import Sketch
-from loadgen.snapshot import BIN_NS, Snapshot
-from loadgen.throughput import most_in_each
+from loadgen.core import timeline
+from loadgen.core.histogram import coarse_lowest
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.snapshot import BIN_NS, Snapshot
+from loadgen.metrics.throughput import most_in_each
+from loadgen.workload.arrivals import Int64s
 
 PERCENTILES = (50, 99)
 JOINED = 2  # rows of the timeline that make one of the heat map: 8 a doubling

@@ -5,10 +5,10 @@ import socket
 import struct
 from typing import cast
 
-from loadgen.clock import now_ns
 from loadgen.errors import BadInput
 from loadgen.testing.ask import Ask
 from loadgen.testing.replies import JSON, error_body, whole
+from loadgen.util.clock import now_ns
 
 NO_LINGER = struct.pack("ii", 1, 0)  # on, 0 s: the kernel ends the connection with a reset
 

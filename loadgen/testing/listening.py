@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from loadgen import machine
-from loadgen.arguments import OneLineParser, integer_within
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.terminal import printable
 from loadgen.testing.ask import MOST_TOKENS
+from loadgen.util import machine
+from loadgen.util.argument_parser import OneLineParser, integer_within
+from loadgen.util.terminal_text import printable
 
 BACKLOG = 16384  # a load generator may open all its connections at once
 

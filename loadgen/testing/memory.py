@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loadgen.clock import Clock
-from loadgen.outcomes import Outcome
-from loadgen.wire import Bell, Record, Response
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Bell, Record, Response
+from loadgen.util.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ Server: TypeAlias = Callable[[int, bytes, int], Reply]
 
 
 class Memory:
-    """A transport to a server in memory: a `loadgen.load.Sender` to which a connection is always at hand.
+    """A transport to a server in memory: a `loadgen.client.load_loop.Sender` to which a connection is always at hand.
 
     Args:
         server: What answers.
@@ -92,7 +92,7 @@ class Memory:
 
 
 class _Stream(Response):
-    """A response under way: `loadgen.wire.Connection` without a socket."""
+    """A response under way: `loadgen.core.wire.Connection` without a socket."""
 
     def __init__(self, owner: Memory, record: Record, reply: Reply) -> None:
         self._owner, self._reply, self._next = owner, reply, 0

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 
-from loadgen.clock import Alarm
-from loadgen.emit import BLANK_TIME, Planned, Ticker
+from loadgen.engines.sim.emit import BLANK_TIME, Planned, Ticker
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange
 from loadgen.testing.pace import SHAPES, Pace
 from loadgen.testing.replies import BINARY, DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
 from loadgen.testing.truth import Int64s, Ledger
+from loadgen.util.clock import Alarm
 
 MODEL = "metronome"
 TEXT = " tick"

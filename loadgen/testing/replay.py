@@ -13,12 +13,12 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from loadgen.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
-from loadgen.recording import CapturedResponse, End, Recording, load
+from loadgen.client.capture_file import CapturedResponse, End, Recording, load
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange
 from loadgen.testing.replies import error_body, models
+from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
 
 Step = tuple[int, bytes | End]
 

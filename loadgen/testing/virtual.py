@@ -23,8 +23,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar, TypeVarTuple
 
-from loadgen.clock import NS_PER_S, Clock
 from loadgen.errors import LoadgenError
+from loadgen.util.clock import NS_PER_S, Clock
 
 EPOCH_NS = 1_000 * NS_PER_S  # where time begins: not at 0, which as a stamp means that something did not happen
 T = TypeVar("T")
@@ -88,7 +88,7 @@ def spend(ns: int) -> None:
 
 
 class Alarm:
-    """`loadgen.clock.Alarm` in virtual time: it rings exactly when it is due, unless the loop is spending time.
+    """`loadgen.util.clock.Alarm` in virtual time: it rings exactly when it is due, unless the loop is spending time.
 
     Attributes:
         at_ns: When it will ring; None while it is not set.

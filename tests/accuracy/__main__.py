@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import __version__, machine
+from loadgen import __version__
+from loadgen.util import machine
 from tests.accuracy.stillness import patience
 from tests.accuracy.table import Table, markdown, text
 from tests.documents import between, found_between

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import loadgen
-from loadgen import machine
-from loadgen.outcomes import Outcome
-from loadgen.placement import apart
-from loadgen.prompts import Prompt
-from loadgen.records import RecordFile
-from loadgen.results import Result
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.metrics.records.file import RecordFile
+from loadgen.runner.run_result import Result
+from loadgen.runner.workers import Workers
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
-from loadgen.wire import Record
-from loadgen.workers import Workers
+from loadgen.util import machine
+from loadgen.util.affinity import apart
+from loadgen.workload.prompt import Prompt
 from tests.accuracy.stillness import STILL_SHARE, patience, stood_still
 
 Int64s = NDArray[np.int64]

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadgen.beside import beside
 from loadgen.testing.process import Process
+from loadgen.util.tasks import beside
 from tests.accuracy.judging import PLAN, judge
 from tests.accuracy.measuring import Run, compared
 
@@ -77,7 +77,7 @@ async def throttle(limit: Callable[[int], None]) -> None:
     while True:
         for child in psutil.Process().children():
             with contextlib.suppress(psutil.NoSuchProcess):
-                if "loadgen.worker" in child.cmdline():
+                if "loadgen.runner.worker_main" in child.cmdline():
                     limit(child.pid)
                     return
         await asyncio.sleep(0.01)

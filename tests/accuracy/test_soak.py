@@ -32,7 +32,7 @@ class Size:
 
     def on_progress(self, progress: loadgen.Progress) -> None:
         if progress.phase == "running" and REQUESTS * 0.2 < progress.ended < REQUESTS * 0.95:
-            (worker,) = (c for c in psutil.Process().children() if "loadgen.worker" in c.cmdline())
+            (worker,) = (c for c in psutil.Process().children() if "loadgen.runner.worker_main" in c.cmdline())
             self.ended.append(progress.ended)
             self.resident.append(worker.memory_info().rss)
             self.files.append(worker.num_fds())

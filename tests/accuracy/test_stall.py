@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from loadgen.beside import beside
-from loadgen.clock import now_ns
 from loadgen.testing.process import Process
+from loadgen.util.clock import now_ns
+from loadgen.util.tasks import beside
 from tests.accuracy.measuring import Finding, best_of, compared, ms
 
 STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from loadgen.checks import Verdict
-from loadgen.sources import FROM_ONE
 from loadgen.testing.process import Process
+from loadgen.util.source_address import FROM_ONE
 from tests.accuracy.judging import red
 from tests.accuracy.measuring import Finding, best_of, compared, ms
 

@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadgen import requests
-from loadgen.clock import now_ns
-from loadgen.load import Load
-from loadgen.measurer import LEAD_NS
-from loadgen.recorder import Recorder
-from loadgen.requests import Requests
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.client.load_loop import Load
+from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import Transport
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.recorder import Recorder
+from loadgen.runner.coordinator import LEAD_NS
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
-from loadgen.timeouts import Timeouts
-from loadgen.transport import Transport
+from loadgen.util.clock import now_ns
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.request_store import Requests
+from loadgen.workload.target import Target
 from tests.accuracy.measuring import Finding, Short, Watch, best_of, ms
 
 RATE, COUNT = 300, 1_500
@@ -38,7 +38,7 @@ async def send_striped(url: str, schedule: Schedule, stripes: int, folder: Path)
     settings = RunSettings(base_url=url, backend="openai-chat", extra_body={"metronome": {"first_ms": 5.0}})
     target = Target.from_settings(settings, "metronome")
     data = Short(1)
-    requests.write(folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count)
+    request_store.write(folder, data.prompts(schedule.count), target.body, data.provenance, schedule.count)
     transports = [Transport(target, Timeouts(connect=10**10)) for _ in range(stripes)]
     with Requests(folder) as bodies:
         try:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadgen.audit import Finding, audit
+from loadgen.analysis.audit import Finding, audit
 
 PAGES = Path(__file__).parents[1] / "data" / "pages"
 BLOCK = """\

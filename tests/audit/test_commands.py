@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.audit.command import Command, commands
+from loadgen.analysis.audit.command import Command, commands
 
 
 def only(text: str) -> Command:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from loadgen.audit import audit
+from loadgen.analysis.audit import audit
 from tests.audit.auditing import PAGES
 from tests.documents import cells_of
 from tests.source import ROOT

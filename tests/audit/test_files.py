@@ -187,7 +187,7 @@ def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path, text: str, pro
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
-    from loadgen.audit import audit
+    from loadgen.analysis.audit import audit
 
     with pytest.raises(BadInput, match="No such file"):
         audit(str(tmp_path / "none.md"))

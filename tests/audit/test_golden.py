@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from loadgen.audit import Finding, audit
+from loadgen.analysis.audit import Finding, audit
 from tests.audit.auditing import PAGES
 
 QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (

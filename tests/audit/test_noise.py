@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadgen.audit import Finding
+from loadgen.analysis.audit import Finding
 from tests.audit.auditing import block, fence, found, only
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.audit.number import Number, change, plain
+from loadgen.analysis.audit.number import Number, change, plain
 
 
 def test_a_printed_number_lies_within_half_a_unit_of_its_last_digit() -> None:

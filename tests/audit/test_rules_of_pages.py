@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.audit import Finding
+from loadgen.analysis.audit import Finding
 from tests.audit.auditing import block, fence, found, only, rules
 
 BASE, TUNED, SLOWER = block(duration=20.1), block(duration=16.75), block(duration=25.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.audit.table import cell, tables
+from loadgen.analysis.audit.table import cell, tables
 
 LINES = """\
 | Case | baseline | Optimized |

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadgen.gpustack.distribution import concurrency, distribution, rates
+from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from tests.benchmark_runner.contract import GUIDELLM
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from loadgen.cli.gpustack import arguments
+from loadgen.cli.gpustack.job import Job, Step
 from loadgen.errors import BadInput
-from loadgen.gpustack import arguments
-from loadgen.gpustack.job import Job, Step
 from tests.benchmark_runner.contract import COMMAND_LINES, DATA, argv
 from tests.commands.calling import TOKENIZER
 

@@ -12,11 +12,11 @@ import pytest
 import trustme
 from aiohttp import web
 
-from loadgen.beside import beside
-from loadgen.cli.benchmark_runner import done, too_many
-from loadgen.gpustack.job import Job
-from loadgen.gpustack.progress import Receiver, Reporter
-from loadgen.progress import Progress
+from loadgen.cli.commands.benchmark_runner import done, too_many
+from loadgen.cli.gpustack.job import Job
+from loadgen.cli.gpustack.progress import Receiver, Reporter
+from loadgen.metrics.progress import Progress
+from loadgen.util.tasks import beside
 
 BOUND_S = 20.0
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from loadgen.gpustack.summary import Strategy, summarize
-from loadgen.outcomes import Outcome
-from loadgen.records import RecordFile, RecordWriter
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.wire import Record
+from loadgen.cli.gpustack.summary import Strategy, summarize
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.metrics.records.file import RecordFile, RecordWriter
+from loadgen.workload.arrivals import Schedule
 from tests.benchmark_runner.contract import GUIDELLM, SCHEMA, at, refusals
 from tests.unit.making import START, answered, failed, heading, per_event, result, steady, unsent
 

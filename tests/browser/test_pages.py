@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from loadgen import pages
-from loadgen.pages import Code, Document
-from loadgen.report.page import html
+from loadgen.report import html as pages
+from loadgen.report.html import Code, Document
+from loadgen.report.run_page import html
 from tests.browser.chromium import chromium
 from tests.browser.devtools import Browser, Tab
 from tests.engines.real.environments import CannotBeMade

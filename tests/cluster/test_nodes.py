@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import loadgen
-from loadgen import nodes
 from loadgen.errors import BadInput
-from loadgen.pieces import others
-from loadgen.records import RecordFile
+from loadgen.metrics.records.file import RecordFile
+from loadgen.metrics.records.shards import others
+from loadgen.runner.cluster import driver
 from tests.cluster.nodes import HEAD, OTHER, Cluster, running
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, served, start
 from tests.commands.calling import loadgen as command
@@ -109,7 +109,7 @@ def test_too_few_nodes_are_refused_with_those_that_are_there(cluster: Cluster) -
 async def test_a_node_with_another_version_is_refused_by_its_name(
     cluster: Cluster, settings: loadgen.RunSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nodes.importlib.metadata, "version", lambda name: "99.0")
+    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "99.0")
     with pytest.raises(BadInput, match=rf"node {HEAD} has loadgen [\d.]+, and here is 99.0"):
         await loadgen.run(settings.replace(ray=cluster.address))
 

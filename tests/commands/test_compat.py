@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from loadgen import workloads
-from loadgen.cli import compat, config
+from loadgen.cli import compat
+from loadgen.cli import run_settings as config
 from loadgen.cli.flags import run_parser, run_settings
+from loadgen.config import presets
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.launched import wants_engine
-from loadgen.settings import RunSettings
-from loadgen.target import Target, base_url
+from loadgen.runner.engine_session import wants_engine
+from loadgen.workload.target import Target, base_url
 from tests.commands import migrating
 from tests.documents import found_between
 from tests.source import ROOT
@@ -209,9 +210,9 @@ def chosen(settings: RunSettings, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("tool", compat.TOOLS)
-@pytest.mark.parametrize("workload", workloads.PRESETS)
+@pytest.mark.parametrize("workload", presets.PRESETS)
 def test_a_workload_is_what_it_is_with_every_tool(tool: str, workload: str) -> None:
-    said = workloads.PRESETS[workload]
+    said = presets.PRESETS[workload]
     assert chosen(read(f"--compat {tool} --workload {workload}"), said) == said
 
 

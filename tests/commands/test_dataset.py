@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
-from loadgen.cli import fetch
+from loadgen.cli.commands import fetch
 from loadgen.cli.main import dispatch
-from loadgen.datasets import cache, download
-from loadgen.datasets.random import RandomDataset
-from loadgen.datasets.rows import line as to_line
-from loadgen.prompts import Prompt
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.datasets.prompt_rows import line as to_line
+from loadgen.workload.datasets.random_words import RandomDataset
+from loadgen.workload.files import download
+from loadgen.workload.prompt import Prompt
 from tests.commands.calling import LOADGEN, SHORT, TOKENIZER, environment, hear, loadgen, start
 from tests.unit.test_datasets_download import CONTENT, PUBLISHED, SHA256, server
 
@@ -328,12 +329,12 @@ def test_progress_of_a_fetch_counts_only_what_came_by_this_call() -> None:
 
 def test_the_cache_is_shown_and_cleared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     cleared = []
-    monkeypatch.setattr(cache, "folder", lambda: Path("/kept"))
-    monkeypatch.setattr(cache, "clear", lambda: cleared.append(True))
+    monkeypatch.setattr(prompt_cache, "folder", lambda: Path("/kept"))
+    monkeypatch.setattr(prompt_cache, "clear", lambda: cleared.append(True))
     monkeypatch.setattr("time.time", lambda: 1e9)
-    new = cache.Entry(Path("/kept/0123456789abcdef.rows"), "prose", 10, 100_000, 1e9 - 20)
-    old = cache.Entry(Path("/kept/123456789abcdef0.rows"), "sharegpt", 1000, 2_500_000, 1e9 - 7200)
-    monkeypatch.setattr(cache, "entries", lambda: [new, old])
+    new = prompt_cache.Entry(Path("/kept/0123456789abcdef.rows"), "prose", 10, 100_000, 1e9 - 20)
+    old = prompt_cache.Entry(Path("/kept/123456789abcdef0.rows"), "sharegpt", 1000, 2_500_000, 1e9 - 7200)
+    monkeypatch.setattr(prompt_cache, "entries", lambda: [new, old])
     assert dispatch(["dataset", "cache"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "2 entries, 2.6 MB, in /kept",
@@ -353,5 +354,5 @@ def test_a_cache_that_cannot_be_cleared_is_told(
     def refuse() -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cache, "clear", refuse)
+    monkeypatch.setattr(prompt_cache, "clear", refuse)
     assert "Permission denied; remove it by hand" in refusal(capsys, "cache", "--clear")

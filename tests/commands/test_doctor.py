@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import __version__, machine
+from loadgen import __version__
 from loadgen.cli.main import dispatch
+from loadgen.util import machine
 from tests.commands.calling import LOADGEN, environment, hear, loadgen, start
 
 
@@ -74,7 +75,7 @@ def children(pid: int) -> list[int]:
 @pytest.fixture
 def debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build that counts its objects."""
-    from loadgen import wire
+    from loadgen.core import wire
 
     monkeypatch.setattr(wire, "live", lambda: (0, 0))
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadgen.machine import usable_cores
-from loadgen.pieces import others
+from loadgen.metrics.records.shards import others
+from loadgen.util.machine import usable_cores
 from tests.commands.calling import SHORT, TOKENIZER, ended, hear, interrupt, loadgen, served, start
 
 
@@ -25,7 +25,7 @@ def flags(url: str, *more: str) -> list[str]:
 def workers(pid: int) -> list[psutil.Process]:
     """Of a command, in the order in which it has started them."""
     children = psutil.Process(pid).children()
-    return sorted((one for one in children if "loadgen.worker" in one.cmdline()), key=lambda one: one.pid)
+    return sorted((one for one in children if "loadgen.runner.worker_main" in one.cmdline()), key=lambda one: one.pid)
 
 
 def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from loadgen.comparing.sample import Ended, Sample
-from loadgen.comparing.values import Values
-from loadgen.histogram import Histogram
-from loadgen.schedule import Floats
+from loadgen.analysis.compare.latency_values import Values
+from loadgen.analysis.compare.sample import Ended, Sample
+from loadgen.core.histogram import Histogram
+from loadgen.workload.arrivals import Floats
 
 
 @cache

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from loadgen import report
-from loadgen.measurement import Measured
-from loadgen.pieces import finish
-from loadgen.recorder import Recorder
-from loadgen.records import RecordWriter
-from loadgen.results import conclude
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, seed_of
-from loadgen.wire import Record
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.wire import Record
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import finish
+from loadgen.runner.measurement import Measured
+from loadgen.runner.run_result import conclude
+from loadgen.workload.arrivals import Schedule
 from tests.unit import making
 from tests.unit.making import MS, START
 

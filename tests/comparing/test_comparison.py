@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from loadgen.comparing.comparison import Comparison, compare
-from loadgen.comparing.interval import Basis
-from loadgen.comparing.metrics import BUCKET, named
-from loadgen.comparing.noise_file import NoiseFile
-from loadgen.comparing.row import Row, Word
-from loadgen.comparing.side import Side
+from loadgen.analysis.compare.comparison import Comparison, compare
+from loadgen.analysis.compare.interval import Basis
+from loadgen.analysis.compare.metrics import BUCKET, named
+from loadgen.analysis.compare.noise_file import NoiseFile
+from loadgen.analysis.compare.row import Row, Word
+from loadgen.analysis.compare.side import Side
+from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.histogram import Histogram
-from loadgen.noise import Noise
 from loadgen.report import to_json
+from loadgen.stats.variance import Noise
 from tests.comparing.running import FEW, SETTINGS, recorded, result, saved, starts
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.comparing.comparison import compare
-from loadgen.comparing.condition import Judged, judge, parse
-from loadgen.comparing.side import Side
+from loadgen.analysis.compare.comparison import compare
+from loadgen.analysis.compare.condition import Judged, judge, parse
+from loadgen.analysis.compare.side import Side
 from loadgen.errors import BadInput
 from tests.comparing.running import recorded, saved, starts
 

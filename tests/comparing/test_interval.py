@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from loadgen.comparing.interval import Basis, Interval, by_starts, rounding, within
-from loadgen.comparing.metrics import BUCKET, named
-from loadgen.comparing.sample import Ended, Sample
-from loadgen.noise import Noise
+from loadgen.analysis.compare.interval import Basis, Interval, by_starts, rounding, within
+from loadgen.analysis.compare.metrics import BUCKET, named
+from loadgen.analysis.compare.sample import Ended, Sample
+from loadgen.stats.variance import Noise
 from tests.comparing.queues import queue
 
 ONE, OTHER = np.array([1.00, 1.02, 0.97, 1.01]), np.array([1.10, 1.16, 1.11])

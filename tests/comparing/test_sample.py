@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadgen.comparing.metrics import USUAL, Metric, named
-from loadgen.comparing.sample import Sample
-from loadgen.comparing.start import Start
-from loadgen.pieces import piece
-from loadgen.results import from_records
-from loadgen.schedule import Schedule
+from loadgen.analysis.compare.metrics import USUAL, Metric, named
+from loadgen.analysis.compare.sample import Sample
+from loadgen.analysis.compare.saved_run import Start
+from loadgen.metrics.records.shards import piece
+from loadgen.runner.run_result import from_records
+from loadgen.workload.arrivals import Schedule
 from tests.comparing.running import SETTINGS, kept, recorded
 from tests.unit import making
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.comparing.metrics import USUAL, named
-from loadgen.comparing.side import Side, check_apart
+from loadgen.analysis.compare.metrics import USUAL, named
+from loadgen.analysis.compare.side import Side, check_apart
 from loadgen.errors import BadInput
 from loadgen.report import series, to_json
-from loadgen.results import from_records
+from loadgen.runner.run_result import from_records
 from tests.comparing.running import recorded, result, saved, starts
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from loadgen.blocks import RESAMPLES
-from loadgen.comparing.values import Values
-from loadgen.schedule import Floats
+from loadgen.analysis.compare.latency_values import Values
+from loadgen.stats.block_bootstrap import RESAMPLES
+from loadgen.workload.arrivals import Floats
 from tests.comparing.queues import values
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.comparing.workload import facts, otherwise, unlike, workload
-from loadgen.settings import RunSettings
+from loadgen.analysis.compare.workload import facts, otherwise, unlike, workload
+from loadgen.config.settings import RunSettings
 from tests.comparing.running import FEW, result
 
 OTHER_PROMPTS = {"sha256": "1" * 64}

@@ -1,6 +1,6 @@
 """The exit codes in docs/checks.md, as `loadgen --help` tells them; `python -m tests.docs.exit_codes` writes them."""
 
-from loadgen.cli import exits
+from loadgen.cli import exit_codes as exits
 from tests.documents import between, table
 from tests.source import ROOT
 

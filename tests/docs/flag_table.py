@@ -4,8 +4,8 @@ import argparse
 import dataclasses
 
 from loadgen.cli.flags import run_parser
-from loadgen.options import GROUPS, flag
-from loadgen.settings import RunSettings
+from loadgen.config.option import GROUPS, flag
+from loadgen.config.settings import RunSettings
 from tests.documents import between, table
 from tests.source import ROOT
 

@@ -5,11 +5,11 @@
 
 from collections.abc import Sequence
 
-from loadgen.recorder import Recorder
+from loadgen.core.wire import Record, Response
+from loadgen.metrics.recorder import Recorder
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as HEADERS
-from loadgen.wire import Record, Response
-from loadgen.words import to_ms
+from loadgen.util.number_format import to_ms
 from tests.docs import pictures
 from tests.docs.pictures import CONNECT, EVENTS, FINISH, HEAD, LAST, READY, ROLE, SENT, STREAMS, Event
 from tests.documents import between, table

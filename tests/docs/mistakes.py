@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from loadgen.machine import usable_cores
 from loadgen.testing.process import started
+from loadgen.util.machine import usable_cores
 from tests.commands.calling import TOKENIZER, environment, interrupt, served, start
 from tests.docs.playing import MODEL, hub_cache
 from tests.documents import between, cells_of, found_between, table

@@ -2,7 +2,7 @@
 
 import re
 
-from loadgen.report.page.terms import GROUPS, Term
+from loadgen.report.run_page.glossary import GROUPS, Term
 from tests.documents import between, table
 from tests.source import ROOT
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from loadgen.cli import config, flags
-from loadgen.settings import RunSettings
+from loadgen.cli import flags, run_settings
+from loadgen.config.settings import RunSettings
 from tests.commands.calling import loadgen
 from tests.docs.examples import EXAMPLES
 
@@ -35,7 +35,7 @@ BY_NAME = {words[0]: words[1:] for words in commands()}
 
 def measured() -> RunSettings:
     """What `loadgen run` is told."""
-    _, (settings,) = config.swept(flags.run_settings(BY_NAME["run"]))
+    _, (settings,) = run_settings.swept(flags.run_settings(BY_NAME["run"]))
     return settings
 
 

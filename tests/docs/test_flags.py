@@ -4,8 +4,8 @@ import dataclasses
 import re
 
 from loadgen.cli.flags import run_parser
-from loadgen.options import flag
-from loadgen.settings import RunSettings
+from loadgen.config.option import flag
+from loadgen.config.settings import RunSettings
 from tests.commands.migrating import releases
 from tests.docs.flag_table import BEGIN, DOCUMENT, END, flag_tables
 from tests.documents import cells_of, found_between

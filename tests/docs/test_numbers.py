@@ -1,8 +1,8 @@
 """docs/numbers.md: one definition of each number, which a page of a run tells too, and one for each that is printed."""
 
+from loadgen.metrics.snapshot import LATENCIES
 from loadgen.report import console
-from loadgen.report.page.terms import TERMS, term
-from loadgen.snapshot import LATENCIES
+from loadgen.report.run_page.glossary import TERMS, term
 from tests.docs.numbers import BEGIN, DOCUMENT, END, tables
 from tests.documents import found_between
 

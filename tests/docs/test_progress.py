@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from loadgen.progress import Progress
-from loadgen.sketch import MOST_ERROR
+from loadgen.core.sketch import MOST_ERROR
+from loadgen.metrics.progress import Progress
 from tests.source import ROOT
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import launched as module
+from loadgen.config.settings import RunSettings
 from loadgen.engines import EngineFailed, Launch, Launcher, Place, processes
 from loadgen.engines.registry import Registry
 from loadgen.errors import BadInput
-from loadgen.launched import launched
-from loadgen.progress import Progress
-from loadgen.settings import RunSettings
+from loadgen.metrics.progress import Progress
+from loadgen.runner import engine_session as module
+from loadgen.runner.engine_session import launched
 from tests.engines.fakes import Fake
 
 SETTINGS = RunSettings(engine="fake", model="m", engine_timeout=60)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import private
 from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
 from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
 from loadgen.engines.launcher import MOST_KEPT
 from loadgen.errors import BadInput, EngineError
+from loadgen.util import private_files
 from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
 
 MODEL = "some/model"
@@ -24,7 +24,7 @@ MODEL = "some/model"
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The state folder, of each test alone."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return private.state_folder() / "engines"
+    return private_files.state_folder() / "engines"
 
 
 def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> EngineFailed:
@@ -38,7 +38,7 @@ def failure(*raw: str, timeout_s: float = 30.0, listens: bool = False) -> Engine
         server.ready(timeout_s)
     assert gone(pid)
     assert ports.is_free("127.0.0.1", port)
-    assert not list((private.state_folder() / "engines").glob("*.json"))
+    assert not list((private_files.state_folder() / "engines").glob("*.json"))
     assert failed.value.log.exists()
     assert str(failed.value.log) in str(failed.value)
     return failed.value

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.records import RecordFile
+from loadgen.metrics.records.file import RecordFile
 from tests.commands.calling import loadgen
 from tests.engines.real_llamacpp import real, started
 from tests.tokenizers_from_packages import kept_folder, smollm2

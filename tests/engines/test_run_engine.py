@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadgen.config.settings import RunSettings, public
 from loadgen.engines.registry import Registry
-from loadgen.records import RecordFile
-from loadgen.redaction import MARK
-from loadgen.settings import RunSettings, public
+from loadgen.metrics.records.file import RecordFile
+from loadgen.util.redaction import MARK
 from tests.commands.calling import SHORT, hear, in_flight, loadgen, start
 from tests.engines.real_llamacpp import RAW, gguf, real
 

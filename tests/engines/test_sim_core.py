@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from loadgen.emit import Words
 from loadgen.engines.sim.answers import Answer
 from loadgen.engines.sim.core import EngineCore
+from loadgen.engines.sim.emit import Words
 from loadgen.engines.sim.metrics import Metrics
 from loadgen.engines.sim.questions import Question, parse_question
 from loadgen.engines.sim.settings import SimSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.emit import Grouped, Stream, Words, emit
+from loadgen.engines.sim.emit import Grouped, Stream, Words, emit
 from tests.engines.pair import Pair, on_both_loops
 
 WORDS = Words(["alpha", "be", "gammaray"])

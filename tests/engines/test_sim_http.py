@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 import loadgen
 from loadgen.engines import Server
-from loadgen.server import OWNER
+from loadgen.runner.server import OWNER
 from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
 from tests.engines.sim_server import simulated
 

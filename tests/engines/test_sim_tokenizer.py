@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from loadgen.emit import count_tokens
 from loadgen.engines.sim import vocabulary
+from loadgen.engines.sim.emit import count_tokens
 from loadgen.engines.sim.tokenizer import SimTokenizer
 
 REAL = Tokenizer.from_file(str(vocabulary.TOKENIZER))

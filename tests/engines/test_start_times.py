@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import private
 from loadgen.engines import Launcher
 from loadgen.engines.start_times import FILE, KEPT_SERVERS, KEPT_STARTS, StartTimes
+from loadgen.util import private_files
 from tests.engines.fakes import Fake
 
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return private.state_folder()
+    return private_files.state_folder()
 
 
 def test_what_has_never_started_has_no_usual_time() -> None:

@@ -5,14 +5,14 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
-from loadgen import requests
-from loadgen.heading import Heading
-from loadgen.measurement import Job, Measured, Measurement
-from loadgen.measurer import conduct
-from loadgen.prompts import Prompt
-from loadgen.records import RecordFile
-from loadgen.settings import RunSettings
-from loadgen.wire import Record
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Record
+from loadgen.metrics.records.file import RecordFile
+from loadgen.metrics.records.header import Heading
+from loadgen.runner.coordinator import conduct
+from loadgen.runner.measurement import Job, Measured, Measurement
+from loadgen.workload import request_store
+from loadgen.workload.prompt import Prompt
 from tests.faults.sending import target
 
 PATIENCE_S = 30  # a run that holds requests back would wait for ever
@@ -22,10 +22,10 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     """`count` requests of two tokens, all of which meet `fault`; their bodies lie in `folder`."""
     asked = target(url, fault)
     prompts = [Prompt("Hello?", 2, 2, f"test/{number}") for number in range(count)]
-    requests.write(folder, prompts, asked.body, dict, count)
+    request_store.write(folder, prompts, asked.body, dict, count)
     made = Heading(RunSettings(num_prompts=count, **settings), "m", "", False, {})
-    if off_record := requests.rehearsed(made.settings):
-        with requests.RequestFiles(folder, asked.body, requests.REHEARSAL) as files:
+    if off_record := request_store.rehearsed(made.settings):
+        with request_store.RequestFiles(folder, asked.body, request_store.REHEARSAL) as files:
             files.add([Prompt("Ready?", 2, 2, f"test/rehearsal/{number}") for number in range(off_record)])
     return Job(made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None)
 

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from loadgen.clock import now_ns
-from loadgen.outcomes import Outcome
-from loadgen.prompts import Prompt
-from loadgen.target import Target
+from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import Transport
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from loadgen.testing.faulty import HEADER
-from loadgen.timeouts import Timeouts
-from loadgen.transport import Transport
-from loadgen.wire import Record
+from loadgen.util.clock import now_ns
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
 
 TOKENS = 6
 PROMPT = Prompt("Hello there", 2, TOKENS, "test/0")

@@ -11,15 +11,15 @@ import time
 import pytest
 import trustme
 
-from loadgen import machine
-from loadgen.clock import now_ns
-from loadgen.outcomes import Outcome
-from loadgen.spare_connections import MAINTAIN_NS
+from loadgen.client.spare_connections import MAINTAIN_NS
+from loadgen.client.timeouts import Timeouts
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Connection
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
-from loadgen.timeouts import Timeouts
-from loadgen.wire import Connection
+from loadgen.util import machine
+from loadgen.util.clock import now_ns
 from tests.faults.sending import NEIGHBOURS, S, Sender, assert_good, neighbours, until
 
 
@@ -124,7 +124,7 @@ class TestUsedAgain:
     async def test_none_is_once_a_server_has_closed_one_soon_after_its_response(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 3600 * S)
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-after"))
             await until(lambda: not sender.transport.reuses)
@@ -151,8 +151,8 @@ class TestSpare:
             assert sender.transport.spare_opened == sender.transport.opened
 
     async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
-        monkeypatch.setattr("loadgen.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.client.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
         async with Sender(faulty.url) as sender:
             sender.transport.keep_spare(2)
             await until(lambda: sender.transport.opened >= 6)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.clock import now_ns
-from loadgen.outcomes import Outcome
+from loadgen.client.timeouts import Timeouts
+from loadgen.core.outcome import Outcome
 from loadgen.testing.faults import FAULTS
 from loadgen.testing.faulty import Faulty
-from loadgen.timeouts import Timeouts
+from loadgen.util.clock import now_ns
 from tests.faults.sending import TOKENS, S, Sender, assert_good, neighbours, until
 
 # What the server plays; the outcome; how many token-bearing events came before it; what the record says of it.
@@ -157,8 +157,8 @@ async def test_silence_and_endlessness_end_with_the_limit_that_they_passed(
 async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
     faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.transport.SILENCE_NS", S // 10)
-    monkeypatch.setattr("loadgen.timeouts.SILENCE_NS", S // 10)
+    monkeypatch.setattr("loadgen.client.transport.SILENCE_NS", S // 10)
+    monkeypatch.setattr("loadgen.client.timeouts.SILENCE_NS", S // 10)
     async with Sender(faulty.url) as sender:
         await sender.one()
         sender.start(1, "stall:2")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from loadgen.measurement import Measurement
-from loadgen.messages import Voice
-from loadgen.progress import Progress
-from loadgen.recorder import Recorder
-from loadgen.sketch import Sketch
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.progress import Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.runner.measurement import Measurement
+from loadgen.runner.worker_main import work
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.worker import work
+from loadgen.util.messages import Voice
 from tests.faults.running import PATIENCE_S, carried_out, job, run
 
 

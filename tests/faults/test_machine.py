@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from loadgen import machine, requests
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.measurement import Measurement
-from loadgen.preparing import Order, prepare
-from loadgen.prompts import Prompt
-from loadgen.settings import RunSettings
-from loadgen.sources import Sources
+from loadgen.runner.measurement import Measurement
+from loadgen.runner.prepare_main import Order, prepare
 from loadgen.testing.faulty import Faulty
+from loadgen.util import machine
+from loadgen.util.source_address import Sources
+from loadgen.workload import request_store
+from loadgen.workload.prompt import Prompt
 from tests.faults.running import carried_out, job, run
 from tests.faults.sending import target
 from tests.repeated import Repeated
@@ -133,6 +134,6 @@ def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monk
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(requests, "write", broken)
+    monkeypatch.setattr(request_store, "write", broken)
     with pytest.raises(OSError, match="broken"):
         prepare(Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), PROMPTS)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.clock import in_line, now_ns
-from loadgen.outcomes import Outcome
-from loadgen.timeouts import Timeouts
-from loadgen.transport import Transport
-from loadgen.wire import Connection, Poll, Record
+from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import Transport
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Connection, Poll, Record
+from loadgen.util.clock import in_line, now_ns
 from tests.faults.sending import target
 from tests.wire.bytes_of import answer, streamed
 

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen.results import Result
+from loadgen.runner.run_result import Result
 from loadgen.testing.replies import DONE, delta, models, streamed, usage, whole
 from tests.faults.servers import read_request, serving
 from tests.repeated import Repeated
@@ -157,7 +157,7 @@ async def test_a_server_that_tells_nothing_is_measured_all_the_same(tells: bytes
 async def test_a_server_that_does_not_end_its_answer_is_waited_for_a_little(
     tells: Tells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.scraper.PATIENCE_S", 0.2)
+    monkeypatch.setattr("loadgen.runner.metrics_scraper_main.PATIENCE_S", 0.2)
     async with run(Telling(tells), BRIEF) as result:
         assert said(result) is None
 
@@ -166,7 +166,7 @@ async def test_a_server_that_does_not_end_its_answer_is_waited_for_a_little(
 async def test_where_a_url_is_named_that_tells_nothing_nothing_is_sent(
     tells: bytes | Tells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loadgen.scraper.PATIENCE_S", 0.2)
+    monkeypatch.setattr("loadgen.runner.metrics_scraper_main.PATIENCE_S", 0.2)
     server = Telling(tells)
     async with serving(server.script) as url:
         settings = BRIEF.replace(base_url=url, server_metrics=(f"{url}/metrics",))
@@ -313,7 +313,9 @@ async def test_a_scraper_that_is_killed_takes_nothing_but_what_would_have_follow
     async def kill() -> None:
         while server.scrapes < 3:  # it asks in turn: the first answer is written before the next question
             await asyncio.sleep(0.01)
-        (scraper,) = (one for one in psutil.Process().children() if "loadgen.scraper" in one.cmdline())
+        (scraper,) = (
+            one for one in psutil.Process().children() if "loadgen.runner.metrics_scraper_main" in one.cmdline()
+        )
         scraper.kill()
 
     async with serving(server.script) as url:
@@ -332,7 +334,7 @@ async def test_a_cancelled_run_leaves_no_scraper() -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-    assert not [one for one in psutil.Process().children() if "loadgen.scraper" in one.cmdline()]
+    assert not [one for one in psutil.Process().children() if "loadgen.runner.metrics_scraper_main" in one.cmdline()]
 
 
 NVML = """

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from loadgen import recording
-from loadgen.measurement import Job, Measurement
-from loadgen.outcomes import Outcome
-from loadgen.snapshot import Snapshot
-from loadgen.targets import described
+from loadgen.client import capture_file
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.runner.measurement import Job, Measurement
+from loadgen.runner.targets import described
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import HEADER, Faulty, serving
 from tests.faults.running import carried_out, job, recorded, run
@@ -127,7 +127,7 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
         users = ("first:hunter2hunter2", "second:swordfish1234")
         urls = tuple(url.replace("://", f"://{user}@") for url, user in zip((one, other), users, strict=True))
         await run(shared(urls, tmp_path, 4, capture=str(path)))
-    assert [response.target for response in recording.load(str(path)).responses] == [0, 1, 0, 1]
+    assert [response.target for response in capture_file.load(str(path)).responses] == [0, 1, 0, 1]
     text = path.read_text()
     assert text.count("X-Seen: Basic *****") == 4
 

@@ -5,14 +5,16 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadgen.imports.arms import Arms
-from loadgen.imports.entries import Source
-from loadgen.imports.importing import Importer, Told, store
-from loadgen.studies import published, reading, scoring
-from loadgen.studies.findings import ArmFound, Findings
-from loadgen.studies.planner import plan
-from loadgen.studies.reading import StudyFile
-from loadgen.studies.trial import Trial
+from loadgen.tuning.execute import trial_score
+from loadgen.tuning.execute.findings import ArmFound, Findings
+from loadgen.tuning.execute.trial import Trial
+from loadgen.tuning.importer.arms import Arms
+from loadgen.tuning.importer.entries import Source
+from loadgen.tuning.importer.importer import Importer, Told, store
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.report import published
+from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.study_file import StudyFile
 from tests.source import ROOT
 
 PAGES = ROOT / "tests" / "data" / "pages"
@@ -54,7 +56,7 @@ def take(study: StudyFile, folder: Path, *names: str, as_: str | None = None) ->
 @cache
 def page(name: str) -> Taken:
     """A page of the performance lab, imported into its study."""
-    study = reading.read(STUDIES / f"{name}.yaml")
+    study = study_file.read(STUDIES / f"{name}.yaml")
     with TemporaryDirectory() as folder:
         return take(study, Path(folder), str(PAGES / f"{name}.md"))
 
@@ -68,7 +70,7 @@ def achieved(findings: Findings, step: str, name: str, workload: str) -> float:
     """What an arm achieved at the objective on a workload, of which it has one run."""
     found = arm(findings, step, name)
     (ran,) = (trial.runs[workload] for trial in found.trials if workload in trial.runs)
-    value = scoring.value(ran.summary, found.planned.arm, findings.study)
+    value = trial_score.value(ran.summary, found.planned.arm, findings.study)
     assert value is not None
     return value
 

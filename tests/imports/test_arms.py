@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.audit.command import commands
-from loadgen.audit.finding import Place
-from loadgen.audit.number import Number
-from loadgen.audit.published import Published
-from loadgen.imports.arms import Arms, Unplaced
+from loadgen.analysis.audit.command import commands
+from loadgen.analysis.audit.finding import Place
+from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.published import Published
+from loadgen.tuning.importer.arms import Arms, Unplaced
 from tests.studies.writing import planned
 
 STAGES: list[dict[str, Any]] = [

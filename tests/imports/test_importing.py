@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.findings import Verdict
-from loadgen.studies.reading import StudyFile
-from loadgen.studies.store import Store
-from loadgen.studies.trial import INVALID
+from loadgen.tuning.execute.findings import Verdict
+from loadgen.tuning.execute.store import Store
+from loadgen.tuning.execute.trial import INVALID
+from loadgen.tuning.spec.study_file import StudyFile
 from tests.audit.auditing import block, fence
 from tests.audit.test_files import SGLANG, VLLM, guidellm
 from tests.imports.taking import Taken, achieved, arm, take

@@ -5,7 +5,7 @@ Each row has its arithmetic above it, made by hand of what the blocks print: thr
 
 import pytest
 
-from loadgen.studies.findings import Verdict
+from loadgen.tuning.execute.findings import Verdict
 from tests.imports.taking import achieved, arm, change, page
 
 QWEN_32B, QWEN_235B, QWEN_14B, QWEN_9B, QWEN_30B = (

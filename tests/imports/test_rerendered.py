@@ -7,8 +7,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from loadgen.studies import conduct, reading, reports
-from loadgen.studies.store import Store
+from loadgen.tuning import report
+from loadgen.tuning.execute import conductor
+from loadgen.tuning.execute.store import Store
+from loadgen.tuning.spec import study_file
 from tests.imports.taking import PAGES, STUDIES, take
 from tests.imports.test_published import GOLDEN, QWEN_9B, QWEN_14B, QWEN_30B, QWEN_32B, QWEN_235B
 
@@ -17,13 +19,13 @@ from tests.imports.test_published import GOLDEN, QWEN_9B, QWEN_14B, QWEN_30B, QW
 def written(name: str) -> str:
     """The report of a page's store, in Markdown, without what colours it."""
     with TemporaryDirectory() as folder:
-        study = reading.read(STUDIES / f"{name}.yaml")
+        study = study_file.read(STUDIES / f"{name}.yaml")
         take(study, Path(folder) / "store", str(PAGES / f"{name}.md"))
         with Store.open(Path(folder) / "store") as store:
-            findings, facts = conduct.recall(store)
+            findings, facts = conductor.recall(store)
         (page,) = (
             path
-            for path in reports.write(findings, facts, Path(folder) / "store", Path(folder) / "report")
+            for path in report.write(findings, facts, Path(folder) / "store", Path(folder) / "report")
             if path.suffix == ".md"
         )
         return re.sub(r"<span[^>]*>|</span>", "", page.read_text())

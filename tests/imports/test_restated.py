@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from loadgen.audit.files import results
-from loadgen.audit.published import Published
+from loadgen.analysis.audit.files import results
+from loadgen.analysis.audit.published import Published
 from loadgen.errors import BadInput
-from loadgen.imports.entries import Source
-from loadgen.imports.restated import restated, untrue_of_all
 from loadgen.report import to_json
+from loadgen.tuning.importer.entries import Source
+from loadgen.tuning.importer.restated_result import restated, untrue_of_all
 from tests.audit.auditing import block
 from tests.audit.test_files import SGLANG, VLLM, guidellm
 from tests.unit.making import result, steady

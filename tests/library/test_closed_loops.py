@@ -8,8 +8,8 @@ import pytest
 
 import loadgen
 from loadgen.checks import Verdict
-from loadgen.records import RecordFile
-from loadgen.workers import Workers
+from loadgen.metrics.records.file import RecordFile
+from loadgen.runner.workers import Workers
 from tests.library.test_rehearsal import RUN, conversations, lines, ran
 
 LOOP = RUN.replace(num_prompts=None, max_concurrency=16, duration=4.0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.pytest import file_name
+from loadgen.pytest_plugin import file_name
 from loadgen.testing.process import Process, started
 from tests.commands.calling import TOKENIZER
 
@@ -19,9 +19,9 @@ LOAD = loadgen.RunSettings(backend="openai-chat", tokenizer={TOKENIZER!r}, rando
 COSTS = """
 import sys
 def test_nothing_was_imported():
-    assert "loadgen.pytest" in sys.modules
+    assert "loadgen.pytest_plugin" in sys.modules
     loaded = {name for name in sys.modules if name.split(".")[0] in ("loadgen", "numpy", "aiohttp", "uvloop")}
-    assert loaded == {"loadgen", "loadgen.pytest"}
+    assert loaded == {"loadgen", "loadgen.pytest_plugin"}
 """
 
 
@@ -125,7 +125,7 @@ def test_it(loadgen_run):
 """)
     done.assert_outcomes(failed=1)
     done.stdout.re_match_lines([r">       loadgen_run\(LOAD, slo=.*", r"E .* e2el_max<1us is missed: e2el_max is .*"])
-    assert "loadgen/pytest.py" not in said(done)
+    assert "loadgen/pytest_plugin.py" not in said(done)
 
 
 def test_the_same_in_a_coroutine(project: Project) -> None:
@@ -181,8 +181,8 @@ def verdict(monkeypatch):
               "advice": "free a core"}}
         ]
         return result
-    from loadgen.results import conclude
-    monkeypatch.setattr("loadgen.runner.conclude", concluded)
+    from loadgen.runner.run_result import conclude
+    monkeypatch.setattr("loadgen.runner.run.conclude", concluded)
 
 def test_it(loadgen_run):
     loadgen_run(LOAD, strict={strict})
@@ -201,7 +201,7 @@ def test_a_suspect_run_warns_where_the_test_called_it(project: Project) -> None:
     done.stdout.re_match_lines([r".*test_it.py:\d+: SuspectRun: the run is SUSPECT: lag p99: 9 ms, limit 1 ms"])
 
 
-@pytest.mark.parametrize(("strict", "flags"), [(True, []), (False, ["-W", "error::loadgen.pytest.SuspectRun"])])
+@pytest.mark.parametrize(("strict", "flags"), [(True, []), (False, ["-W", "error::loadgen.pytest_plugin.SuspectRun"])])
 def test_a_suspect_run_fails_where_it_is_not_to_be_borne(project: Project, strict: bool, flags: list[str]) -> None:
     done = project.tests(JUDGED.format(verdict="SUSPECT", strict=strict), *flags)
     done.assert_outcomes(failed=1)
@@ -222,7 +222,7 @@ def test_it(loadgen_run):
     done.stdout.re_match_lines(
         [r"E .*BadInput: base_url: no server is named; give base_url=.*--loadgen-base-url URL.*"]
     )
-    assert "loadgen/runner.py" not in said(done)
+    assert "loadgen/runner/run.py" not in said(done)
 
 
 def test_a_field_that_there_is_not_is_refused_with_the_one_that_was_meant(project: Project) -> None:
@@ -256,7 +256,7 @@ def test_it(loadgen_run):
     )
     done.assert_outcomes(failed=1)
     done.stdout.re_match_lines([r">       loadgen_run\(LOAD\)", r"E .*Unreachable: http://127\.0\.0\.1:1.*"])
-    assert "loadgen/runner.py" not in said(done)
+    assert "loadgen/runner/run.py" not in said(done)
 
 
 # -- files

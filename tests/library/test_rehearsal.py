@@ -10,8 +10,8 @@ import pytest
 
 import loadgen
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt
 from loadgen.testing.ask import Ask
+from loadgen.workload.prompt import Prompt
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import chatting, serving
 from tests.wire.bytes_of import DONE, answer, delta, streamed, usage
@@ -142,7 +142,7 @@ async def test_sessions_are_warmed_up_by_first_turns_of_others() -> None:
 async def test_stand_ins_are_as_long_as_the_prompts(tmp_path: Path) -> None:
     path = lines(tmp_path, COUNT)
     _, server = await ran(RUN.replace(dataset_name="jsonl", dataset_path=path, **READY))
-    from loadgen.datasets import tokenizer
+    from loadgen.workload.tokenizer import tokenizer
 
     counts = tokenizer.of_settings(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
     assert counts[1 : WARM_UPS + 1] == counts[WARM_UPS + 1 : 2 * WARM_UPS + 1]
@@ -186,7 +186,7 @@ async def test_an_id_for_all_requests_is_refused(name: str) -> None:
 
 
 def test_prompts_of_a_seed_are_those_of_earlier_versions() -> None:
-    from loadgen.datasets import create
+    from loadgen.workload.datasets import create
 
     texts = "\n".join(prompt.text for prompt in create(RUN.checked()).prompts(50))
     assert (

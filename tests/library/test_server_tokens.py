@@ -7,7 +7,7 @@ import pytest
 
 import loadgen
 from loadgen.errors import BadInput
-from loadgen.records import RecordFile
+from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.ask import Ask
 from loadgen.testing.replies import DONE, delta, streamed, usage, whole
 from tests import chat_templates

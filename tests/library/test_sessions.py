@@ -7,8 +7,8 @@ import numpy as np
 import orjson
 
 import loadgen
-from loadgen.outcomes import Outcome
-from loadgen.records import RecordFile
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.ask import Ask
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth

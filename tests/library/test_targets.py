@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import loadgen
-from loadgen.records import RecordFile
+from loadgen.metrics.records.file import RecordFile
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import serving
 from tests.repeated import Repeated

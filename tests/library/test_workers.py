@@ -14,12 +14,12 @@ import psutil
 import pytest
 
 import loadgen
-from loadgen import runner
-from loadgen.pieces import join, others, piece
-from loadgen.records import RecordFile
+from loadgen.metrics.records.file import RecordFile
+from loadgen.metrics.records.shards import join, others, piece
+from loadgen.runner import run
+from loadgen.runner.workers import Workers
 from loadgen.testing.ask import Ask
 from loadgen.testing.replies import whole
-from loadgen.workers import Workers
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import chatting, serving
 from tests.wire.bytes_of import answer, streamed, usage
@@ -205,7 +205,7 @@ async def killed(**changes: Any) -> loadgen.Result:
         task = asyncio.create_task(loadgen.run(LONG.replace(base_url=url, workers=2, **changes), on_progress=watch))
         await asyncio.wait({task, asyncio.create_task(began.wait())}, return_when=asyncio.FIRST_COMPLETED)
         children = [child for child in psutil.Process().children() if child.pid not in before]
-        second = sorted(child.pid for child in children if "loadgen.worker" in child.cmdline())[1]
+        second = sorted(child.pid for child in children if "loadgen.runner.worker_main" in child.cmdline())[1]
         os.kill(second, signal.SIGKILL)
         return await task
 
@@ -227,7 +227,7 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
 
 
 async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.workers.PATIENCE_S", 0.5)
+    monkeypatch.setattr("loadgen.runner.workers.PATIENCE_S", 0.5)
     async with Workers(2) as workers, seeing() as (_, url):
         stopped = False
 
@@ -238,7 +238,7 @@ async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeyp
                 os.kill(workers._parts[1].pid, signal.SIGSTOP)
                 workers.abort("interrupted")
 
-        result = await runner.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)
+        result = await run.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)
     assert [worker["lost"] for worker in result.data["loadgen"]["workers"]] == [None, "was killed by signal 9"]
     assert result.verdict is loadgen.Verdict.INVALID
 

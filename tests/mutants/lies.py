@@ -2,8 +2,8 @@
 
 from tests.mutants.mutant import Check, Edit, Mutant, Test
 
-RECORD, TALLY, LOAD = "loadgen/record.pxi", "loadgen/tally.pyx", "loadgen/load.py"
-CLOCK, PACER = "loadgen/clock.py", "loadgen/pacer.py"
+RECORD, TALLY, LOAD = "loadgen/core/record.pxi", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
 LIES = (
@@ -11,7 +11,7 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                "loadgen/poll.pxi",
+                "loadgen/core/poll.pxi",
                 "return connection._received(self.buffer, n, now_ns())",
                 "self.loop.call_soon(connection.data_received, self.buffer[:n])\n            return 0",
             ),
@@ -40,7 +40,7 @@ LIES = (
     ),
     Mutant(
         "connector limit 100",
-        (Edit("loadgen/transport.py", "            limit=0,", "            limit=100,"),),
+        (Edit("loadgen/client/transport.py", "            limit=0,", "            limit=100,"),),
         Test(
             "tests/regressions/test_connections.py::"
             "test_no_request_waits_inside_the_client_for_one_of_a_hundred_connections"
@@ -68,7 +68,7 @@ LIES = (
         "drop late replies",
         (
             Edit(
-                "loadgen/recorder.py",
+                "loadgen/metrics/recorder.py",
                 "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
                 "        ok = record.outcome is Outcome.OK\n"
                 "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
@@ -86,12 +86,12 @@ LIES = (
         "average shard percentiles",
         (
             Edit(
-                "loadgen/snapshot.py",
+                "loadgen/metrics/snapshot.py",
                 "{name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS}",
                 "{name: _mean(self.histograms[name], other.histograms[name]) for name in DISTRIBUTIONS}",
             ),
             Edit(
-                "loadgen/snapshot.py",
+                "loadgen/metrics/snapshot.py",
                 "def _added(",
                 "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
                 "    for rank in range(101 if a.count and b.count else 0):\n"
@@ -108,7 +108,7 @@ LIES = (
     ),
     Mutant(
         "ignore histogram rejects",
-        (Edit("loadgen/histogram.pxd", "self.rejects += count", "pass"),),
+        (Edit("loadgen/core/histogram.pxd", "self.rejects += count", "pass"),),
         Test("tests/unit/test_checks_accounting.py::test_a_latency_below_zero_is_out_of_range"),
     ),
     Mutant(
@@ -125,14 +125,14 @@ LIES = (
     ),
     Mutant(
         "prompt + 3 tokens",
-        (Edit("loadgen/target.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
+        (Edit("loadgen/workload/target.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
         Check("input as planned", SHORT),
     ),
     Mutant(
         "ignore `reasoning`",
         (
             Edit(
-                "loadgen/scan.pxd",
+                "loadgen/core/json_scan.pxd",
                 'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING, 0, 0)',
                 'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and skip_value(c)',
             ),
@@ -143,7 +143,7 @@ LIES = (
         "count the role chunk as first token",
         (
             Edit(
-                "loadgen/scan.pxd",
+                "loadgen/core/json_scan.pxd",
                 '            ok = first(&seen, 16) and take_null(c)\n',
                 '            ok = first(&seen, 16) and take_null(c)\n'
                 '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
@@ -153,7 +153,7 @@ LIES = (
     ),
     Mutant(
         "warm-ups send the run's own prompts",
-        (Edit("loadgen/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        (Edit("loadgen/runner/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
         Test("tests/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import loadgen
 import loadgen.engines
-import loadgen.pytest
+import loadgen.pytest_plugin
 
 RECORDED = Path(__file__).with_name("public_api.txt")
 PLUGIN = ("loadgen_run", "loadgen_run_async", "SuspectRun")
@@ -21,8 +21,8 @@ def lines() -> Iterator[str]:
         for name in names:
             yield from _described(f"{module.__name__}.{name}", getattr(module, name))
     for name in PLUGIN:
-        assert hasattr(loadgen.pytest, name)
-        yield f"loadgen.pytest.{name}"
+        assert hasattr(loadgen.pytest_plugin, name)
+        yield f"loadgen.pytest_plugin.{name}"
 
 
 def _described(name: str, thing: Any) -> Iterator[str]:

@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadgen import machine
 from loadgen.testing.process import Process, started
+from loadgen.util import machine
 from tests.documents import between, table
 from tests.engines.real.environments import CACHE, CannotBeMade, Recipe, made
 from tests.engines.real.tiny_qwen3 import tiny_qwen3

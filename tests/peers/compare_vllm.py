@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 
-from loadgen import machine
 from loadgen.bench.table import figure
 from loadgen.engines import Server
+from loadgen.util import machine
 from tests.commands.calling import LOADGEN, environment
 from tests.commands.migrating import releases
 from tests.documents import between, table

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from loadgen import machine
+from loadgen.util import machine
 from tests.source import ROOT
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen import machine
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
+from loadgen.util import machine
 from tests.commands.calling import environment
 from tests.engines.real.environments import made
 from tests.peers import recipes

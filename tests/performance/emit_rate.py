@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import uvloop
 
-from loadgen.emit import Stream, Words, emit
+from loadgen.engines.sim.emit import Stream, Words, emit
 
 HEAD = (
     b'data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1700000000,'

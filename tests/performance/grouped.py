@@ -3,12 +3,12 @@
 import asyncio
 import sys
 
-from loadgen.arguments import integer_within, number
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange
 from loadgen.testing.replies import error_body, models
 from loadgen.testing.roofline import make
+from loadgen.util.argument_parser import integer_within, number
 
 MODEL = "grouped"
 

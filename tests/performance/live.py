@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from loadgen import messages
 from loadgen.bench.table import spread, table
-from loadgen.progress import LATENCIES, Progress
-from loadgen.recorder import Recorder
+from loadgen.metrics.progress import LATENCIES, Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.util import messages
 from tests.performance.clients import flags
 from tests.performance.load import STEP_MS, Load, Served, serve
 from tests.terminal import OnTerminal

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from loadgen import machine
 from loadgen.bench.table import figure, median, spread, table
+from loadgen.util import machine
 from tests.performance.findings import Findings
 from tests.performance.load import EVENTS_BESIDE_TOKENS, PROMPT_TOKENS
 from tests.performance.ratios import Cost, Costs

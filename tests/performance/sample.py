@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen import machine
 from loadgen.engines import Server
+from loadgen.util import machine
 from tests.performance.load import Load
 
 

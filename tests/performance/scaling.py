@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadgen import machine
 from loadgen.bench.table import spread, table
+from loadgen.util import machine
 from tests.commands.calling import TOKENIZER, environment
 from tests.performance.clients import ROOT, Client, Limit, Loadgen
 from tests.performance.load import Load

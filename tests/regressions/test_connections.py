@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trustme
 
-from loadgen.outcomes import Outcome
+from loadgen.core.outcome import Outcome
 from tests.faults.running import PATIENCE_S, job, run, run_recorded
 from tests.faults.sending import Sender
 from tests.faults.servers import GOOD, Script, read_request, serving

@@ -3,10 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from loadgen import recording, report
-from loadgen.measurement import Measurement
-from loadgen.outcomes import Outcome
-from loadgen.recording import End
+from loadgen import report
+from loadgen.client import capture_file
+from loadgen.client.capture_file import End
+from loadgen.core.outcome import Outcome
+from loadgen.runner.measurement import Measurement
 from tests.faults.running import carried_out, job, recorded
 from tests.faults.servers import GOOD, read_request, serving
 from tests.unit.making import result
@@ -38,7 +39,7 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
     assert found.snapshot.outcomes == {"cancelled": 15, "ok": 5}
     assert found.snapshot.histograms["ttft_due"].count == 5
     assert [record.outcome for record in recorded(tmp_path / "records")].count(Outcome.OK) == 5
-    ends = [response.end for response in recording.load(options["capture"]).responses]
+    ends = [response.end for response in capture_file.load(options["capture"]).responses]
     assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
     data = result(found.snapshot)
     assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")

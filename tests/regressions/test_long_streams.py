@@ -8,9 +8,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from loadgen.clock import now_ns
-from loadgen.outcomes import Outcome
-from loadgen.wire import Record
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.util.clock import now_ns
 from tests.faults.sending import Sender
 from tests.faults.servers import answering, read_request, serving
 from tests.wire.bytes_of import DONE, delta, streamed

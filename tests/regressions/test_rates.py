@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import throughput
 from loadgen.checks import sending
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.metrics import throughput
+from loadgen.workload.arrivals import Schedule
 from tests.faults.running import run_recorded
 from tests.faults.servers import GOOD, Script, read_request, serving
 from tests.unit.making import answered, due_at, evidence, result, steady

@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.wire import Response
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Response
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, answered, at, chunk, measured, planned, read, result
 from tests.wire.bytes_of import DONE, delta, event, usage
 

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from loadgen import recorders
-from loadgen.buckets import Buckets
 from loadgen.checks import examine
 from loadgen.cli.main import dispatch
-from loadgen.gpus import QUANTITIES
-from loadgen.outcomes import Outcome
-from loadgen.records import RecordWriter
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics import per_target
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.telemetry import Gpu, Telemetry
+from loadgen.metrics.worker_report import Shard
 from loadgen.report import series
-from loadgen.results import from_records
-from loadgen.settings import RunSettings
-from loadgen.shard import Shard
-from loadgen.telemetry import Gpu, Telemetry
+from loadgen.runner.run_result import from_records
+from loadgen.util.gpus import QUANTITIES
 from tests.schema.validating import FILE, SCHEMA, problems
 from tests.unit import making
 from tests.unit.making import START, failed, steady, unsent
@@ -52,7 +52,7 @@ def made(records: Any, settings: RunSettings | None = None, **options: Any) -> d
 
 
 def of_targets() -> dict[str, Any]:
-    recorder = recorders.of(TARGETS, START, 4)
+    recorder = per_target.of(TARGETS, START, 4)
     for record in (steady(0), steady(1), failed(2), failed(3, Outcome.TRUNCATED)):
         record.target = record.index % 2
         recorder.add(record)

@@ -11,12 +11,12 @@ from typing import Any
 import psutil
 import pytest
 
-from loadgen import recording
-from loadgen.cli import config, credentials
+from loadgen.cli import credentials, run_settings
+from loadgen.client import capture_file
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.redaction import MARK, Redaction
-from loadgen.settings import RunSettings
-from loadgen.target import headers
+from loadgen.util.redaction import MARK, Redaction
+from loadgen.workload.target import headers
 from tests.faults.servers import read_request
 from tests.security.hostile import KEY, OTHER, UNSAFE, echo, files, models, run_against
 
@@ -32,13 +32,13 @@ def key_file(tmp_path: Path) -> Path:
 
 
 def test_a_key_and_the_value_of_a_header_may_stand_in_files(key_file: Path) -> None:
-    settings = config.settings({"api_key": f"@{key_file}", "header": (f"X-Key=@{key_file}", "X-Plain=a@b")})
+    settings = run_settings.settings({"api_key": f"@{key_file}", "header": (f"X-Key=@{key_file}", "X-Plain=a@b")})
     assert headers(settings) == {"Authorization": f"Bearer {KEY}", "X-Key": KEY, "X-Plain": "a@b"}
 
 
 def test_a_file_may_be_named_in_a_config_file_too(key_file: Path, tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text(f'api-key: "@{key_file}"\n')
-    assert config.settings({"config": str(tmp_path / "run.yaml")}).api_key == KEY
+    assert run_settings.settings({"config": str(tmp_path / "run.yaml")}).api_key == KEY
 
 
 def test_a_pipe_will_do_as_it_is_read_once() -> None:
@@ -46,7 +46,7 @@ def test_a_pipe_will_do_as_it_is_read_once() -> None:
     try:
         os.write(writing, KEY.encode())
         os.close(writing)
-        assert config.settings({"api_key": f"@/dev/fd/{reading}"}).api_key == KEY
+        assert run_settings.settings({"api_key": f"@/dev/fd/{reading}"}).api_key == KEY
     finally:
         os.close(reading)
 
@@ -58,7 +58,7 @@ def test_a_file_that_does_not_hold_one_line_is_refused_without_showing_it(tmp_pa
         path.write_text(content)
     for given in ({"api_key": f"@{path}"}, {"header": (f"X-Key=@{path}",)}):
         with pytest.raises(BadInput, match=r"--(api-key|header): @") as refused:
-            config.settings(given)
+            run_settings.settings(given)
         assert KEY not in str(refused.value)
 
 
@@ -79,7 +79,7 @@ async def test_a_server_that_repeats_them_puts_them_into_nothing_that_is_kept_or
     assert any(name.endswith(".json") for name in said)
     assert "records.jsonl" in said
     del said[key_file.name]
-    captured = recording.load(str(tmp_path / "all.jsonl")).responses
+    captured = capture_file.load(str(tmp_path / "all.jsonl")).responses
     said["captured"] = b"".join(data for response in captured for _, data in response.reads)
     for name, content in said.items():
         for secret in (KEY, KEY[: len(KEY) // 2], "9f8e7d6c"):

@@ -5,10 +5,10 @@ import contextlib
 
 import pytest
 
-from loadgen import http
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import MAX_HEAD, MAX_LINE, MAX_SAMPLE, Record, Response
 from loadgen.errors import Unreachable
-from loadgen.outcomes import Outcome
-from loadgen.wire import MAX_HEAD, MAX_LINE, MAX_SAMPLE, Record, Response
+from loadgen.util import http_client
 from tests.faults.servers import read_request, serving
 from tests.wire.bytes_of import HEAD, delta, event, streamed
 
@@ -68,4 +68,4 @@ async def test_a_probe_takes_no_answer_without_end() -> None:
 
     async with serving(endless) as url:
         with pytest.raises(Unreachable, match="MiB"):
-            await http.get(url, timeout_s=60)
+            await http_client.get(url, timeout_s=60)

@@ -8,15 +8,15 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from loadgen.cli.live import Screen
+from loadgen.cli.live.view import Screen
 from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
-from loadgen.progress import Progress
+from loadgen.metrics.progress import Progress
 from loadgen.report import render, to_json
 from loadgen.report.files import result_path
-from loadgen.settings import RunSettings
-from loadgen.terminal import printable, printable_lines
+from loadgen.util.terminal_text import printable, printable_lines
 from tests.security.hostile import ESCAPES, UNSAFE
 from tests.unit.making import failed, measured, result, steady
 
@@ -105,7 +105,7 @@ def test_an_error_is_shown_without_obeying_it(
     def refuse(argv: list[str]) -> int:
         raise BadInput("--model", ESCAPES, "none")
 
-    monkeypatch.setattr("loadgen.cli.report.main", refuse)
+    monkeypatch.setattr("loadgen.cli.commands.report.main", refuse)
     assert dispatch(["report"]) == 2
     assert not UNSAFE.search(capsys.readouterr().err.replace("\r", "").replace("\n", ""))
 

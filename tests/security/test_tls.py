@@ -5,10 +5,10 @@ import ssl
 import pytest
 import trustme
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import Unreachable
 from loadgen.report import render
-from loadgen.runner import run
-from loadgen.settings import RunSettings
+from loadgen.runner.run import run
 from tests.commands.calling import TOKENIZER
 from tests.faults.servers import serving
 from tests.security.hostile import echo

@@ -1,14 +1,14 @@
 """Simulated stages: how often an arm is adopted that is no better than asked, and how often one that is, is found.
 
-The decisions are those of `loadgen.stats.compare`, which looks after each block, as a study does. The size of the noise
-matters only beside an effect, so that one is enough.
+The decisions are those of `loadgen.stats.group_sequential.compare`, which looks after each block, as a study does.
+The size of the noise matters only beside an effect, so that one is enough.
 """
 
 import numpy as np
 import pytest
 
-from loadgen.noise import Noise
-from loadgen.stats import Comparison, Decision, Plan, compare, least_effect_seen
+from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare, least_effect_seen
+from loadgen.stats.variance import Noise
 
 STAGES = 10_000
 FEWER = 2_500  # where the share is far from its bound

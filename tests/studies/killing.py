@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.report import to_json
-from loadgen.studies import conduct, told
-from loadgen.studies.plan import Planned
-from loadgen.studies.reading import StudyFile, read
-from loadgen.studies.store import Store
-from loadgen.studies.trial import Trial, Wanted
-from loadgen.whole import write_whole
+from loadgen.tuning.execute import conductor
+from loadgen.tuning.execute.store import Store
+from loadgen.tuning.execute.trial import Trial, Wanted
+from loadgen.tuning.plan.plan import Planned
+from loadgen.tuning.report import findings_text as told
+from loadgen.tuning.spec.study_file import StudyFile, read
+from loadgen.util.atomic_file import write_whole
 from tests.studies.walking import trial
 from tests.studies.writing import as_yaml
 
@@ -95,9 +96,9 @@ def child(file: StudyFile, folder: Path, last: int) -> bool:
         Counted.point = staticmethod(point)
         sqlite3.connect = lambda *given, **named: connect(*given, factory=Counted, **named)  # type: ignore[assignment]
         sys.addaudithook(lambda event, given: point() if event in ("os.mkdir", "os.rename") else None)
-        conduct.Bench = Fake  # type: ignore[misc, assignment]
-        conduct.now = lambda: "2026-01-02T03:04:05Z"
-        asyncio.run(conduct.conduct(file, folder, lambda engine, model: None, Silent()))
+        conductor.Bench = Fake  # type: ignore[misc, assignment]
+        conductor.now = lambda: "2026-01-02T03:04:05Z"
+        asyncio.run(conductor.conduct(file, folder, lambda engine, model: None, Silent()))
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 
@@ -105,7 +106,7 @@ def child(file: StudyFile, folder: Path, last: int) -> bool:
 def findings(folder: Path) -> str:
     """All that a store tells, but the numbers of its starts: those that were lost have some too."""
     with Store.open(folder) as store:
-        found, facts = conduct.recall(store)
+        found, facts = conductor.recall(store)
     text = json.dumps([told.as_json(found, facts), list(told.as_text(found))], default=str)
     return re.sub(r"starts/\d{5}", "starts/N", text)
 

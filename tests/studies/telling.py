@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from loadgen.histogram import Histogram
-from loadgen.studies.findings import Findings
-from loadgen.studies.reports import write
-from loadgen.studies.trial import Ran, Wanted
+from loadgen.core.histogram import Histogram
+from loadgen.tuning.execute.findings import Findings
+from loadgen.tuning.execute.trial import Ran, Wanted
+from loadgen.tuning.report import write
 from tests.studies.walking import Came, walked
 from tests.studies.writing import study
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from loadgen.settings import RunSettings
-from loadgen.studies import accuracy
-from loadgen.studies.accuracy import TOGETHER, answers
-from loadgen.studies.questions import Question, sha256
-from loadgen.studies.trial import Answered
+from loadgen.config.settings import RunSettings
 from loadgen.testing.ask import Ask
 from loadgen.testing.replies import whole
+from loadgen.tuning.execute import accuracy
+from loadgen.tuning.execute.accuracy import TOGETHER, answers
+from loadgen.tuning.execute.trial import Answered
+from loadgen.tuning.spec.questions import Question, sha256
 from tests.faults.servers import Script, chatting, read_request, serving
 
 SUMS = [Question(f"{n} + {n}?", (str(2 * n),)) for n in range(1, 21)]

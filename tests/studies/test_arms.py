@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.arm import baseline
-from loadgen.studies.served import Served, identity
-from loadgen.studies.stages import Change
+from loadgen.tuning.plan.served import Served, identity
+from loadgen.tuning.spec.arm import baseline
+from loadgen.tuning.spec.stages import Change
 from tests.studies.writing import study
 
 VLLM = {

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from loadgen.checks import Verdict
-from loadgen.launched import Started
-from loadgen.report.brief import OF_RESULT
-from loadgen.settings import RunSettings
-from loadgen.studies import bench
-from loadgen.studies.bench import Bench
-from loadgen.studies.planner import Planner
-from loadgen.studies.store import NotKept
-from loadgen.studies.trial import Failure, Ran, Trial, Wanted
+from loadgen.config.settings import RunSettings
+from loadgen.report.run_summary import OF_RESULT
+from loadgen.runner.engine_session import Started
+from loadgen.tuning.execute import trial_runner
+from loadgen.tuning.execute.store import NotKept
+from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
+from loadgen.tuning.execute.trial_runner import Bench
+from loadgen.tuning.plan.planner import Planner
 from tests.studies.walking import summary
 from tests.studies.writing import study
 
@@ -56,7 +56,7 @@ async def carried_out(
         log.append(name)
         return Ran(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
-    monkeypatch.setattr(bench, "started", started)
+    monkeypatch.setattr(trial_runner, "started", started)
     monkeypatch.setattr(Bench, "_load", load)
     model = folder / "model.gguf"
     model.touch()
@@ -126,8 +126,8 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
         return SimpleNamespace(data=data, verdict=Verdict.VALID)
 
-    monkeypatch.setattr(bench.measurers, "of", contextlib.nullcontext)
-    monkeypatch.setattr(bench.runner, "measure", measure)
+    monkeypatch.setattr(trial_runner.measurers, "of", contextlib.nullcontext)
+    monkeypatch.setattr(trial_runner.runner, "measure", measure)
     made = study(SEQS, objective={"workload": "short", "metric": metric, "slo": "ttft_p99<500ms"})
     planner = Planner(made)
     engines: Any = SimpleNamespace(server=server, processes=[])

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.settings import RunSettings
-from loadgen.studies import estimate, stages
-from loadgen.studies.estimate import Span, billions, load, start
-from loadgen.workloads import resolve
+from loadgen.config.presets import resolve
+from loadgen.config.settings import RunSettings
+from loadgen.tuning.plan import estimate
+from loadgen.tuning.plan.estimate import Span, billions, load, start
+from loadgen.tuning.spec import stages
 
 
 def never(engine: str, model: str) -> None:

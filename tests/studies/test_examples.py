@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import workloads
-from loadgen.settings import RunSettings
-from loadgen.studies import reading
-from loadgen.studies.plan import Plan
-from loadgen.studies.planner import plan
+from loadgen.config import presets
+from loadgen.config.settings import RunSettings
+from loadgen.tuning.plan.plan import Plan
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.spec import study_file
 from tests.published import COMMANDS, MINDIE, MISPRINTS, WORKLOADS
 from tests.source import ROOT
 
@@ -31,7 +31,7 @@ Normal = tuple[tuple[str, ...], ...]
 
 @cache
 def planned(name: str) -> Plan:
-    file = reading.read(FOLDER / f"{name}.yaml")
+    file = study_file.read(FOLDER / f"{name}.yaml")
     with file.named():
         return plan(file.study)
 
@@ -62,7 +62,7 @@ def test_every_serving_command_of_a_page_is_planned_and_no_other(page: str) -> N
 @pytest.mark.parametrize("page", PAGES)
 def test_every_workload_of_a_page_is_sent_to_the_baseline_and_to_the_winner(page: str) -> None:
     made = planned(PAGES[page])
-    wanted = {name: RunSettings(**workloads.resolve(name)) for name in WORKLOADS[page]}
+    wanted = {name: RunSettings(**presets.resolve(name)) for name in WORKLOADS[page]}
     for arm in made.steps[-1].arms:
         sent = [made.loads[name].replace(workload=None, dataset_path=None) for name in arm.workloads]
         assert len(sent) == len(wanted)
@@ -107,7 +107,7 @@ def test_two_replicas_are_two_servers_on_devices_of_their_own() -> None:
 def test_each_profile_of_gpustack_decides_one_study(name: str) -> None:
     made = planned(f"gpustack-{name}")
     decides = made.loads[made.study.objective.workload].replace(workload=None, dataset_path=None)
-    assert decides == RunSettings(**workloads.resolve(f"gpustack-{name}"))
+    assert decides == RunSettings(**presets.resolve(f"gpustack-{name}"))
 
 
 def test_latency_is_looked_at_with_one_to_sixteen_requests_in_flight() -> None:

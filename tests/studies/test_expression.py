@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.expression import Expression
+from loadgen.tuning.spec.expression import Expression
 
 VALUES = {"a": 2, "b": 3, "word": "fp8", "unset": None, "on": True}
 

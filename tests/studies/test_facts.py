@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies import facts
-from loadgen.studies.planner import Planner
+from loadgen.tuning.execute import facts
+from loadgen.tuning.plan.planner import Planner
 from tests.studies.writing import study
 
 SEQS = {"name": "seqs", "grid": {"max_seqs": [64, 128]}}

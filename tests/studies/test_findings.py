@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies import told
-from loadgen.studies.findings import ArmFound, Findings, Verdict
-from loadgen.studies.plan import CONFIRMATION
-from loadgen.studies.reports.story import Story
-from loadgen.studies.trial import Failure, Wanted
+from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
+from loadgen.tuning.execute.trial import Failure, Wanted
+from loadgen.tuning.plan.plan import CONFIRMATION
+from loadgen.tuning.report import findings_text
+from loadgen.tuning.report.story import Story
 from tests.studies.walking import Came, walked
 from tests.studies.writing import planned, study
 
@@ -30,7 +30,7 @@ def found(truth: Callable[[Wanted], Came] = gained, *stages: dict[str, Any], sta
 def concluded(findings: Findings) -> tuple[bool | None, str | None, str]:
     """Whether the winner is confirmed, whom a report calls the winner, and the last line of the text."""
     winner = Story(findings, {}).winner
-    return findings.confirmed, winner and winner.name, list(told.as_text(findings))[-1]
+    return findings.confirmed, winner and winner.name, list(findings_text.as_text(findings))[-1]
 
 
 def test_a_finalist_that_fresh_starts_show_to_be_better_is_the_winner() -> None:

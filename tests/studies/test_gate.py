@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies.findings import ArmFound, Findings, Verdict
-from loadgen.studies.gate import Gate, asks, by_chance, fewest, lossy
-from loadgen.studies.plan import NOISE, Planned
-from loadgen.studies.planner import Planner
-from loadgen.studies.trial import Answered, Trial, Wanted
-from loadgen.studies.walk import Walk
+from loadgen.tuning.execute.accuracy_gate import Gate, asks, by_chance, fewest, lossy
+from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
+from loadgen.tuning.execute.trial import Answered, Trial, Wanted
+from loadgen.tuning.execute.walk import Walk
+from loadgen.tuning.plan.plan import NOISE, Planned
+from loadgen.tuning.plan.planner import Planner
 from tests.studies.walking import trial
 from tests.studies.writing import study
 

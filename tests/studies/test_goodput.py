@@ -8,19 +8,19 @@ import numpy as np
 import orjson
 import pytest
 
-from loadgen import levels
-from loadgen.demands import Share
+from loadgen.analysis.search import levels
+from loadgen.analysis.search.criteria import Share
+from loadgen.analysis.search.levels import LONGEST_S, SOJOURNS, Stop
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.levels import LONGEST_S, SOJOURNS, Stop
-from loadgen.progress import Progress
-from loadgen.results import Result
-from loadgen.settings import RunSettings
-from loadgen.studies.findings import Verdict
-from loadgen.studies.goodput import highest
-from loadgen.studies.limits import Effort, joint
-from loadgen.studies.planner import plan
+from loadgen.metrics.progress import Progress
+from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned, queued
+from loadgen.tuning.execute.findings import Verdict
+from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.spec.limits import Effort, joint
 from tests.accuracy.virtual.bench import Bench
 from tests.accuracy.virtual.virtually import MS, S
 from tests.studies.walking import walked

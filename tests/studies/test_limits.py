@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.limits import Effort, joint
+from loadgen.tuning.spec.limits import Effort, joint
 from tests.studies.writing import as_yaml, read
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies.planner import plan
-from loadgen.studies.strict import AtFault
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.spec.strict_model import AtFault
 from tests.studies.writing import commands, planned, step, study
 
 ENGINES = {"name": "engine", "choice": {"a": {}, "b": {"engine": "sglang"}}}

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from loadgen.studies import published
-from loadgen.studies.findings import ArmFound, Findings, Verdict
-from loadgen.studies.plan import Planned
-from loadgen.studies.planner import plan
-from loadgen.studies.study import Study
-from loadgen.studies.trial import Failure, Trial, Wanted
+from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
+from loadgen.tuning.execute.trial import Failure, Trial, Wanted
+from loadgen.tuning.plan.plan import Planned
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.report import published
+from loadgen.tuning.spec.study import Study
 from tests.studies.walking import trial
 from tests.studies.writing import study
 

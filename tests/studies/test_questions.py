@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies import questions
-from loadgen.studies.questions import OWN, Question, read, sha256
+from loadgen.tuning.spec import questions
+from loadgen.tuning.spec.questions import OWN, Question, read, sha256
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from loadgen.errors import BadInput
-from loadgen.studies import reading
-from loadgen.studies.planner import plan
-from loadgen.studies.reading import MOST_BYTES
-from loadgen.studies.study import Study
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.study import Study
+from loadgen.tuning.spec.study_file import MOST_BYTES
 from tests.studies.writing import SMALL, as_yaml, read
 
 TEXT = """\
@@ -300,7 +300,7 @@ def test_whatever_is_not_usable_is_refused_in_plain_words(tmp_path: Path) -> Non
             try:
                 Study.model_validate(WHOLE | {part: bad})
             except ValidationError as error:
-                refusals.add(str(reading._first(error, {})))
+                refusals.add(str(study_file._first(error, {})))
     assert len(refusals) > 200
     assert [
         said for said in refusals if re.search(r"(?i)input should|should have|instance of|valid (string|list)", said)
@@ -346,9 +346,9 @@ def test_what_is_not_text_and_what_is_not_there(tmp_path: Path) -> None:
 
 
 def read_again(folder: Path) -> Any:
-    from loadgen.studies import reading
+    from loadgen.tuning.spec import study_file
 
-    return reading.read(folder / "study.yaml")
+    return study_file.read(folder / "study.yaml")
 
 
 def test_on_and_off_yes_and_no_are_words(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from loadgen.pages import Tone
-from loadgen.stats import Comparison, Decision
-from loadgen.studies.reports.delta import Delta
+from loadgen.report.html import Tone
+from loadgen.stats.group_sequential import Comparison, Decision
+from loadgen.tuning.report.delta import Delta
 
 
 def compared(effect: float, low: float, high: float, *, more_is_better: bool = True) -> Delta:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies.findings import Findings
-from loadgen.studies.reports import write
+from loadgen.tuning.execute.findings import Findings
+from loadgen.tuning.report import write
 from tests.studies import telling
 from tests.studies.telling import found, written
 from tests.unit.test_pages import Page

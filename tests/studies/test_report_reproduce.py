@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from loadgen.cli.flags import parse
+from loadgen.config.presets import PRESETS
+from loadgen.config.serialize import flags
+from loadgen.config.settings import RunSettings
 from loadgen.engines import ports
 from loadgen.engines.launcher import SHOWN_FOLDER
-from loadgen.settings import RunSettings
-from loadgen.studies.loads import loads
-from loadgen.workloads import PRESETS
-from loadgen.written import flags
+from loadgen.tuning.spec.workloads import loads
 from tests.commands.calling import environment
 from tests.studies.telling import found, truth, written
 from tests.studies.writing import study

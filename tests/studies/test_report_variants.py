@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies.findings import ArmFound, Findings
-from loadgen.studies.trial import Failure, Wanted
+from loadgen.tuning.execute.findings import ArmFound, Findings
+from loadgen.tuning.execute.trial import Failure, Wanted
 from tests.studies.telling import GAINS, STAGES, found, truth, written
 from tests.studies.walking import Came
 

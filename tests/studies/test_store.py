@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.studies import conduct
-from loadgen.studies.store import DATABASE, FOLDERS, NotKept, Store, held, holder
-from loadgen.studies.trial import Failure, Wanted
+from loadgen.tuning.execute import conductor
+from loadgen.tuning.execute.store import DATABASE, FOLDERS, NotKept, Store, held, holder
+from loadgen.tuning.execute.trial import Failure, Wanted
 from tests.source import ROOT
 from tests.studies.killing import STUDY, Fake, Silent
 from tests.studies.walking import trial
@@ -143,13 +143,13 @@ def test_a_store_can_be_read_while_it_is_added_to(store: Store) -> None:
 
 def run(folder: Path, **parts: Any) -> None:
     file = read(folder, as_yaml(**STUDY | parts))
-    asyncio.run(conduct.conduct(file, folder / "a.store", lambda engine, model: None, Silent()))
+    asyncio.run(conductor.conduct(file, folder / "a.store", lambda engine, model: None, Silent()))
 
 
 @pytest.fixture
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A study that was carried out, with what its starts achieve said beforehand."""
-    monkeypatch.setattr(conduct, "Bench", Fake)
+    monkeypatch.setattr(conductor, "Bench", Fake)
     run(tmp_path)
     return tmp_path
 
@@ -212,7 +212,7 @@ def test_an_arm_that_would_be_served_otherwise_is_refused(begun: Path) -> None:
     with pytest.raises(BadInput, match=r"quantization/(fp8|baseline) would be served otherwise now"):
         run(begun)
     with Store.open(begun / "a.store") as store:  # what was found can be told all the same
-        assert conduct.recall(store)[0].open == ""
+        assert conductor.recall(store)[0].open == ""
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
@@ -229,12 +229,12 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
 def test_a_study_stops_where_its_budget_is_spent_and_goes_on_with_a_larger_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conduct, "Bench", Fake)
+    monkeypatch.setattr(conductor, "Bench", Fake)
     run(tmp_path, budget={"hours": 0.05})  # three minutes, a minute for each start
     with Store.open(tmp_path / "a.store") as store:
-        found, _ = conduct.recall(store)
+        found, _ = conductor.recall(store)
         assert (len(found.trials), found.open) == (3, "the budget is spent")
     run(tmp_path, budget={"hours": 1})
     with Store.open(tmp_path / "a.store") as store:
-        found, _ = conduct.recall(store)
+        found, _ = conductor.recall(store)
         assert (len(found.trials), found.open) == (3 + 4 + 4, "")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.cli import exits, tuning
-from loadgen.cli.study_view import Lines, left
-from loadgen.stats import Comparison, Decision
-from loadgen.studies import told
-from loadgen.studies.plan import CONFIRMATION
-from loadgen.studies.planner import Planner, plan
-from loadgen.studies.trial import Answered, Failure, Wanted
-from loadgen.studies.walk import Walk
+from loadgen.cli import exit_codes, study_runs
+from loadgen.cli.live.study_view import Lines, left
+from loadgen.stats.group_sequential import Comparison, Decision
+from loadgen.tuning.execute.trial import Answered, Failure, Wanted
+from loadgen.tuning.execute.walk import Walk
+from loadgen.tuning.plan.plan import CONFIRMATION
+from loadgen.tuning.plan.planner import Planner, plan
+from loadgen.tuning.report import findings_text
 from tests.studies.walking import Came, trial, walked
 from tests.studies.writing import study
 
@@ -32,14 +32,14 @@ def limited(wanted: Wanted) -> Came:
 
 
 def test_an_arm_is_told_with_its_gain_its_value_and_what_decided() -> None:
-    lines = list(told.as_text(walked(study(QUANTIZED, **TWICE), gained)))
+    lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), gained)))
     assert "  fp8       adopted, +25.0% (+25.0% to +25.0%), 5,002.5 tok/s in 2 starts" in lines  # four fit into the box
     assert lines[-1].startswith("Winner quantization/fp8: its gain holds, +25.0%")
 
 
 def test_noise_is_told_before_a_stage() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda wanted: 1000.0 * (1 + 0.01 * wanted.block), 3)
-    text = "\n".join(told.as_text(found))
+    text = "\n".join(findings_text.as_text(found))
     assert "noise 0.99%, the standard deviation of one start (2 df)" in text  # of ln 1, ln 1.01, ln 1.02
     assert "effects from " in text
 
@@ -49,22 +49,22 @@ def test_where_less_is_better_a_gain_is_told_as_a_value_that_falls() -> None:
         return {"median_e2el_ms": 4000.0 if "fp8" in wanted.arm else 5000.0}
 
     objective = {"metric": "e2e_p50", "workload": "short"}
-    lines = list(told.as_text(walked(study(QUANTIZED, objective=objective, **TWICE), truth)))
+    lines = list(findings_text.as_text(walked(study(QUANTIZED, objective=objective, **TWICE), truth)))
     assert "  fp8       adopted, -20.0% (-20.0% to -20.0%), 4,000.0 ms in 2 starts" in lines
 
 
 def test_a_bound_that_is_not_known_is_not_told_on_whichever_side_it_is() -> None:
     less = study(QUANTIZED, objective={"metric": "e2e_p50", "workload": "short"})
     above, below = (Comparison(Decision.OPEN, 0.25, low, high, 2) for low, high in ((0.0, math.inf), (-1.0, 0.25)))
-    assert told.delta(above, study()) == "+25.0% (0.0% to ...)"
-    assert told.delta(above, less) == "-20.0% (... to 0.0%)"
-    assert told.delta(below, less) == "-20.0% (-20.0% to ...)"
+    assert findings_text.delta(above, study()) == "+25.0% (0.0% to ...)"
+    assert findings_text.delta(above, less) == "-20.0% (... to 0.0%)"
+    assert findings_text.delta(below, less) == "-20.0% (-20.0% to ...)"
 
 
 def test_nothing_better_is_said() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda wanted: 1000.0)
-    assert list(told.as_text(found))[-1] == "Nothing was better than the baseline"
-    assert tuning.code(found) == exits.DONE
+    assert list(findings_text.as_text(found))[-1] == "Nothing was better than the baseline"
+    assert study_runs.code(found) == exit_codes.DONE
 
 
 def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
@@ -72,22 +72,22 @@ def test_a_winner_that_fails_in_fresh_starts_was_not_confirmed() -> None:
         fails = wanted.step == CONFIRMATION and "fp8" in wanted.arm
         return Failure("oom_load", "no memory", transient=False) if fails else gained(wanted)
 
-    lines = list(told.as_text(walked(study(QUANTIZED, **TWICE), came)))
+    lines = list(findings_text.as_text(walked(study(QUANTIZED, **TWICE), came)))
     assert lines[-1] == "Winner quantization/fp8 was not confirmed: failed, oom_load: no memory"
 
 
 def test_nothing_feasible_names_the_closest_and_has_an_exit_code_of_its_own() -> None:
     objective = {"workload": "short", "slo": "ttft_p99<500ms"}
     found = walked(study(QUANTIZED, objective=objective, **TWICE), limited)
-    text = "\n".join(told.as_text(found))
+    text = "\n".join(findings_text.as_text(found))
     assert "No arm held what the study demands; the closest is quantization/fp8 (ttft_p99<500ms is 550)" in text
-    assert tuning.code(found) == exits.NOTHING_FEASIBLE
+    assert study_runs.code(found) == exit_codes.NOTHING_FEASIBLE
 
 
 def test_a_baseline_that_fails_is_an_engine_that_failed() -> None:
     found = walked(study(QUANTIZED, **TWICE), lambda wanted: Failure("oom_load", "no memory", transient=False))
-    assert "Not over: noise: baseline fails, oom_load: no memory" in list(told.as_text(found))
-    assert tuning.code(found) == exits.INTERNAL
+    assert "Not over: noise: baseline fails, oom_load: no memory" in list(findings_text.as_text(found))
+    assert study_runs.code(found) == exit_codes.INTERNAL
 
 
 def test_what_a_server_answered_is_exported() -> None:
@@ -95,7 +95,9 @@ def test_what_a_server_answered_is_exported() -> None:
     walk = Walk(made, Planner(made))
     assert walk.wanted is not None
     walk.add(trial(walk.wanted, 1000.0, answered=Answered("q", (True, False))))
-    exported = told.as_json(walk.found(), {"study": {}, "source": "run", "host": None, "builds": {}, "data": {}})
+    exported = findings_text.as_json(
+        walk.found(), {"study": {}, "source": "run", "host": None, "builds": {}, "data": {}}
+    )
     assert exported["steps"][0]["arms"][0]["trials"][0]["answered"]["right"] == "10"
 
 

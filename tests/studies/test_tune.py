@@ -12,7 +12,7 @@ import pytest
 
 from loadgen.cli.main import dispatch
 from loadgen.engines.start_times import StartTimes
-from loadgen.studies.printed import as_json, as_text
+from loadgen.tuning.plan.plan_text import as_json, as_text
 from tests.commands.calling import environment
 from tests.studies.writing import as_yaml, planned
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from loadgen.studies.findings import ArmFound, Findings, Verdict
-from loadgen.studies.planner import Planner
-from loadgen.studies.trial import INVALID, Failure, Wanted
-from loadgen.studies.walk import Walk
+from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
+from loadgen.tuning.execute.trial import INVALID, Failure, Wanted
+from loadgen.tuning.execute.walk import Walk
+from loadgen.tuning.plan.planner import Planner
 from tests.studies.walking import Came, trial, walked
 from tests.studies.writing import study
 

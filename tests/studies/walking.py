@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loadgen.studies.findings import Findings
-from loadgen.studies.planner import Planner
-from loadgen.studies.study import Study
-from loadgen.studies.trial import Failure, Ran, Trial, Wanted
-from loadgen.studies.walk import Walk
+from loadgen.tuning.execute.findings import Findings
+from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
+from loadgen.tuning.execute.walk import Walk
+from loadgen.tuning.plan.planner import Planner
+from loadgen.tuning.spec.study import Study
 
 Came = float | Failure | Mapping[str, Any]  # total tokens/s, why it failed, or parts of a trial's summary
 Truth = Callable[[Wanted], Came]

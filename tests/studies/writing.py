@@ -5,10 +5,10 @@ from typing import Any
 
 import yaml
 
-from loadgen.studies import reading
-from loadgen.studies.plan import Plan, Step
-from loadgen.studies.planner import plan
-from loadgen.studies.study import Study
+from loadgen.tuning.plan.plan import Plan, Step
+from loadgen.tuning.plan.planner import plan
+from loadgen.tuning.spec import study_file
+from loadgen.tuning.spec.study import Study
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -44,11 +44,11 @@ def commands(step: Step) -> dict[str, str]:
     return {arm.name: " ".join(arm.launches[0].shorthand) for arm in step.arms}
 
 
-def read(folder: Path, text: str) -> reading.StudyFile:
+def read(folder: Path, text: str) -> study_file.StudyFile:
     """A file of this text, read."""
     path = folder / "study.yaml"
     path.write_text(text)
-    return reading.read(path)
+    return study_file.read(path)
 
 
 def as_yaml(**parts: Any) -> str:

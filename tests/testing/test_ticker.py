@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.clock import now_ns
-from loadgen.emit import BLANK_TIME, Outlet, Planned, Ticker
+from loadgen.engines.sim.emit import BLANK_TIME, Outlet, Planned, Ticker
+from loadgen.util.clock import now_ns
 from tests.engines.pair import Pair, on_both_loops
 
 EVENT = b'{"plan":%b,"write":%b}\n' % (BLANK_TIME, BLANK_TIME)

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from loadgen.recorder import Recorder
-from loadgen.results import Result, conclude
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.tools.run import Run
-from loadgen.wire import Record, Response
+from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Record, Response
+from loadgen.metrics.recorder import Recorder
+from loadgen.runner.run_result import Result, conclude
+from loadgen.workload.arrivals import Schedule
 from tests.unit.making import CHUNKED, LAST_CHUNK, START, at, chunk
 
 GOLDEN = Path(__file__).parents[1] / "data" / "tools"
@@ -74,8 +74,8 @@ def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
     """The result of that run."""
-    from loadgen.measurement import Measured
-    from loadgen.shard import Shard
+    from loadgen.metrics.worker_report import Shard
+    from loadgen.runner.measurement import Measured
     from tests.unit.making import heading
 
     records = list(records)

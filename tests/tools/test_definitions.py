@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from loadgen.outcomes import Outcome
+from loadgen.analysis.emulate.comparison import TOOLS
+from loadgen.analysis.emulate.distribution import Distribution
+from loadgen.analysis.emulate.rates import concurrency, merged, rates
+from loadgen.analysis.emulate.rule import UNKNOWN
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from loadgen.testing.replies import DONE, delta, event, usage
-from loadgen.tools.comparison import TOOLS
-from loadgen.tools.distribution import Distribution
-from loadgen.tools.rates import concurrency, merged, rates
-from loadgen.tools.rule import UNKNOWN
-from loadgen.wire import Record
 from tests.tools.recorded import record_of, run_of
 from tests.unit.making import failed
 

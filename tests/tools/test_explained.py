@@ -2,15 +2,15 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
+from loadgen.analysis.emulate.comparison import TOOLS, explained
+from loadgen.analysis.emulate.own_numbers import ours
+from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.row import Row
+from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
+from loadgen.analysis.emulate.tool import Tool
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from loadgen.testing.replies import delta, event
-from loadgen.tools.comparison import TOOLS, explained
-from loadgen.tools.ours import ours
-from loadgen.tools.row import Row
-from loadgen.tools.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
-from loadgen.tools.run import Run
-from loadgen.tools.tool import Tool
-from loadgen.wire import Record
 from tests.tools.recorded import STREAMS, of_file, record_of, result_of, run_of
 from tests.unit.making import answered, failed, per_event, unsent
 

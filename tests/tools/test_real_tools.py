@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.tools.comparison import TOOLS
-from loadgen.tools.rule import RETOKENIZED
+from loadgen.analysis.emulate.comparison import TOOLS
+from loadgen.analysis.emulate.rule import RETOKENIZED
 from tests.tools.recorded import GOLDEN, STREAMS, of_file, run_of
 
 ASKED = {

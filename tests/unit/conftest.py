@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.datasets.tokenizer import load
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
 

@@ -11,20 +11,20 @@ import numpy as np
 
 from loadgen import report
 from loadgen.checks import Check
-from loadgen.client import Client
-from loadgen.evidence import Evidence
-from loadgen.heading import Heading
-from loadgen.outcomes import Outcome
-from loadgen.provenance import provenance
-from loadgen.recorder import Recorder
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.shard import Shard
-from loadgen.snapshot import Snapshot
-from loadgen.telemetry import Telemetry
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record, Response
+from loadgen.metrics.client_usage import Client
+from loadgen.metrics.provenance import provenance
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.header import Heading
+from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.server.telemetry import Telemetry
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.worker_report import Shard
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
-from loadgen.wire import Record, Response
+from loadgen.workload.arrivals import Schedule
 
 MS = 1_000_000
 S = 1000 * MS

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from loadgen.pacer import Pacer
+from loadgen.client.pacer import Pacer
+from loadgen.core.wire import Bell
 from loadgen.testing import virtual
-from loadgen.wire import Bell
 from tests.unit.making import MS, S
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import orjson
 
 from loadgen.checks import Check
-from loadgen.histogram import Histogram
-from loadgen.outcomes import Outcome
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.report import series, to_json
-from loadgen.settings import RunSettings
-from loadgen.snapshot import Snapshot
 from tests.unit import making
 from tests.unit.telling import telemetry
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from loadgen.cli.frame import frame
-from loadgen.cli.pace import History
-from loadgen.histogram import Histogram
-from loadgen.progress import Progress
-from loadgen.settings import RunSettings
-from loadgen.sketch import Sketch
+from loadgen.cli.live.frame import frame
+from loadgen.cli.live.pace import History
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.progress import Progress
 
 SETTINGS = RunSettings(request_rate=100)
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from loadgen.buckets import Buckets
-from loadgen.exposition import Reading
-from loadgen.scrapes import FIRST, LAST, TICK, Scrape, Scraped
-from loadgen.telemetry import Telemetry
+from loadgen.metrics.server.parser import Reading
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Scraped
+from loadgen.metrics.server.telemetry import Telemetry
 from tests.unit.making import START
 
 URL = "http://127.0.0.1:8000/metrics"

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.backlog import FEWEST, Backlog, backlog, why_unknown
-from loadgen.recorder import Recorder
-from loadgen.schedule import Flat, LinearRamp, Schedule
-from loadgen.settings import RunSettings
+from loadgen.checks.overload import FEWEST, Backlog, backlog, why_unknown
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.recorder import Recorder
+from loadgen.workload.arrivals import Flat, LinearRamp, Schedule
 from tests.unit.making import MS, START, evidence, measured, steady, unsent
 
 RATE = RunSettings(request_rate=20.0)

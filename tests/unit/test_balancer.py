@@ -5,10 +5,10 @@ import asyncio
 import numpy as np
 import pytest
 
-from loadgen.balancer import Balancer
-from loadgen.outcomes import Outcome
-from loadgen.schedule import FOLLOWS, Schedule
-from loadgen.wire import Bell, Record
+from loadgen.client.balancer import Balancer
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Bell, Record
+from loadgen.workload.arrivals import FOLLOWS, Schedule
 
 
 class Transport:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from loadgen import blocks
-from loadgen.blocks import RESAMPLES, correlated, length, long_enough, ratios, standard_error, tell
-from loadgen.schedule import Floats
+from loadgen.stats import block_bootstrap
+from loadgen.stats.block_bootstrap import RESAMPLES, correlated, length, long_enough, ratios, standard_error, tell
+from loadgen.workload.arrivals import Floats
 
 
 def remembering(share: float, count: int, seed: int) -> Floats:
@@ -97,7 +97,7 @@ class TestRatios:
         values = np.arange(50.0)
         drawn = np.random.default_rng(0).integers(50, size=(RESAMPLES, 5))
         sums = np.array([sum(values[(start + step) % 50] for step in range(10)) for start in range(50)])
-        assert (blocks.ratios(values, np.ones(50), 10) == sums[drawn].sum(axis=1) / 50).all()
+        assert (block_bootstrap.ratios(values, np.ones(50), 10) == sums[drawn].sum(axis=1) / 50).all()
 
 
 class TestStandardError:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from loadgen import student
-from loadgen.blocks import long_enough
-from loadgen.bounds import of_mean, of_share
-from loadgen.schedule import Floats
+from loadgen.stats import student_t
+from loadgen.stats.block_bootstrap import long_enough
+from loadgen.stats.ratio_interval import of_mean, of_share
+from loadgen.workload.arrivals import Floats
 
 
 def of_wilson(share: float, n_eff: float, quantile: float) -> tuple[float, float]:
@@ -40,7 +40,7 @@ class TestOfShare:
     @pytest.mark.parametrize(("number", "n_eff"), [(3, 3), (5, 5), (10, 20), (30, 180)])
     def test_blocks_without_a_miss_tell_no_more_than_b_squared_by_5(self, number: int, n_eff: float) -> None:
         low, _ = of_share(np.ones(number * 40), np.ones(number * 40), 40, 0.95)
-        t = student.beyond(0.1, number - 1)
+        t = student_t.beyond(0.1, number - 1)
         assert low == pytest.approx(n_eff / (n_eff + t * t))
 
     def test_requests_that_share_their_fate_tell_less(self) -> None:

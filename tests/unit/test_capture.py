@@ -6,13 +6,13 @@ import io
 
 import pytest
 
-from loadgen import recording
-from loadgen.capture import LIMIT_BYTES, READ_BYTES, RESPONSE_BYTES, Capture, blanked, patterns
+from loadgen.client import capture_file
+from loadgen.client.capture import LIMIT_BYTES, READ_BYTES, RESPONSE_BYTES, Capture, blanked, patterns
+from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
-from loadgen.recording import CapturedResponse, End
-from loadgen.target import Target
-from loadgen.wire import Record
+from loadgen.workload.target import Target
 from tests.unit.making import MS, START, at, planned
 
 TARGET = Target("http://h/v1/chat/completions", "m", chat=True)
@@ -35,7 +35,7 @@ def capture(bounded):
 def written(capture, tmp_path):
     capture.start_ns = START
     capture.close()
-    return recording.load(str(tmp_path / "c.jsonl")).responses
+    return capture_file.load(str(tmp_path / "c.jsonl")).responses
 
 
 def begun(capture, index=0, **sending):

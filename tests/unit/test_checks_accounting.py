@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from loadgen.checks import Check, Verdict, accounting, verdict
-from loadgen.histogram import DAY_NS, Histogram
-from loadgen.outcomes import Outcome
-from loadgen.shard import Shard
-from loadgen.snapshot import LATENCIES
+from loadgen.core.histogram import DAY_NS, Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import LATENCIES
+from loadgen.metrics.worker_report import Shard
 from tests.unit.making import answered, at, due_at, evidence, failed, measured, shard, steady, unsent
 
 RUN = [

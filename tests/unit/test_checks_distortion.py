@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from loadgen.checks import distortion
-from loadgen.settings import RunSettings
-from loadgen.wire import Response
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Response
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, answered, at, chunk, evidence, failed, measured, planned, steady
 from tests.wire.bytes_of import delta, usage
 

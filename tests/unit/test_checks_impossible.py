@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from loadgen.checks import impossible
-from loadgen.histogram import DAY_NS, Histogram
-from loadgen.outcomes import Outcome
-from loadgen.snapshot import BIN_NS
+from loadgen.core.histogram import DAY_NS, Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import BIN_NS
 from tests.unit.making import MS, answered, at, evidence, failed, measured, steady, unsent
 
 RUN = [

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from loadgen.checks import examine, provenance
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
 from tests.unit.making import evidence, steady
 
 

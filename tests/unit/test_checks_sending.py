@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from loadgen.checks import sending
-from loadgen.outcomes import Outcome
-from loadgen.recorder import Recorder
-from loadgen.schedule import Flat, Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.recorder import Recorder
+from loadgen.workload.arrivals import Flat, Schedule
 from tests.unit.making import MS, START, answered, due_at, evidence, failed, measured, steady, unsent
 
 TTFT_MS = 40.0

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from loadgen.buckets import Buckets
 from loadgen.checks import GROUPS, examine
 from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
-from loadgen.outcomes import Outcome
-from loadgen.settings import RunSettings
-from loadgen.telemetry import Telemetry
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.telemetry import Telemetry
 from tests.unit.making import MS, answered, evidence, failed, measured, unsent
 from tests.unit.telling import scrape, scraped, telemetry
 

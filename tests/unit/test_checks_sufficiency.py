@@ -3,9 +3,9 @@
 import pytest
 
 from loadgen.checks import STEADY, sufficiency, verdict
-from loadgen.outcomes import Outcome
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.workload.arrivals import Schedule
 from tests.unit.making import evidence, failed, measured, result, steady, unsent
 
 OPEN = RunSettings(request_rate=20.0)

@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from loadgen import recorders
 from loadgen.checks import accounting, sufficiency
-from loadgen.outcomes import Outcome
-from loadgen.schedule import FOLLOWS, Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics import per_target
+from loadgen.workload.arrivals import FOLLOWS, Schedule
 from tests.unit.making import START, due_at, evidence, failed, steady
 
 URLS = ("http://a:1", "http://b:1")
@@ -19,7 +19,7 @@ LEAST = RunSettings(base_url=URLS, balance="least-outstanding")
 
 def judged(records, name, settings=IN_TURN, follows=()):
     """The check of that name of a run that had these (target, record), each due as its record says, or following."""
-    recorder = recorders.of(settings, START, len(records))
+    recorder = per_target.of(settings, START, len(records))
     due = []
     for target, record in records:
         record.target = target

@@ -6,10 +6,10 @@ import pytest
 
 from loadgen.checks import workload
 from loadgen.checks.workload import PAST_THE_END
-from loadgen.outcomes import Outcome
-from loadgen.prompts import UNPLANNED
-from loadgen.settings import RunSettings
-from loadgen.streamed import sampled
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.streamed_tokens import sampled
+from loadgen.workload.prompt import UNPLANNED
 from tests.unit.making import answered, evidence, failed, measured, result
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import messages
-from loadgen.child import Child
+from loadgen.util import messages
+from loadgen.util.child_process import Child
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def test_what_was_cut_off_as_it_was_killed_is_no_message(tmp_path: Path, m
 
 
 async def test_one_that_goes_on_is_killed() -> None:
-    async with Child("loadgen.worker") as child:
+    async with Child("loadgen.runner.worker_main") as child:
         pass  # it waits for a job
     assert await child.end() == "was killed by signal 9"
 
@@ -66,7 +66,7 @@ async def test_it_is_not_waited_for_whoever_keeps_its_stderr_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid"))
-    monkeypatch.setattr("loadgen.child.PATIENCE_S", 0.01)
+    monkeypatch.setattr("loadgen.util.child_process.PATIENCE_S", 0.01)
     async with Child("this") as child:
         await child.end()
     os.kill(int((tmp_path / "python.pid").read_text()), signal.SIGKILL)

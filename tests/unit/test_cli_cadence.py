@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.cli.cadence import Cadence, rest_s
+from loadgen.cli.live.cadence import Cadence, rest_s
 
 
 class Clock:

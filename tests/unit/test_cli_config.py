@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from loadgen import workloads
-from loadgen.cli import config
+from loadgen.cli import run_settings
+from loadgen.config import presets as workloads
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
 
 
 @pytest.fixture
@@ -33,39 +33,39 @@ def presets(monkeypatch):
 
 
 def test_without_anything_the_settings_are_the_defaults():
-    assert config.settings({}) == RunSettings()
+    assert run_settings.settings({}) == RunSettings()
 
 
 def test_a_flag_beats_the_file_which_beats_the_workload(write):
     path = write("num-prompts: 20\nseed: 2\n")
-    found = config.settings({"config": path, "workload": "house", "num_prompts": 30})
+    found = run_settings.settings({"config": path, "workload": "house", "num_prompts": 30})
     assert (found.num_prompts, found.seed, found.request_rate) == (30, 2, 2.0)
     assert found.workload == "house"
 
 
 def test_a_file_may_name_the_workload(write):
-    found = config.settings({"config": write("workload: house\nseed: 5\n")})
+    found = run_settings.settings({"config": write("workload: house\nseed: 5\n")})
     assert (found.num_prompts, found.seed) == (10, 5)
 
 
 def test_a_workload_given_as_a_flag_beats_the_files(write):
-    assert config.settings({"config": write("workload: house\n"), "workload": "other"}).num_prompts == 99
+    assert run_settings.settings({"config": write("workload: house\n"), "workload": "other"}).num_prompts == 99
 
 
 def test_a_flag_that_repeats_the_default_still_beats_the_file(write):
-    assert config.settings({"config": write("seed: 7\n"), "seed": 0}).seed == 0
+    assert run_settings.settings({"config": write("seed: 7\n"), "seed": 0}).seed == 0
 
 
 def test_a_workload_that_is_none_is_refused_with_what_there_is():
     with pytest.raises(BadInput) as caught:
-        config.settings({"workload": "hose"})
+        run_settings.settings({"workload": "hose"})
     assert caught.value.field == "--workload"
     assert "house" in str(caught.value)
 
 
 def test_what_was_given_is_left_as_it_is(write):
     given = {"config": write("seed: 1\n")}
-    config.settings(given)
+    run_settings.settings(given)
     assert "config" in given
 
 
@@ -74,8 +74,8 @@ def test_what_was_given_is_left_as_it_is(write):
 
 def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(write):
     for key in ("max-concurrency", "max_concurrency", "--max-concurrency"):
-        assert config.settings({"config": write(f"{key}: 3\n")}).max_concurrency == 3
-    assert config.settings({"config": write("rate: 3\n")}).request_rate == 3.0
+        assert run_settings.settings({"config": write(f"{key}: 3\n")}).max_concurrency == 3
+    assert run_settings.settings({"config": write("rate: 3\n")}).request_rate == 3.0
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_keys_are_the_flags_with_dashes_or_underscores_or_as_they_are_typed(writ
     ],
 )
 def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, value):
-    found = getattr(config.settings({"config": write(text)}), name)
+    found = getattr(run_settings.settings({"config": write(text)}), name)
     assert found == value
     assert type(found) is type(value)
 
@@ -135,7 +135,7 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
 def test_a_file_that_is_not_understood_is_refused_in_one_line_that_names_it(write, text, says):
     path = write(text)
     with pytest.raises(BadInput) as caught:
-        config.settings({"config": path})
+        run_settings.settings({"config": path})
     assert caught.value.field == "--config"
     assert path in caught.value.problem
     assert says in str(caught.value)
@@ -146,18 +146,18 @@ def test_a_file_that_is_not_understood_is_refused_in_one_line_that_names_it(writ
 @pytest.mark.parametrize("text", ["api-key: [hunter2]", "header: X=hunter2"])
 def test_a_secret_of_the_wrong_type_is_not_repeated(write, text):
     with pytest.raises(BadInput) as caught:
-        config.settings({"config": write(text)})
+        run_settings.settings({"config": write(text)})
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(BadInput, match="No such file"):
-        config.settings({"config": str(tmp_path / "none.yaml")})
+        run_settings.settings({"config": str(tmp_path / "none.yaml")})
 
 
 def test_values_out_of_range_are_refused_by_the_same_check_as_flags(write):
     with pytest.raises(BadInput) as caught:
-        config.settings({"config": write("request-rate: 0")}).checked()
+        run_settings.settings({"config": write("request-rate: 0")}).checked()
     assert caught.value.field == "--request-rate"
 
 
@@ -165,7 +165,7 @@ def test_values_out_of_range_are_refused_by_the_same_check_as_flags(write):
 
 
 def test_several_rates_are_a_run_each_with_draws_of_its_own():
-    name, runs = config.swept({"request_rate": (1.0, 2.0, 4.0), "seed": 7, "seed_order": 1})
+    name, runs = run_settings.swept({"request_rate": (1.0, 2.0, 4.0), "seed": 7, "seed_order": 1})
     assert name == "request_rate"
     assert [run.request_rate for run in runs] == [1.0, 2.0, 4.0]
     assert runs[0] == RunSettings(request_rate=1.0, seed=7, seed_order=1)
@@ -173,26 +173,29 @@ def test_several_rates_are_a_run_each_with_draws_of_its_own():
 
 
 def test_one_is_one_run():
-    assert config.swept({"request_rate": 1.0}) == (None, [RunSettings(request_rate=1.0)])
+    assert run_settings.swept({"request_rate": 1.0}) == (None, [RunSettings(request_rate=1.0)])
 
 
 def test_a_file_may_have_several_and_a_flag_beats_them(write):
     path = write("max-concurrency: [1, 2]\n")
-    name, runs = config.swept({"config": path})
+    name, runs = run_settings.swept({"config": path})
     assert (name, [run.max_concurrency for run in runs]) == ("max_concurrency", [1, 2])
-    assert config.swept({"config": path, "max_concurrency": 8})[0] is None
+    assert run_settings.swept({"config": path, "max_concurrency": 8})[0] is None
 
 
 def test_several_of_both_are_refused():
     with pytest.raises(BadInput, match="--max-concurrency: several, beside several of --request-rate; give one of"):
-        config.swept({"request_rate": (1.0, 2.0), "max_concurrency": (1, 2)})
+        run_settings.swept({"request_rate": (1.0, 2.0), "max_concurrency": (1, 2)})
 
 
 def test_where_there_is_one_run_several_are_refused():
     with pytest.raises(BadInput, match="--request-rate: is several; give one; `loadgen run` takes several"):
-        config.settings({"request_rate": (1.0, 2.0)})
+        run_settings.settings({"request_rate": (1.0, 2.0)})
 
 
 def test_what_a_workload_says_is_not_chosen(write):
     path = write("seed: 2\n")
-    assert config.chosen({"config": path, "workload": "house", "compat": None}) == {"seed": 2, "workload": "house"}
+    assert run_settings.chosen({"config": path, "workload": "house", "compat": None}) == {
+        "seed": 2,
+        "workload": "house",
+    }

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 import loadgen
-from loadgen.cli import exits, main
+from loadgen.cli import exit_codes, main
 from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, GivenUp, LoadgenError, Unreachable
 from loadgen.report import render, save
-from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady
 
 DEFAULT = RunSettings().max_error_rate
@@ -25,7 +25,7 @@ def ended(verdict="VALID", *, completed=10, error_rate=0.0, client=0.0, no_answe
 
 
 def code(made, *, strict=False, max_error_rate=DEFAULT, interrupted=False):
-    return exits.code(made, strict=strict, max_error_rate=max_error_rate, interrupted=interrupted)
+    return exit_codes.code(made, strict=strict, max_error_rate=max_error_rate, interrupted=interrupted)
 
 
 # -- the table
@@ -82,12 +82,12 @@ def test_a_result_of_a_run_has_a_code():
     [([0, 0], 0), ([0, 4, 6], 6), ([6, 5], 5), ([5, 3], 3), ([3, 1], 1), ([1, 130, 0], 130)],
 )
 def test_of_several_runs_the_gravest_decides(codes, gravest):
-    assert exits.gravest(codes) == gravest
+    assert exit_codes.gravest(codes) == gravest
 
 
 def test_every_code_is_explained():
-    codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
-    assert exits.WHEN.keys() == codes
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+    assert exit_codes.WHEN.keys() == codes
 
 
 # -- commands and errors
@@ -186,7 +186,7 @@ def test_what_is_no_command_is_bad_input_and_one_line_that_says_what_to_write(ca
 def test_help_names_the_commands_and_the_exit_codes(capsys, argv):
     assert dispatch(argv) == 0
     out = capsys.readouterr().out
-    for word in ("  run ", "  report ", exits.EXPLAINED):
+    for word in ("  run ", "  report ", exit_codes.EXPLAINED):
         assert word in out
 
 

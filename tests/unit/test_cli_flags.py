@@ -6,11 +6,11 @@ import typing
 
 import pytest
 
-from loadgen.arguments import OneLineParser
 from loadgen.cli.flags import parse, run_parser, run_settings
+from loadgen.config.option import flag
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.options import flag
-from loadgen.settings import RunSettings
+from loadgen.util.argument_parser import OneLineParser
 
 FIELDS = {field.name: field for field in dataclasses.fields(RunSettings)}
 KINDS = typing.get_type_hints(RunSettings)

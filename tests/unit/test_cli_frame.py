@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from loadgen.cli.frame import BAD, frame
-from loadgen.cli.pace import History
-from loadgen.progress import DONE, PHASES, Progress
-from loadgen.settings import RunSettings
-from loadgen.terminal import columns
+from loadgen.cli.live.frame import BAD, frame
+from loadgen.cli.live.pace import History
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.progress import DONE, PHASES, Progress
+from loadgen.util.terminal_text import columns
 from tests.unit.seeing import SETTINGS, row, running, seen, sketch
 
 MINUTE = [running(second / 4) for second in range(1, 150)]

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from loadgen.cli.gauge import Gauge, left
+from loadgen.cli.live.long_task import Gauge, left
 
 
 class Screen(io.StringIO):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from loadgen.cli.importing import single_threaded
-from loadgen.machine import BLAS_THREADS
+from loadgen.cli.import_guard import single_threaded
+from loadgen.util.machine import BLAS_THREADS
 
 
 @pytest.mark.parametrize(("given", "meanwhile"), [(None, "1"), ("4", "4")])

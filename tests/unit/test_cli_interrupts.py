@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from loadgen.cli.interrupts import Interrupts
-from loadgen.cli.progress import Silent
+from loadgen.cli.live.log_lines import Silent
 from loadgen.errors import GivenUp
-from loadgen.progress import PHASES, Progress
+from loadgen.metrics.progress import PHASES, Progress
 
 
 class Worker:

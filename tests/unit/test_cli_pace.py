@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.cli.pace import History, Pace
-from loadgen.progress import Progress
+from loadgen.cli.live.pace import History, Pace
+from loadgen.metrics.progress import Progress
 
 
 def pace(*moments: Progress) -> Pace | None:

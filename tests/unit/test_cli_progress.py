@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.cli.pace import Pace
-from loadgen.cli.progress import Lines, describe
-from loadgen.progress import DONE, Progress
+from loadgen.cli.live.log_lines import Lines, describe
+from loadgen.cli.live.pace import Pace
+from loadgen.metrics.progress import DONE, Progress
 from tests.unit.seeing import running
 
 

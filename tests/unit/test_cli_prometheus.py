@@ -8,12 +8,12 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.cli.prometheus import BOUNDS_NS, Metrics, buckets, exporting
+from loadgen.cli.metrics_endpoint import BOUNDS_NS, Metrics, buckets, exporting
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.sketch import Sketch
 from loadgen.errors import BadInput
-from loadgen.histogram import Histogram
-from loadgen.progress import DONE, LATENCIES, Progress
-from loadgen.settings import RunSettings
-from loadgen.sketch import Sketch
+from loadgen.metrics.progress import DONE, LATENCIES, Progress
 from tests.unit.seeing import running, sketch
 
 

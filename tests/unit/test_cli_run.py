@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.cli.run import burst
-from loadgen.settings import RunSettings
+from loadgen.cli.commands.run import burst
+from loadgen.config.settings import RunSettings
 
 SERVER = "http://a:8000"
 

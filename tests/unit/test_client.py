@@ -1,6 +1,6 @@
 """Client: what several processes took adds up; of what each of them met, the worst is kept."""
 
-from loadgen.client import Client
+from loadgen.metrics.client_usage import Client
 from tests.unit.making import CLIENT
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 import uvloop
 
-from loadgen.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
+from loadgen.util.clock import Alarm, LoopAlarm, TimerfdAlarm, now_ns
 
 MS = 1_000_000
 HOUR = 3600 * 1000 * MS

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.confidence import by_chance, interval, least_samples
-from loadgen.histogram import Histogram
+from loadgen.core.histogram import Histogram
+from loadgen.stats.percentile_interval import by_chance, interval, least_samples
 
 
 def counted(values):

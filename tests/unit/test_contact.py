@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.contact import Contact, Listener
-from loadgen.progress import Progress
+from loadgen.metrics.progress import Progress
+from loadgen.metrics.reachability import Contact, Listener
 from tests.unit.making import START, S
 
 

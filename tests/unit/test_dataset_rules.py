@@ -9,15 +9,15 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from loadgen import datasets
-from loadgen.data_settings import FULL_LENGTH, Rule
-from loadgen.datasets import rules
-from loadgen.datasets.rules import consecutive
-from loadgen.datasets.rules.guidellm_0_5 import Guidellm05Random
-from loadgen.datasets.tokenizer import load
+from loadgen.config.data import FULL_LENGTH, Rule
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.workload import datasets
+from loadgen.workload.datasets import rules
+from loadgen.workload.datasets.rules import consecutive
+from loadgen.workload.datasets.rules.guidellm_0_5 import Guidellm05Random
+from loadgen.workload.target import Target
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
@@ -323,7 +323,7 @@ class TestBenchmarkRunner:
                 question, answer = (len(turn["value"].split()) for turn in turns[:2])
                 expected.append((f"sharegpt/c{number}", question, answer))
         assert 30 < len(expected) < 200
-        monkeypatch.setattr("loadgen.datasets.rules.benchmark_runner.BATCH", 7)
+        monkeypatch.setattr("loadgen.workload.datasets.rules.benchmark_runner.BATCH", 7)
         for count in (0, 1, 30, len(expected)):
             assert self.rows(write(entries), count) == expected[:count]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
-from loadgen.datasets import cache
-from loadgen.datasets.counting import Tailored
-from loadgen.datasets.ready import ReadyDataset
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt, Sessions, Timed
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.datasets.ready_prompts import ReadyDataset
+from loadgen.workload.prompt import Prompt, Sessions, Timed
+from loadgen.workload.tokenizer.token_count import Tailored
 from tests.unit.test_datasets_random import SIMULATOR
 
 
@@ -39,7 +39,7 @@ def options(path, **changes):
 
 
 def prompts(settings, count=50):
-    dataset = cache.prepared(settings)
+    dataset = prompt_cache.prepared(settings)
     return [*dataset.prompts(count)], dataset.provenance()
 
 
@@ -89,7 +89,7 @@ class TestContents:
 
     def test_what_is_kept_makes_nothing_until_more_is_asked(self, path, monkeypatch):
         prompts(options(path), 20)
-        dataset = cache.prepared(options(path))
+        dataset = prompt_cache.prepared(options(path))
         opened = []
         original = ReadyDataset.from_settings
         monkeypatch.setattr(ReadyDataset, "from_settings", lambda settings: opened.append(1) or original(settings))
@@ -117,7 +117,7 @@ class TestContents:
     @pytest.mark.parametrize("name", ["random", "prefix_repetition"])
     def test_random_words_are_not_kept_because_making_them_costs_less(self, name):
         prompts(RunSettings(dataset_name=name, tokenizer=str(SIMULATOR)))
-        assert cache.entries() == []
+        assert prompt_cache.entries() == []
 
     @pytest.mark.parametrize(
         "more", [{"follows": True}, {"due_ns": 5}, {"server_tokens": 9}], ids=lambda more: next(iter(more))
@@ -133,13 +133,13 @@ class TestContents:
         assert all(
             getattr(prompt, name) == value for prompt in prompts(options(path), 5)[0] for name, value in more.items()
         )
-        assert not cache.entries()
+        assert not prompt_cache.entries()
 
     def test_rows_that_say_their_lengths_are_not_kept_because_they_are_the_same_already(self, tmp_path):
         path = tmp_path / "rows.jsonl"
         path.write_text('{"prompt": "a", "input_tokens": 1}\n')
         prompts(options(path))
-        assert cache.entries() == []
+        assert prompt_cache.entries() == []
 
 
 class Countdown:
@@ -196,14 +196,14 @@ class TestOfOthers:
     def test_their_prompts_are_kept_where_they_name_their_files(self, add):
         settings = add(Countdown)
         assert prompts(settings, 3) == prompts(settings, 3)
-        (entry,) = cache.entries()
+        (entry,) = prompt_cache.entries()
         assert (entry.dataset, entry.prompts) == ("countdown", 3)
 
     @pytest.mark.parametrize(
         ("kind", "known"), [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, Tailored)]
     )
     def test_what_is_more_than_its_prompts_stays_what_it_is(self, add, kind, known):
-        dataset = cache.prepared(add(kind))
+        dataset = prompt_cache.prepared(add(kind))
         assert isinstance(dataset, known)
         assert isinstance(dataset, kind)
 
@@ -211,9 +211,9 @@ class TestOfOthers:
 class TestFiles:
     def test_are_their_owners_alone(self, path):
         prompts(options(path))
-        (entry,) = cache.entries()
+        (entry,) = prompt_cache.entries()
         assert stat.S_IMODE(entry.path.stat().st_mode) == 0o600
-        assert stat.S_IMODE(cache.folder().stat().st_mode) == 0o700
+        assert stat.S_IMODE(prompt_cache.folder().stat().st_mode) == 0o700
 
     @pytest.mark.parametrize(
         "harm",
@@ -232,7 +232,7 @@ class TestFiles:
     )
     def test_that_are_not_whole_are_thrown_away_and_made_again(self, path, monkeypatch, harm):
         expected = prompts(options(path))
-        (entry,) = cache.entries()
+        (entry,) = prompt_cache.entries()
         entry.path.write_bytes(harm(entry.path.read_bytes()))
         assert made_again(options(path), monkeypatch)
         assert not made_again(options(path), monkeypatch)
@@ -240,17 +240,17 @@ class TestFiles:
 
     def test_are_put_in_place_only_when_all_was_made(self, path, monkeypatch):
         monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has no files without names
-        stream = cache.prepared(options(path)).prompts(50)
+        stream = prompt_cache.prepared(options(path)).prompts(50)
         next(stream)
-        assert len([*cache.folder().iterdir()]) == 1
+        assert len([*prompt_cache.folder().iterdir()]) == 1
         stream.close()
-        assert [*cache.folder().iterdir()] == []
+        assert [*prompt_cache.folder().iterdir()] == []
 
     def test_of_two_runs_at_once_are_the_same(self, path):
-        one, other = (cache.prepared(options(path)).prompts(50) for _ in range(2))
+        one, other = (prompt_cache.prepared(options(path)).prompts(50) for _ in range(2))
         assert [*zip(one, other, strict=True)]
-        assert len(cache.entries()) == 1
-        assert [file.suffix for file in cache.folder().iterdir()] == [".rows"]
+        assert len(prompt_cache.entries()) == 1
+        assert [file.suffix for file in prompt_cache.folder().iterdir()] == [".rows"]
 
     def test_that_cannot_be_written_are_done_without(self, path, tmp_path):
         (tmp_path / "cache").write_text("no folder")
@@ -269,29 +269,29 @@ class TestSize:
         used = []
         for seed in range(4):
             prompts(options(path, seed=seed))
-            (entry,) = [entry for entry in cache.entries() if entry.path not in used]
+            (entry,) = [entry for entry in prompt_cache.entries() if entry.path not in used]
             os.utime(entry.path, (1000 + seed, 1000 + seed))
             used.append(entry.path)
         prompts(options(path, seed=0))  # used again
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", str(3 * used[0].stat().st_size + 100))
         prompts(options(path, seed=9))
-        kept_still = {entry.path for entry in cache.entries()}
+        kept_still = {entry.path for entry in prompt_cache.entries()}
         assert len(kept_still) == 3
         assert {*used} & kept_still == {used[0], used[3]}
 
     def test_what_is_larger_than_the_limit_is_not_kept(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "1000")
-        stream = cache.prepared(options(path)).prompts(50)
-        assert [*cache.folder().parent.glob("*/*")] == []
+        stream = prompt_cache.prepared(options(path)).prompts(50)
+        assert [*prompt_cache.folder().parent.glob("*/*")] == []
         for _ in range(30):  # the disk is not filled with what will not be kept
             next(stream)
-        assert [*cache.folder().iterdir()] == []
+        assert [*prompt_cache.folder().iterdir()] == []
         assert len([*stream]) == 20
 
     def test_none_is_kept_at_0(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "0")
         prompts(options(path))
-        assert not cache.folder().exists()
+        assert not prompt_cache.folder().exists()
 
     def test_a_limit_that_is_none_is_refused(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "4G")
@@ -301,24 +301,24 @@ class TestSize:
         assert str(refused.value) == f"LOADGEN_CACHE_BYTES: '4G' is no number of bytes; {remedy}"
 
     def test_what_is_being_made_has_no_name_that_a_killed_process_could_leave(self, path):
-        made = cache.prepared(options(path)).prompts(50)
+        made = prompt_cache.prepared(options(path)).prompts(50)
         next(made)
-        assert [*cache.folder().iterdir()] == []
+        assert [*prompt_cache.folder().iterdir()] == []
         assert len([*made]) == 49
-        assert [entry.suffix for entry in cache.folder().iterdir()] == [".rows"]
+        assert [entry.suffix for entry in prompt_cache.folder().iterdir()] == [".rows"]
 
     def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(self, path, monkeypatch):
         monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has none
-        made = cache.prepared(options(path)).prompts(50)
+        made = prompt_cache.prepared(options(path)).prompts(50)
         next(made)
-        (draft,) = cache.folder().iterdir()
+        (draft,) = prompt_cache.folder().iterdir()
         assert (draft.suffix, stat.S_IMODE(draft.stat().st_mode)) == (".draft", 0o600)
         assert len([*made]) == 49
-        assert [entry.suffix for entry in cache.folder().iterdir()] == [".rows"]
+        assert [entry.suffix for entry in prompt_cache.folder().iterdir()] == [".rows"]
 
     def test_drafts_that_were_left_behind_go_after_a_day(self, path):
         prompts(options(path))
-        old, new = (cache.folder() / f"{name}.draft" for name in ("old", "new"))
+        old, new = (prompt_cache.folder() / f"{name}.draft" for name in ("old", "new"))
         for draft in (old, new):
             draft.write_text("")
         os.utime(old, (1000, 1000))
@@ -328,28 +328,28 @@ class TestSize:
 
 class TestManagement:
     def test_entries_say_what_they_are_the_last_used_first(self, path):
-        assert cache.entries() == []
+        assert prompt_cache.entries() == []
         for count in (50, 60):
             prompts(options(path), count)
-        os.utime(next(entry.path for entry in cache.entries() if entry.prompts == 60), (1000, 1000))
-        found = cache.entries()
+        os.utime(next(entry.path for entry in prompt_cache.entries() if entry.prompts == 60), (1000, 1000))
+        found = prompt_cache.entries()
         assert [(entry.dataset, entry.prompts) for entry in found] == [("jsonl", 50), ("jsonl", 60)]
         assert [entry.bytes for entry in found] == [entry.path.stat().st_size for entry in found]
         assert found[1].used_s == 1000
 
     def test_a_file_that_is_no_entry_is_not_listed(self, path):
         prompts(options(path))
-        (cache.folder() / "other.rows").write_text("nothing")
-        assert len(cache.entries()) == 1
+        (prompt_cache.folder() / "other.rows").write_text("nothing")
+        assert len(prompt_cache.entries()) == 1
 
     def test_clear_leaves_nothing(self, path):
-        cache.clear()
+        prompt_cache.clear()
         prompts(options(path))
-        cache.clear()
-        assert not cache.folder().exists()
+        prompt_cache.clear()
+        assert not prompt_cache.folder().exists()
 
     def test_the_folder_is_where_xdg_says_or_in_the_home(self, tmp_path, monkeypatch):
-        assert cache.folder() == tmp_path / "cache" / "loadgen" / "datasets"
+        assert prompt_cache.folder() == tmp_path / "cache" / "loadgen" / "datasets"
         monkeypatch.setenv("XDG_CACHE_HOME", "relative")
         monkeypatch.setenv("HOME", "/home/me")
-        assert cache.folder() == Path("/home/me/.cache/loadgen/datasets")
+        assert prompt_cache.folder() == Path("/home/me/.cache/loadgen/datasets")

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets.counting import Counting
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.overhead import Overhead
-from loadgen.prompts import Prompt
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.workload import datasets
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
+from loadgen.workload.template_overhead import Overhead
+from loadgen.workload.tokenizer.token_count import Counting
 from tests import chat_templates
 from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
@@ -94,7 +94,7 @@ def target(asked=CHAT):
 
 def sized(dataset, inputs, seed=0):
     """The data set with other lengths and another seed, its words kept: finding them takes seconds."""
-    from loadgen.datasets.lengths import Lengths
+    from loadgen.workload.datasets.lengths import Lengths
 
     lengths = Lengths.parse("--random-input-len", inputs, less=dataset.tokenizer.special_tokens)
     return dataclasses.replace(dataset, inputs=lengths, seed_prompts=seed)

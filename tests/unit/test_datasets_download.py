@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from loadgen.datasets import download
-from loadgen.datasets.download import ATTEMPTS, Part, Published, fetch
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.workload.files import download
+from loadgen.workload.files.download import ATTEMPTS, Part, Published, fetch
 
 CONTENT = bytes(range(256)) * 4000  # 1,024,000 bytes: 1 MB
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from loadgen.datasets import cache
-from loadgen.datasets.lengths import Lengths
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.datasets.lengths import Lengths
 from tests.unit.test_datasets_random import SIMULATOR
 
 OF_FILES = ["jsonl", "csv", "custom", "sharegpt", "trace", "prose"]
@@ -18,7 +18,7 @@ def refusal(name, path, **settings):
     """What is said of the file of a data set, as a run asks for it."""
     asked = RunSettings(dataset_name=name, dataset_path=str(path), tokenizer=str(SIMULATOR), **settings)
     with pytest.raises(BadInput) as refused:
-        next(iter(cache.prepared(asked).prompts(1)))
+        next(iter(prompt_cache.prepared(asked).prompts(1)))
     assert "\n" not in str(refused.value)
     return str(refused.value)
 

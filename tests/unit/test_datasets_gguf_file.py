@@ -7,10 +7,10 @@ from pathlib import Path
 import gguf
 import pytest
 
-from loadgen.datasets import tokenizer
-from loadgen.datasets.gguf_file import CUTS
-from loadgen.datasets.template import Template
 from loadgen.errors import BadInput
+from loadgen.workload.tokenizer import tokenizer
+from loadgen.workload.tokenizer.chat_template import Template
+from loadgen.workload.tokenizer.gguf_file import CUTS
 from tests.engines import real_llamacpp
 from tests.tokenizers_from_packages import kept_folder, qwen3, smollm2
 

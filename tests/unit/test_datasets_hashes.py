@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from loadgen.datasets import hashes, kept
+from loadgen.workload.files import cache_folder, file_hash
 
 
 @pytest.fixture(autouse=True)
 def _small_is_big(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(hashes, "BIG_BYTES", 10)
+    monkeypatch.setattr(file_hash, "BIG_BYTES", 10)
 
 
 def settled(path, text):
@@ -31,66 +31,66 @@ def _later(monkeypatch):
 def hashed(monkeypatch):
     """How often a file is read."""
     read = []
-    original = hashes.hashlib.file_digest
-    monkeypatch.setattr(hashes.hashlib, "file_digest", lambda *given: read.append(1) or original(*given))
+    original = file_hash.hashlib.file_digest
+    monkeypatch.setattr(file_hash.hashlib, "file_digest", lambda *given: read.append(1) or original(*given))
     return read
 
 
 def test_a_big_file_is_read_once(tmp_path, hashed):
     path = settled(tmp_path / "big", "x" * 100)
-    assert hashes.sha256(path) == hashes.sha256(path)
+    assert file_hash.sha256(path) == file_hash.sha256(path)
     assert len(hashed) == 1
 
 
 def test_one_that_changed_is_read_again(tmp_path, hashed):
     path = settled(tmp_path / "big", "x" * 100)
-    before = hashes.sha256(path)
+    before = file_hash.sha256(path)
     modified = path.stat()
     path.write_text("y" * 100)
     os.utime(path, ns=(modified.st_atime_ns, modified.st_mtime_ns))  # as a copy that keeps times would
-    assert hashes.sha256(path) != before
+    assert file_hash.sha256(path) != before
     assert len(hashed) == 2
 
 
 def test_one_that_was_changed_a_moment_ago_is_not_believed(tmp_path, hashed, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(hashes, "BIG_BYTES", 10)
+    monkeypatch.setattr(file_hash, "BIG_BYTES", 10)
     path = tmp_path / "big"
     path.write_text("x" * 100)
     monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 1_000_000_000)
-    hashes.sha256(path)
-    assert not kept.folder().exists()
+    file_hash.sha256(path)
+    assert not cache_folder.folder().exists()
 
 
 def test_a_small_one_is_always_read(tmp_path, hashed):
     path = settled(tmp_path / "small", "x")
-    assert hashes.sha256(path) == hashes.sha256(path)
+    assert file_hash.sha256(path) == file_hash.sha256(path)
     assert len(hashed) == 2
 
 
 @pytest.mark.parametrize("text", ["", "zz", "ab", "0" * 63])
 def test_a_hash_that_is_none_is_not_believed(tmp_path, text):
     path = settled(tmp_path / "big", "x" * 100)
-    expected = hashes.sha256(path)
-    (memory,) = kept.folder().iterdir()
+    expected = file_hash.sha256(path)
+    (memory,) = cache_folder.folder().iterdir()
     memory.write_text(text)
-    assert hashes.sha256(path) == expected
+    assert file_hash.sha256(path) == expected
 
 
 def test_one_file_has_one_hash_whatever_it_has_been(tmp_path):
     for text in ("x" * 100, "y" * 100):
-        hashes.sha256(settled(tmp_path / "big", text))
-    assert len([*kept.folder().iterdir()]) == 1
+        file_hash.sha256(settled(tmp_path / "big", text))
+    assert len([*cache_folder.folder().iterdir()]) == 1
 
 
 def test_those_used_longest_ago_go_where_no_more_may_be_kept(tmp_path):
     memories = []
     for number in range(3):
-        hashes.sha256(settled(tmp_path / f"big {number}", "x" * 100))
-        (memory,) = {*kept.folder().iterdir()} - {*memories}
+        file_hash.sha256(settled(tmp_path / f"big {number}", "x" * 100))
+        (memory,) = {*cache_folder.folder().iterdir()} - {*memories}
         os.utime(memory, (1000 + number, 1000 + number))
         memories.append(memory)
-    hashes.sha256(tmp_path / "big 0")  # used again
-    kept.make_room(2 * max(memory.stat().st_size for memory in memories))
-    assert {*kept.folder().iterdir()} == {memories[0], memories[2]}
+    file_hash.sha256(tmp_path / "big 0")  # used again
+    cache_folder.make_room(2 * max(memory.stat().st_size for memory in memories))
+    assert {*cache_folder.folder().iterdir()} == {memories[0], memories[2]}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
-from loadgen.datasets import tokenizer
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.tokenizer import tokenizer
 from tests.unit.test_datasets_random import SIMULATOR
 
 # Stands in for the package: rows from the file that ROWS names; keeps what it was asked for.

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets.lengths import Lengths
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets.lengths import Lengths
 from tests.unit.test_datasets_random import SIMULATOR
 
 FLAG = "--random-input-len"

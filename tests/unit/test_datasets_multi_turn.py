@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import ANSWER, UNPLANNED, Sessions
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Sessions
+from loadgen.workload.tokenizer.tokenizer import load
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
 S = 1_000_000_000

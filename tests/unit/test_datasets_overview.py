@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loadgen.cli.overview import render
-from loadgen.datasets.export import exported
-from loadgen.datasets.overview import Overview, bins, summary
-from loadgen.datasets.rows import line as to_line
+from loadgen.cli.dataset_overview import render
 from loadgen.errors import BadInput
-from loadgen.prompts import UNPLANNED, Prompt
+from loadgen.workload.datasets.export import exported
+from loadgen.workload.datasets.overview import Overview, bins, summary
+from loadgen.workload.datasets.prompt_rows import line as to_line
+from loadgen.workload.prompt import UNPLANNED, Prompt
 
 
 def prompts(*lengths, outputs=5, server=None):

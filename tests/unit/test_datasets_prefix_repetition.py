@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from loadgen import datasets
-from loadgen.datasets.counting import Counting
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.overhead import Overhead
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.workload import datasets
+from loadgen.workload.target import Target
+from loadgen.workload.template_overhead import Overhead
+from loadgen.workload.tokenizer.token_count import Counting
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import chat_templates
 from tests import tokenizers_trained as trained
 from tests.unit.test_datasets_random import SIMULATOR

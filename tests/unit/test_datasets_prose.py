@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets.prose import cut
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets.prose import cut
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_trained as trained
 from tests.unit.test_datasets_random import SIMULATOR
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets.lengths import Lengths
-from loadgen.datasets.random import RandomDataset
-from loadgen.datasets.tokenizer import load
-from loadgen.datasets.words import Words, fitted
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets.lengths import Lengths
+from loadgen.workload.datasets.random_words import RandomDataset
+from loadgen.workload.tokenizer.exact_text import Words, fitted
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets import rowfile, rows
-from loadgen.datasets.rowfile import REMEDY, RowFile
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import UNPLANNED, Prompt
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.workload import datasets
+from loadgen.workload.datasets import prompt_rows as rows
+from loadgen.workload.files import row_file
+from loadgen.workload.files.row_file import REMEDY, RowFile
+from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.target import Target
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
@@ -137,7 +138,7 @@ class TestFiles:
         assert (other.source, list(other.messages)) == ("csv/2", CHAT)
 
     def test_lines_are_found_across_the_chunks_that_are_looked_at(self, write, monkeypatch):
-        monkeypatch.setattr(rowfile, "CHUNK", 7)
+        monkeypatch.setattr(row_file, "CHUNK", 7)
         path = write('prompt\n"one\n""1"""\ntwo\n\n"thr""ee"\n', "csv")
         assert [RowFile(path, "csv")[number].text for number in range(3)] == ['one\n"1"', "two", 'thr"ee']
 

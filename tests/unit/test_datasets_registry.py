@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -82,7 +82,7 @@ def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkey
 
 @pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
 def test_the_registry_and_the_presets_import_nothing_heavy(module):
-    code = f"import sys, loadgen.datasets, loadgen.workloads; sys.exit({module!r} in sys.modules)"
+    code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen import datasets
-from loadgen.datasets.conversations import Conversations
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets.sharegpt_file import Conversations
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_from_packages as packages
 from tests import tokenizers_trained as trained
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import ANSWER, UNPLANNED
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.prompt import ANSWER, UNPLANNED
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.datasets.structure import UNKNOWN, Structure
+from loadgen.workload.files.json_index import UNKNOWN, Structure
 
 TEXTS = st.text(st.sampled_from('{}[]",:\\ \n\tüx'), max_size=20)
 TURNS = st.lists(st.fixed_dictionaries({"value": TEXTS}), max_size=4)

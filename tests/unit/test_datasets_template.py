@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from loadgen.datasets.template import Template
-from loadgen.datasets.tokenizer import load
 from loadgen.errors import BadInput
+from loadgen.workload.tokenizer.chat_template import Template
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import chat_templates
 from tests import tokenizers_trained as trained
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import datasets
-from loadgen.datasets import trace
-from loadgen.datasets.tokenizer import load
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import Timed
-from loadgen.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.datasets import trace
+from loadgen.workload.prompt import Timed
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from loadgen import slo
-from loadgen.demands import Gaps, Mean, Share, gaps_ms, of_each
+from loadgen.analysis.search.criteria import Gaps, Mean, Share, gaps_ms, of_each
+from loadgen.config import slo
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
-from loadgen.settings import RunSettings
 from tests.unit import making
 
 ON = RunSettings()

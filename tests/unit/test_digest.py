@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from loadgen.digest import Digest
-from loadgen.prompts import Prompt
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.prompt_digest import Digest
 
 CHAT = ({"role": "user", "content": "a"},)
 A, B = Prompt("a\u00e9", 3, 5, "1"), Prompt("b", 3, 5, "2")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.doctor import capacity, screen
-from loadgen.doctor.capacity import Capacity, Climb, Drive, climb
+from loadgen.cli.doctor import capacity, screen
+from loadgen.cli.doctor.capacity import Capacity, Climb, Drive, climb
 
 NO_CLIMB = Climb(None, None)
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import doctor, machine
-from loadgen.doctor import State, connections, memory, processors, software
-from loadgen.doctor.limit import Limit
-from loadgen.machine import Busy
+from loadgen.cli import doctor
+from loadgen.cli.doctor import State, connections, memory, processors, software
+from loadgen.cli.doctor.limit import Limit
+from loadgen.util import machine
+from loadgen.util.machine import Busy
 from tests.source import ROOT
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
@@ -261,12 +262,12 @@ def test_every_compiled_module_is_looked_for() -> None:
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:
-    found = software.compiled(("loadgen.wire", "loadgen.nowhere"))
+    found = software.compiled(("loadgen.core.wire", "loadgen.nowhere"))
     assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
 
 
 def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loadgen import wire
+    from loadgen.core import wire
 
     monkeypatch.setattr(wire, "live", lambda: (0, 0))
     assert software.compiled().value == "a debug build"

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from loadgen.exposition import Unreadable, is_json, is_text, read
+from loadgen.metrics.server.parser import Unreadable, is_json, is_text, read
 
 DATA = Path(__file__).parents[1] / "data"
 

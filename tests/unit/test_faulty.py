@@ -8,13 +8,13 @@ import sys
 import aiohttp
 import pytest
 
-from loadgen import http
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, chosen
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
 from loadgen.testing.process import started
+from loadgen.util import http_client
 
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
 PATH = "/v1/chat/completions"
@@ -91,9 +91,9 @@ class TestAnswering:
 
     async def test_models_and_counts_are_told_whatever_the_plan(self) -> None:
         async with serving(Shares.parse("reset=1")) as faulty:
-            models = await http.get(faulty.url + "/v1/models")
-            assert (await http.get(faulty.url + "/version")).status == 404
-            counts = await http.get(faulty.url + "/counts")
+            models = await http_client.get(faulty.url + "/v1/models")
+            assert (await http_client.get(faulty.url + "/version")).status == 404
+            counts = await http_client.get(faulty.url + "/counts")
         assert models.json()["data"][0]["id"] == MODEL
         assert counts.json() == {"requests": 0, "connections": 3, "played": {}}
 
@@ -120,14 +120,14 @@ class TestAnswering:
 
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:
         with pytest.raises(Unreachable, match="MiB"):
-            await http.get(faulty.url + "/metrics", headers={HEADER: "endless"}, timeout_s=60)
+            await http_client.get(faulty.url + "/metrics", headers={HEADER: "endless"}, timeout_s=60)
 
 
 class TestProcess:
     async def test_it_listens_by_itself_and_plays(self) -> None:
         with started("loadgen.testing.faulty", "--plan", "status:503=1", "--seed", "3") as server:
             assert (await post(server.url))[0] == 503
-            counts = (await http.get(server.url + "/counts")).json()
+            counts = (await http_client.get(server.url + "/counts")).json()
         assert (counts["requests"], counts["played"]) == (1, {"status": 1})
 
     def test_a_plan_that_is_none_is_one_line(self) -> None:

@@ -4,15 +4,15 @@ import pytest
 
 from loadgen.checks import Verdict
 from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.measurement import Measured
-from loadgen.outcomes import Outcome
-from loadgen.pieces import finish
-from loadgen.recorder import Recorder
-from loadgen.records import RecordWriter
-from loadgen.results import conclude, from_records
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, seed_of
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import finish
+from loadgen.runner.measurement import Measured
+from loadgen.runner.run_result import conclude, from_records
+from loadgen.workload.arrivals import Schedule
 from tests.unit.making import MS, START, failed, heading, shard, steady, unsent
 
 SETTINGS = RunSettings(

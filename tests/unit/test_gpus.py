@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen import gpus
-from loadgen.gpus import Memory, Nvml
+from loadgen.util import gpus
+from loadgen.util.gpus import Memory, Nvml
 from tests.nvml import GIB, Fake, install
 
 

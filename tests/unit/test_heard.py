@@ -2,9 +2,9 @@
 
 import orjson
 
-from loadgen.growing import Growing
-from loadgen.heard import Heard
-from loadgen.telemetry import FILE_NAME
+from loadgen.metrics.server.latest import Heard
+from loadgen.metrics.server.telemetry import FILE_NAME
+from loadgen.util.tail import Growing
 from tests.unit.telling import scrape
 
 OTHER = "http://127.0.0.1:8001/metrics"

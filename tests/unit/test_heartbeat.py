@@ -2,12 +2,12 @@
 
 import asyncio
 
-from loadgen.clock import KERNEL, NS_PER_S
-from loadgen.heartbeat import EVERY_NS, Heartbeat
-from loadgen.histogram import Histogram
+from loadgen.client.loop_probe import EVERY_NS, Heartbeat
+from loadgen.core.histogram import Histogram
+from loadgen.core.wire import Bell, Connection, Poll
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
-from loadgen.wire import Bell, Connection, Poll
+from loadgen.util.clock import KERNEL, NS_PER_S
 
 
 class Owner:

@@ -11,8 +11,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.errors import BadInput
-from loadgen.histogram import DAY_NS, Histogram
 
 # Spread over all magnitudes, rather than crowded at the top as plain integers would be.
 NANOSECONDS = st.integers(0, 46).flatmap(lambda bits: st.integers(0, min(2 ** (bits + 1), DAY_NS)))

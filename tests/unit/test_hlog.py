@@ -4,9 +4,9 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.errors import BadInput
-from loadgen.histogram import DAY_NS, Histogram
-from loadgen.hlog import write_hlog
+from loadgen.report.hdr_log import write_hlog
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen import http
 from loadgen.errors import Unreachable
+from loadgen.util import http_client
 
 
 @pytest.mark.parametrize(
@@ -12,4 +12,4 @@ from loadgen.errors import Unreachable
 )
 async def test_who_cannot_be_reached_is_named_with_the_systems_reason(address, reason):
     with pytest.raises(Unreachable, match=rf"/v1/models: no connection to {address} \(.*({reason})"):
-        await http.get(f"http://{address}/v1/models")
+        await http_client.get(f"http://{address}/v1/models")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen.idle_connections import FIRST_LIMIT_NS, LONG_REST_NS, REST_NS, IdleConnections
+from loadgen.client.idle_connections import FIRST_LIMIT_NS, LONG_REST_NS, REST_NS, IdleConnections
 
 MS, S = 1_000_000, 1_000_000_000
 

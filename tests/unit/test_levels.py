@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.demands import Share, of_each
-from loadgen.levels import CONCURRENCY, MOST_REQUESTS, RATE, Axis, Levels, Watch
-from loadgen.pieces import join, piece
-from loadgen.progress import DONE, Progress
-from loadgen.records import RecordWriter
-from loadgen.schedule import Schedule
-from loadgen.search import Run, Shown
-from loadgen.settings import RunSettings
-from loadgen.stripe import WHOLE, Stripe
-from loadgen.wire import Record
+from loadgen.analysis.search.algorithm import Run, Shown
+from loadgen.analysis.search.criteria import Share, of_each
+from loadgen.analysis.search.levels import CONCURRENCY, MOST_REQUESTS, RATE, Axis, Levels, Watch
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Record
+from loadgen.metrics.progress import DONE, Progress
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import join, piece
+from loadgen.util.partition import WHOLE, Stripe
+from loadgen.workload.arrivals import Schedule
 from tests.unit import making
 
 DEMANDS = of_each("ttft_p99<500ms,e2el_mean<1s")

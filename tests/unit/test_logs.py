@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from loadgen.logs import Printable, ToStderr
+from loadgen.util.log_setup import Printable, ToStderr
 
 
 def test_a_log_goes_to_what_is_stderr_when_it_is_written(

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from loadgen import machine
-from loadgen.cost import Cost
-from loadgen.machine import Busy, stolen_share, throttled_s
+from loadgen.metrics.usage_sampler import Cost
+from loadgen.util import machine
+from loadgen.util.machine import Busy, stolen_share, throttled_s
 
 
 @pytest.fixture

@@ -7,24 +7,25 @@ from pathlib import Path
 import orjson
 import pytest
 
-from loadgen import left, requests
-from loadgen.client import Client
+from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
-from loadgen.measurement import Job, Measured
-from loadgen.measurer import conduct
-from loadgen.part import Group
-from loadgen.progress import DONE, Progress
-from loadgen.prompts import Prompt
-from loadgen.recorder import Recorder
-from loadgen.records import RecordWriter
-from loadgen.schedule import Schedule
-from loadgen.scraper import Order
-from loadgen.scrapes import Source
-from loadgen.settings import RunSettings
-from loadgen.shard import Shard
-from loadgen.stripe import Stripe
-from loadgen.target import Target
-from loadgen.telemetry import FILE_NAME
+from loadgen.metrics.client_usage import Client
+from loadgen.metrics.progress import DONE, Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.server.series import Source
+from loadgen.metrics.server.telemetry import FILE_NAME
+from loadgen.metrics.worker_report import Shard
+from loadgen.runner import recovery
+from loadgen.runner.coordinator import conduct
+from loadgen.runner.measurement import Job, Measured
+from loadgen.runner.metrics_scraper_main import Order
+from loadgen.runner.participant import Group
+from loadgen.util.partition import Stripe
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
 from tests.unit.making import answered, heading
 from tests.unit.telling import URL, scrape
 
@@ -81,7 +82,7 @@ class Fake:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    requests.write(tmp_path, [Prompt("a", 1, 1, "t")] * 4, TARGET.body, dict, 4)
+    request_store.write(tmp_path, [Prompt("a", 1, 1, "t")] * 4, TARGET.body, dict, 4)
     settings = RunSettings(num_prompts=4, max_concurrency=4)
     return Job(heading(settings, SCHEDULE), (TARGET,), tmp_path)
 
@@ -179,7 +180,7 @@ async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_pa
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = left.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
+    found = recovery.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
     assert found.records_error == f"{path}: line 3 is none of a file of records"
     assert [shard.lost for shard in found.shards] == ["was killed by signal 9"]

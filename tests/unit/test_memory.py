@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from loadgen.clock import KERNEL
-from loadgen.outcomes import Outcome
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Reply
 from loadgen.testing.memory_servers import answered, distant, planned, queued, stalled
 from loadgen.testing.virtual import EPOCH_NS, timed
-from loadgen.wire import Record
+from loadgen.util.clock import KERNEL
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, S, chunk
 from tests.wire.bytes_of import HEAD, delta, usage
 

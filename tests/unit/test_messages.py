@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from loadgen import messages
-from loadgen.messages import Voice
+from loadgen.util import messages
+from loadgen.util.messages import Voice
 
 LONG = "x" * (1 << 18)  # four times what a pipe holds
 

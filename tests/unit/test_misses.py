@@ -4,15 +4,15 @@ import re
 
 import pytest
 
+from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
-from loadgen.outcomes import Outcome
-from loadgen.report import misses
-from loadgen.results import Result
+from loadgen.report import slo_misses
+from loadgen.runner.run_result import Result
 from tests.unit.making import measured, planned, result, steady
 
 
 def said(limits, records):
-    return list(misses(limits, measured(records), "due"))
+    return list(slo_misses(limits, measured(records), "due"))
 
 
 def test_nothing_is_said_of_what_is_met():
@@ -68,8 +68,8 @@ def test_what_was_not_measured_is_missed_and_no_zero():
 
 def test_latencies_are_those_of_the_clock_that_was_asked():
     late = [steady(n, due=n, sent=n + 15.0) for n in range(3)]
-    assert len(list(misses("ttft_max<10ms", measured(late), "due"))) == 1
-    assert list(misses("ttft_max<10ms", measured(late), "sent")) == []
+    assert len(list(slo_misses("ttft_max<10ms", measured(late), "due"))) == 1
+    assert list(slo_misses("ttft_max<10ms", measured(late), "sent")) == []
 
 
 def made(records):

@@ -8,15 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from loadgen import nodes, requests
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.measurement import Job
-from loadgen.node import Node
-from loadgen.prompts import Prompt
-from loadgen.requests import REHEARSAL, RequestFiles, Requests
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.stripe import Stripe
+from loadgen.runner.cluster import driver
+from loadgen.runner.cluster.actor import Node
+from loadgen.runner.measurement import Job
+from loadgen.util.partition import Stripe
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.request_store import REHEARSAL, RequestFiles, Requests
 from tests.unit.making import heading
 
 URL = "http://10.0.0.1:8000"
@@ -74,10 +75,10 @@ class Actor:
 @pytest.fixture
 def remote(tmp_path, monkeypatch):
     """Makes the part of a node of two, whose actor gives these answers."""
-    monkeypatch.setattr(nodes, "_ray", lambda module="ray": ERRORS)
+    monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
 
     def made(*answers):
-        found = nodes.Remote(Actor(*answers), "10.0.0.3", 1)
+        found = driver.Remote(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
         job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Stripe(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
@@ -117,7 +118,7 @@ async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked
 
 
 async def connected(address):
-    async with nodes.open_nodes(RunSettings(ray=address, base_url=URL)):
+    async with driver.open_nodes(RunSettings(ray=address, base_url=URL)):
         pass
 
 
@@ -130,19 +131,19 @@ async def test_without_ray_the_command_that_installs_it_is_told(monkeypatch):
 @pytest.mark.parametrize("address", ["head", "head:", ":6379", "head:six"])
 def test_what_is_no_address_is_refused(address):
     with pytest.raises(BadInput, match="is no address; write HOST:PORT"):
-        nodes._check_listens(address)
+        driver._check_listens(address)
 
 
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
-        nodes._check_listens("127.0.0.1:1")
+        driver._check_listens("127.0.0.1:1")
 
 
 def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
     addresses = ("head", "10.0.0.10", "fd00::1", "10.0.0.9", "9.0.0.1")
     found = [{"Alive": address != "9.0.0.1", "NodeManagerAddress": address} for address in addresses]
-    monkeypatch.setattr(nodes, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
-    chosen = nodes._chosen(RunSettings(ray="auto"))
+    monkeypatch.setattr(driver, "_ray", lambda: SimpleNamespace(nodes=lambda: found))
+    chosen = driver._chosen(RunSettings(ray="auto"))
     assert [node["NodeManagerAddress"] for node in chosen] == ["10.0.0.9", "10.0.0.10", "fd00::1", "head"]
 
 
@@ -154,14 +155,14 @@ def test_the_first_machines_are_those_of_the_lowest_addresses(monkeypatch):
     ],
 )
 def test_a_node_without_the_same_loadgen_is_named(monkeypatch, versions, said):
-    monkeypatch.setattr(nodes.importlib.metadata, "version", lambda name: "1.0")
+    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "1.0")
     with pytest.raises(BadInput, match=said):
-        nodes._check_versions(versions)
+        driver._check_versions(versions)
 
 
 def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
-    monkeypatch.setattr(nodes.importlib.metadata, "version", lambda name: "1.0")
-    nodes._check_versions({"a": "1.0", "b": "1.0"})
+    monkeypatch.setattr(driver.importlib.metadata, "version", lambda name: "1.0")
+    driver._check_versions({"a": "1.0", "b": "1.0"})
 
 
 @pytest.mark.parametrize(
@@ -175,12 +176,12 @@ def test_nodes_with_the_same_loadgen_are_taken(monkeypatch):
     ],
 )
 def test_each_node_has_as_many_workers(settings, cores, workers):
-    assert nodes._workers(RunSettings(**settings), cores) == workers
+    assert driver._workers(RunSettings(**settings), cores) == workers
 
 
 def test_more_workers_than_may_be_in_flight_are_refused():
     with pytest.raises(BadInput, match=r"2 machines of 1 processes cannot share 1 requests in flight; give .* 2 or"):
-        nodes._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
+        driver._workers(RunSettings(workers="auto", max_concurrency=1), [64, 64])
 
 
 class Machine:
@@ -226,19 +227,19 @@ def source(prompt):
 @pytest.fixture
 def handing(tmp_path, monkeypatch):
     """Two machines, the group of them, and the folder of requests that they have been handed, three rows."""
-    monkeypatch.setattr(nodes, "_ray", lambda module="ray": ERRORS)
-    monkeypatch.setattr(nodes, "CHUNK_BYTES", 8)
-    monkeypatch.setattr(nodes, "PROGRESS_S", 0)
+    monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
+    monkeypatch.setattr(driver, "CHUNK_BYTES", 8)
+    monkeypatch.setattr(driver, "PROGRESS_S", 0)
     folder = tmp_path / "here"
     folder.mkdir()
-    requests.write(folder, made(0, 1, 2), source, dict, 3)
-    requests.tell(folder, requests.about(folder) | {"further": True})
+    request_store.write(folder, made(0, 1, 2), source, dict, 3)
+    request_store.tell(folder, request_store.about(folder) | {"further": True})
     with RequestFiles(folder, source, REHEARSAL) as files:
         files.add(made(9))
     (folder / "telemetry.jsonl").write_text("what a scraper has heard")
     machines = [Machine(tmp_path / name) for name in ("a", "b")]
-    parts = [nodes.Remote(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)]
-    group = nodes.Nodes(parts, 1)
+    parts = [driver.Remote(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)]
+    group = driver.Nodes(parts, 1)
     for part, job in group.shared(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder)):
         part.job = job
     asyncio.run(group.check_ready())

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from loadgen import machine, node_facts
-from loadgen.datasets import cache
 from loadgen.engines import Launcher, keeper
 from loadgen.errors import EngineError
+from loadgen.runner.cluster import node_facts
+from loadgen.util import machine
+from loadgen.workload.datasets import prompt_cache
 from tests.engines.fakes import Fake
 
 
@@ -28,7 +29,7 @@ def test_on_macos_no_more_files_are_asked_for_than_it_gives(monkeypatch: pytest.
 def test_without_nameless_files_an_entry_of_the_cache_has_its_name_from_the_start(tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "entry"
-    os.close(cache._nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    os.close(prompt_cache._nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     assert path.exists()
 
 

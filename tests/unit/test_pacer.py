@@ -6,10 +6,10 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.pacer import TURN_NS
+from loadgen.client.pacer import TURN_NS
+from loadgen.core.wire import NEVER
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
-from loadgen.wire import NEVER
 from tests.unit.making import MS
 from tests.unit.pacing import World
 

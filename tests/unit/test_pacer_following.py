@@ -1,7 +1,7 @@
 """Requests that follow others, in virtual time: due when it is known, and counted whether they came up or not."""
 
+from loadgen.core.wire import NEVER
 from loadgen.testing.virtual import timed
-from loadgen.wire import NEVER
 from tests.unit.making import MS
 from tests.unit.pacing import World
 

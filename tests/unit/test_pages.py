@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from loadgen import pages
-from loadgen.pages import (
+from loadgen.report import html
+from loadgen.report.html import (
     Block,
     Chart,
     Code,
@@ -42,7 +42,7 @@ NASTY = "a|b `c` <script>alert(1)</script> *d* [e](f) _g_ #h &amp; \x1b[31m\nnex
 
 def markdown(*blocks: Block) -> str:
     """What blocks are below the title."""
-    return pages.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
+    return html.markdown(Document("Title", blocks), "charts").removeprefix("# Title\n\n")
 
 
 class Page(HTMLParser):
@@ -120,7 +120,7 @@ def test_a_note_is_an_admonition_with_its_blocks_below_it(folded: bool | None, m
 def test_columns_of_numbers_stand_at_the_right() -> None:
     table = Table(("A", "B", "C"), ((cell("x"), cell("1"), cell("2")),), words=1)
     assert markdown(table).splitlines()[1] == "| --- | ---: | ---: |"
-    page = Page(pages.html(Document("Title", (table,))))
+    page = Page(html.html(Document("Title", (table,))))
     assert [tag for tag, name, value in page.attributes if (name, value) == ("class", "number")] == [
         "th",
         "th",
@@ -132,13 +132,13 @@ def test_columns_of_numbers_stand_at_the_right() -> None:
 def test_numbers_to_see_at_once_are_a_list_with_what_they_mean() -> None:
     facts = Facts((Fact(Span("TTFT", about="Time | to"), "20 ms", "p99 30 ms"), Fact(Span("Rate"), "5")))
     assert markdown(facts) == '- <abbr title="Time &#124; to">TTFT</abbr>: **20 ms** p99 30 ms\n- Rate: **5**\n'
-    texts = Page(pages.html(Document("Title", (facts,)))).texts
+    texts = Page(html.html(Document("Title", (facts,)))).texts
     assert {("dfn", "TTFT"), ("span", "Time | to"), ("dd", "20 ms"), ("dd", "p99 30 ms"), ("dt", "Rate")} <= set(texts)
 
 
 def test_what_a_term_means_is_reached_by_keyboard_and_read_with_it() -> None:
     term = Span("TTFT", about="Time to first token")
-    page = Page(pages.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))))
+    page = Page(html.html(Document("Title", (Paragraph(line(term, term)), Table(("A",), ((cell(term),),))))))
     terms = [(name, value) for tag, name, value in page.attributes if tag == "dfn"]
     assert [value for name, value in terms if name == "tabindex"] == ["0"] * 3
     described = [value for name, value in terms if name == "aria-describedby"]
@@ -150,7 +150,7 @@ def test_what_a_term_means_is_reached_by_keyboard_and_read_with_it() -> None:
 def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
     text = Paragraph(line(Span("a run", link="r 1.html"), Span("x", link="javascript:alert(1)")))
     assert markdown(text) == "[a run](r%201.html)[x](javascript%3Aalert%281%29)\n"
-    page = Page(pages.html(Document("Title", (text,))))
+    page = Page(html.html(Document("Title", (text,))))
     assert [value for tag, name, value in page.attributes if name == "href"] == [
         "r%201.html",
         "javascript%3Aalert%281%29",
@@ -160,21 +160,21 @@ def test_a_link_leads_to_a_file_beside_the_page_and_nowhere_else() -> None:
 def test_a_drawing_is_in_the_page_or_beside_its_markdown() -> None:
     assert markdown(DRAWING) == "![Rates \\[1\\]](charts/rates.svg)\n"
     document = Document("Title", (Figure("noise", "about", b"png"), Note("tip", "In", (DRAWING,))))
-    files = pages.pictures(document)
+    files = html.pictures(document)
     assert list(files) == ["noise.png", "rates.svg"]
     assert files["noise.png"] == b"png"
     assert files["rates.svg"].startswith(b"<svg xmlns=")
-    assert ("desc", "Rates [1]") in Page(pages.html(document)).texts
+    assert ("desc", "Rates [1]") in Page(html.html(document)).texts
 
 
 def test_two_drawings_have_ids_of_their_own() -> None:
-    page = Page(pages.html(Document("Title", (DRAWING, DRAWING))))
+    page = Page(html.html(Document("Title", (DRAWING, DRAWING))))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids)) >= 4
 
 
 def test_a_script_is_in_a_page_only_where_it_does_something_and_no_other_may_run() -> None:
-    quiet, lively = (pages.html(Document("Title", (Code("x", taken=taken),))) for taken in (False, True))
+    quiet, lively = (html.html(Document("Title", (Code("x", taken=taken),))) for taken in (False, True))
     assert "<script" not in quiet
     assert "script-src" not in quiet
     (script,) = re.findall(r"<script>(.*?)</script>", lively, re.DOTALL)
@@ -237,7 +237,7 @@ def test_html_has_the_same_contents() -> None:
         Table(("Head",), ((cell(Span("+1%", Tone.GOOD)),),)),
         Note("warning", "Beware", (Code("x < y"),), folded=True),
     )
-    texts = Page(pages.html(Document("Title", blocks))).texts
+    texts = Page(html.html(Document("Title", blocks))).texts
     for wanted in (
         ("h1", "Title"),
         ("h2", "One"),
@@ -255,7 +255,7 @@ def test_html_has_the_same_contents() -> None:
 def test_nothing_in_a_text_is_taken_for_html() -> None:
     parts = (Heading(2, NASTY), Paragraph(line(NASTY, Span(NASTY, Tone.CODE))), Code(NASTY), Note("tip", NASTY, ()))
     table = Table((NASTY,), ((cell(Span(NASTY, Tone.BAD)),),))
-    text = pages.html(Document(NASTY, (*parts, table, Figure("x", NASTY, b"png"))))
+    text = html.html(Document(NASTY, (*parts, table, Figure("x", NASTY, b"png"))))
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.texts}
     assert "\x1b" not in text
@@ -265,7 +265,7 @@ def test_nothing_in_a_text_is_taken_for_html() -> None:
 
 
 def test_html_loads_nothing() -> None:
-    page = Page(text := pages.html(Document("Title", (Heading(2, "One"), Figure("x", "about", b"png")))))
+    page = Page(text := html.html(Document("Title", (Heading(2, "One"), Figure("x", "about", b"png")))))
     loads = [(tag, value) for tag, name, value in page.attributes if name in ("src", "href", "srcset", "data")]
     assert loads == [
         ("a", "#one"),
@@ -276,7 +276,7 @@ def test_html_loads_nothing() -> None:
 
 
 def test_headings_that_are_alike_have_anchors_of_their_own() -> None:
-    page = Page(pages.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "...")))))
+    page = Page(html.html(Document("Title", (Heading(2, "A b"), Heading(2, "A b"), Heading(2, "...")))))
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert ids == ["a-b", "a-b-2", "part"]
     assert [value for tag, name, value in page.attributes if tag == "a"] == [f"#{each}" for each in ids]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.pages.scale import Linear, Log, Nines, Scale, fitting, short
+from loadgen.report.html.charts.scale import Linear, Log, Nines, Scale, fitting, short
 
 
 def words(scale: Scale) -> list[str]:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-from loadgen import pages
-from loadgen.pages import Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Panel
-from loadgen.pages.svg import LEFT, RIGHT, WIDTH, readout, svg
+from loadgen.report import html
+from loadgen.report.html import Chart, Curve, Dots, Heat, Limit, Linear, Log, Mark, Panel
+from loadgen.report.html.charts.svg import LEFT, RIGHT, WIDTH, readout, svg
 
 NASTY = '</title><script>alert("1")</script> & \x1b[31m'
 X = Linear("s", 0.0, 10.0)
@@ -159,8 +159,8 @@ def test_nothing_in_a_text_is_taken_for_svg_or_ends_the_script_that_it_is_told_i
 
 
 def test_a_chart_is_a_file_of_its_own_too() -> None:
-    text = pages.drawn(chart(Curve("", [0, 1], [1, 2])))
+    text = html.drawn(chart(Curve("", [0, 1], [1, 2])))
     root = ElementTree.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "--c1:" in text
-    assert pages.drawn(chart()) == pages.drawn(chart())
+    assert html.drawn(chart()) == html.drawn(chart())

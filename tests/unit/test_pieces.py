@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from loadgen import pieces
-from loadgen.ending import Ending
-from loadgen.pieces import clear, finish, join, others, piece
-from loadgen.records import RecordFile, RecordWriter
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.stripe import Stripe
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.records import shards
+from loadgen.metrics.records.file import RecordFile, RecordWriter
+from loadgen.metrics.records.shards import clear, finish, join, others, piece
+from loadgen.metrics.records.trailer import Ending
+from loadgen.util.partition import Stripe
+from loadgen.workload.arrivals import Schedule
 from tests.unit.making import START, answered, heading, shard
 
 SETTINGS, SCHEDULE = RunSettings(num_prompts=6), Schedule.burst(6)
@@ -102,7 +102,7 @@ def test_where_it_cannot_be_done_nothing_is_removed(paths, monkeypatch):
     def full(part, whole):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(pieces, "_append", full)
+    monkeypatch.setattr(shards, "_append", full)
     assert join(paths) == "No space left on device"
     assert paths[1].exists()
 
@@ -111,7 +111,7 @@ def test_a_piece_that_cannot_be_removed_loses_nothing(paths, monkeypatch):
     def refused(path):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(pieces.Path, "unlink", refused)
+    monkeypatch.setattr(shards.Path, "unlink", refused)
     assert join(paths) == "Permission denied"
     assert indices(paths[0]) == [0, 2, 4, 1, 3, 5]
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from loadgen.placement import apart
+from loadgen.util.affinity import apart
 
 several = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 GONE = 2**22 + 1  # above the largest number that the kernel gives to a process

@@ -5,12 +5,12 @@ import math
 
 import pytest
 
-from loadgen import machine
+from loadgen.client.connection_budget import MOST_WARM, check_limits, spare_count, warm_count, warn_of_limits
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.pool import MOST_WARM, check_limits, spare_count, warm_count, warn_of_limits
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.stripe import Stripe
+from loadgen.util import machine
+from loadgen.util.partition import Stripe
+from loadgen.workload.arrivals import Schedule
 
 ELSEWHERE = "http://10.0.0.1:8000"
 

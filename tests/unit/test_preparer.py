@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import requests
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.preparer import Preparer
-from loadgen.preparing import Order
-from loadgen.progress import Progress
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.metrics.progress import Progress
+from loadgen.runner.prepare import Preparer
+from loadgen.runner.prepare_main import Order
+from loadgen.workload import request_store
+from loadgen.workload.target import Target
 from tests.commands.calling import TOKENIZER
 
 
@@ -25,7 +25,7 @@ async def test_it_makes_what_is_ordered_and_tells_how_far_it_is(tmp_path: Path) 
     told: list[Progress] = []
     async with Preparer() as preparer:
         await preparer.prepare(order(tmp_path), told.append)
-    assert requests.about(tmp_path)["requests"] == 3
+    assert request_store.about(tmp_path)["requests"] == 3
     assert {progress.phase for progress in told} == {"preparing"}
     assert [(progress.scheduled, progress.ended) for progress in told] == [(3, 0), (3, 3)]
 

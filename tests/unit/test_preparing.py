@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from loadgen import lead
-from loadgen.digest import Digest, mark
-from loadgen.preparing import Order, prepare
-from loadgen.prompts import UNPLANNED, Prompt
-from loadgen.requests import REHEARSAL, Requests
-from loadgen.settings import RunSettings
-from loadgen.target import Target
+from loadgen.config.settings import RunSettings
+from loadgen.runner import prepare_ahead
+from loadgen.runner.prepare_main import Order, prepare
+from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt_digest import Digest, mark
+from loadgen.workload.request_store import REHEARSAL, Requests
+from loadgen.workload.target import Target
 
 COUNT = 4
 
@@ -57,7 +57,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(lead, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
+    monkeypatch.setattr(prepare_ahead, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 

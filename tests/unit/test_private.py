@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from loadgen.private import opener
+from loadgen.util.private_files import opener
 
 
 def mode(path):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from loadgen.histogram import Histogram
-from loadgen.progress import PHASES, Progress
-from loadgen.sketch import Sketch
+from loadgen.core.histogram import Histogram
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.progress import PHASES, Progress
 
 MS = 1_000_000
 

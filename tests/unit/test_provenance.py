@@ -7,13 +7,13 @@ import subprocess
 import numpy as np
 import orjson
 
-from loadgen import machine
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.machine import Busy, disturbance
-from loadgen.messages import decode, encode
-from loadgen.provenance import PACKAGES, provenance
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.metrics.provenance import PACKAGES, provenance
+from loadgen.util import machine
+from loadgen.util.machine import Busy, disturbance
+from loadgen.util.messages import decode, encode
+from loadgen.workload.arrivals import Schedule
 
 SECRET = "hunter2"
 SCHEDULE = Schedule.constant(10, 20)
@@ -56,7 +56,7 @@ def test_the_engine_is_kept_as_told():
 
 def test_versions_of_what_takes_part_are_named_and_null_where_it_is_not_installed(monkeypatch):
     assert all(of(RunSettings())["versions"][name] for name in PACKAGES)
-    monkeypatch.setattr("loadgen.provenance.PACKAGES", ("no-such-package",))
+    monkeypatch.setattr("loadgen.metrics.provenance.PACKAGES", ("no-such-package",))
     assert of(RunSettings())["versions"] == {"no-such-package": None}
 
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from loadgen import datasets
 from loadgen.cli.flags import parse
-from loadgen.datasets.tokenizer import load
-from loadgen.prompts import Prompt
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer.tokenizer import load
 from tests import tokenizers_from_packages as packages
 
 TESTS = Path(__file__).parents[1]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.recorder import Recorder, phase
-from loadgen.snapshot import LATENCIES, WAITS
-from loadgen.wire import Record
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.metrics.recorder import Recorder, phase
+from loadgen.metrics.snapshot import LATENCIES, WAITS
 from tests.unit.making import (
     CHUNKED,
     LAST_CHUNK,
@@ -29,7 +29,7 @@ from tests.wire.bytes_of import delta
 
 
 def test_when_each_was_sent_and_closed_is_kept_whatever_their_number(monkeypatch):
-    monkeypatch.setattr("loadgen.recorder._BLOCK", 3 * 4)
+    monkeypatch.setattr("loadgen.metrics.recorder._BLOCK", 3 * 4)
     snapshot = measured([answered(index=i, sent=i, tokens=[i + 10, i + 20], closed=i + 30) for i in range(10)])
     assert snapshot.index.tolist() == list(range(10))
     assert (snapshot.sent / MS).tolist() == list(range(10))

@@ -6,11 +6,11 @@ import functools
 import numpy as np
 import pytest
 
-from loadgen import recorders
-from loadgen.outcomes import Outcome
-from loadgen.recorder import Recorder
-from loadgen.settings import RunSettings
-from loadgen.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics import per_target
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
 from tests.unit.making import MS, START, failed, steady, unsent
 
 URLS = ("http://a:1", "http://b:1", "http://c:1")
@@ -33,7 +33,7 @@ def records(count=30):
 
 
 def snapshot(settings=SETTINGS, partial=None):
-    recorder = recorders.of(settings, START, 40)
+    recorder = per_target.of(settings, START, 40)
     for record in records():
         recorder.add(record)
     recorder.histograms["loop_stall"].record(MS)
@@ -89,10 +89,10 @@ def test_a_failure_says_where_its_request_was_sent(whole):
 
 
 def test_progress_counts_all_targets():
-    recorder = recorders.of(SETTINGS, START, 40)
+    recorder = per_target.of(SETTINGS, START, 40)
     for record in records():
         recorder.add(record)
-    alone = recorders.of(SETTINGS.replace(base_url=URLS[0]), START, 40)
+    alone = per_target.of(SETTINGS.replace(base_url=URLS[0]), START, 40)
     for record in records():
         alone.add(record)
     assert (recorder.failed, recorder.ended) == (alone.failed, 31)
@@ -105,7 +105,7 @@ def test_progress_counts_all_targets():
 
 
 def test_stripes_of_a_run_merge_target_by_target(whole):
-    stripes = [recorders.of(SETTINGS, START, 0) for _ in range(2)]
+    stripes = [per_target.of(SETTINGS, START, 0) for _ in range(2)]
     for record in records():
         stripes[record.index // 2 % 2].add(record)
     merged = stripes[0].snapshot().merge(stripes[1].snapshot())

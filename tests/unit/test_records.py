@@ -8,18 +8,18 @@ from pathlib import Path
 import orjson
 import pytest
 
-from loadgen.client import Client
-from loadgen.ending import Ending
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, Record, line
 from loadgen.errors import BadInput
-from loadgen.heading import Heading
-from loadgen.histogram import Histogram
-from loadgen.outcomes import Outcome
-from loadgen.pieces import finish
-from loadgen.records import RecordFile, RecordWriter, from_dict
-from loadgen.redaction import MARK, Redaction
-from loadgen.settings import RunSettings
-from loadgen.shard import Shard
-from loadgen.wire import BY_EVENTS, Record, line
+from loadgen.metrics.client_usage import Client
+from loadgen.metrics.records.file import RecordFile, RecordWriter, from_dict
+from loadgen.metrics.records.header import Heading
+from loadgen.metrics.records.shards import finish
+from loadgen.metrics.records.trailer import Ending
+from loadgen.metrics.worker_report import Shard
+from loadgen.util.redaction import MARK, Redaction
 from tests.unit.making import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
 from tests.wire.bytes_of import delta
 

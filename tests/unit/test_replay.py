@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from loadgen.recording import CapturedResponse, End, Recording
+from loadgen.client.capture_file import CapturedResponse, End, Recording
+from loadgen.core.wire import NEVER
 from loadgen.testing import exchange, replay
 from loadgen.testing.ask import Ask
 from loadgen.testing.replay import Connection, Replay
-from loadgen.wire import NEVER
 
 MS = 1_000_000
 

@@ -1,8 +1,8 @@
 """Banners: what one is to know of a run before its verdict and any of its numbers."""
 
 from loadgen.checks import STEADY, Check
-from loadgen.outcomes import Outcome
-from loadgen.recorder import Recorder
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.recorder import Recorder
 from loadgen.report import render
 from tests.unit.making import START, failed, measured, result, steady
 from tests.unit.test_report_console import below, split, value

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from loadgen.checks import Check
-from loadgen.outcomes import Outcome
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
 from loadgen.report import render
-from loadgen.settings import RunSettings
 from tests.unit.making import answered, failed, measured, per_event, result, steady
 
 # As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.outcomes import Outcome
-from loadgen.pieces import piece
-from loadgen.records import RecordWriter
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import piece
 from loadgen.report import csv_file, request_rows, run_rows, series, to_json
-from loadgen.results import from_records
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.stripe import WHOLE, Stripe
+from loadgen.runner.run_result import from_records
+from loadgen.util.partition import WHOLE, Stripe
+from loadgen.workload.arrivals import Schedule
 from tests.source import ROOT
 from tests.unit import making
 from tests.unit.making import START, answered, failed, result, steady, unsent

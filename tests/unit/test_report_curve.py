@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.pages import Chart, Curve, Dots, Limit
-from loadgen.report.page.curve import curve
+from loadgen.report.html import Chart, Curve, Dots, Limit
+from loadgen.report.run_page.load_curve import curve
 
 
 def series(*points: tuple[float | str, float | None, bool | None], **changes: Any) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import orjson
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.report import check_writable, load, overwritten, render, save, to_json
 from loadgen.report.files import result_path
-from loadgen.settings import RunSettings
 from tests.unit.making import MS, failed, measured, result, steady
 
 SECRET = "hunter2"

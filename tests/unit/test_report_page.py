@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from loadgen.checks import Check
-from loadgen.outcomes import Outcome
-from loadgen.pages import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
-from loadgen.report.page import document, html
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.report.html import Block, Chart, Curve, Dots, Drawing, Heading, Heat, Items, Limit, Line, Note, Table
+from loadgen.report.run_page import document, html
 from tests.unit import making
 from tests.unit.paging import INVALID, SUSPECT, big, ran, saved, sweep
 from tests.unit.test_pages import Page

@@ -5,9 +5,9 @@ import shlex
 import pytest
 
 from loadgen.cli.flags import parse
-from loadgen.report.page import html
-from loadgen.report.page.origin import command
-from loadgen.settings import RunSettings, public
+from loadgen.config.settings import RunSettings, public
+from loadgen.report.run_page import html
+from loadgen.report.run_page.reproduce import command
 from tests.unit.paging import ran
 
 

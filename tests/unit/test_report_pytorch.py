@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from loadgen.config.settings import RunSettings
 from loadgen.report import save
-from loadgen.settings import RunSettings
 from tests.unit.making import measured, result, steady, unsent
 
 # What `vllm bench serve` 0.33.0 writes for each metric: the keys of its three parts, what it leaves out of a result as

@@ -5,12 +5,12 @@ import math
 import pytest
 
 from loadgen.checks import Check
-from loadgen.histogram import Histogram
-from loadgen.outcomes import Outcome
-from loadgen.output_settings import parse_percentiles
+from loadgen.config.output import parse_percentiles
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import DISTRIBUTIONS
 from loadgen.report import to_json
-from loadgen.settings import RunSettings
-from loadgen.snapshot import DISTRIBUTIONS
 from tests.unit.making import answered, failed, measured, per_event, result, steady, unsent
 
 # The keys of a result that `vllm bench serve --save-result` wrote, in its order, and the types of their values.

@@ -6,10 +6,10 @@ import math
 import orjson
 
 from loadgen import report
-from loadgen.buckets import Buckets
-from loadgen.gpus import QUANTITIES
-from loadgen.scrapes import FIRST, LAST
-from loadgen.telemetry import Gpu, Telemetry
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.series import FIRST, LAST
+from loadgen.metrics.server.telemetry import Gpu, Telemetry
+from loadgen.util.gpus import QUANTITIES
 from tests.unit.making import answered, result
 from tests.unit.telling import scrape, scraped, telemetry
 

@@ -6,8 +6,8 @@ import pytest
 
 from loadgen import report
 from loadgen.checks import examine
+from loadgen.metrics.streamed_tokens import paced, sampled
 from loadgen.report import render
-from loadgen.streamed import paced, sampled
 from tests.unit.making import answered, evidence, measured
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.schedule import CLOSED_LOOP_RPS, DRAWN, FOLLOWS, ExponentialRamp, Flat, LinearRamp, Schedule
-from loadgen.settings import RunSettings
+from loadgen.workload.arrivals import CLOSED_LOOP_RPS, DRAWN, FOLLOWS, ExponentialRamp, Flat, LinearRamp, Schedule
 
 S = 1_000_000_000
 RATES = st.floats(0.01, 1e6)

@@ -4,8 +4,8 @@ import math
 
 import orjson
 
-from loadgen.buckets import Buckets
-from loadgen.scrapes import FIRST, LAST, Scrape, Scraped, Source
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.series import FIRST, LAST, Scrape, Scraped, Source
 from tests.unit.telling import scrape, scraped
 
 INF = math.inf

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen import scratch
+from loadgen.util import scratch_dir
 
 
 @pytest.fixture(autouse=True)
@@ -23,35 +23,35 @@ def aged(path: Path) -> Path:
 
 
 def left_behind(temporary: Path) -> Path:
-    path = temporary / f"{scratch.PREFIX}left"
+    path = temporary / f"{scratch_dir.PREFIX}left"
     path.mkdir()
     (path / "bodies").write_bytes(b"prompts")
     return aged(path)
 
 
 def test_it_is_the_owners_alone_and_gone_in_the_end(temporary: Path) -> None:
-    with scratch.folder() as path:
+    with scratch_dir.folder() as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
         (path / "bodies").write_bytes(b"prompts")
     assert not list(temporary.iterdir())
 
 
 def test_it_is_gone_after_an_error_too(temporary: Path) -> None:
-    with pytest.raises(KeyError), scratch.folder():
+    with pytest.raises(KeyError), scratch_dir.folder():
         raise KeyError
     assert not list(temporary.iterdir())
 
 
 def test_what_a_killed_program_has_left_is_removed_by_the_next(temporary: Path) -> None:
     left = left_behind(temporary)
-    with scratch.folder():
+    with scratch_dir.folder():
         assert not left.exists()
 
 
 def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
     left = left_behind(temporary)
     os.utime(left)
-    with scratch.folder():
+    with scratch_dir.folder():
         assert left.exists()
 
 
@@ -62,7 +62,7 @@ def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
     try:
         path = Path(done.recv())
         aged(path)
-        with scratch.folder():
+        with scratch_dir.folder():
             assert path.exists()
     finally:
         done.send("enough")
@@ -71,19 +71,19 @@ def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
 
 
 def _use(told: "multiprocessing.connection.Connection") -> None:
-    with scratch.folder() as path:
+    with scratch_dir.folder() as path:
         told.send(str(path))
         told.recv()
 
 
 def test_what_is_no_folder_is_left_alone(temporary: Path) -> None:
-    file = temporary / f"{scratch.PREFIX}file"
+    file = temporary / f"{scratch_dir.PREFIX}file"
     file.write_text("somebody else's")
     target = temporary / "target"
     target.mkdir()
-    link = temporary / f"{scratch.PREFIX}link"
+    link = temporary / f"{scratch_dir.PREFIX}link"
     link.symlink_to(target)
     aged(file), aged(target)
-    with scratch.folder():
+    with scratch_dir.folder():
         assert file.exists()
         assert target.exists()

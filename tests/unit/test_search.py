@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from loadgen.search import AGAIN, OF_A_LOOK, End, Goal, Run, Shown, highest
+from loadgen.analysis.search.algorithm import AGAIN, OF_A_LOOK, End, Goal, Run, Shown, highest
 
 
 def shares(good: list[bool], wanted: float = 0.99) -> Shown:

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from loadgen import server
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
-from loadgen.http import Reply
-from loadgen.settings import RunSettings
+from loadgen.runner import server
+from loadgen.util.http_client import Reply
 
 URL = "http://a:8000"
 NOBODY = Unreachable(f"{URL}/v1/models: refused")

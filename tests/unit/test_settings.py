@@ -5,10 +5,10 @@ import math
 
 import pytest
 
+from loadgen.config.option import flag
+from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop, public
 from loadgen.errors import BadInput
-from loadgen.options import flag
-from loadgen.redaction import header_name, without_user
-from loadgen.settings import MAX_REQUESTS, RunSettings, is_closed_loop, public
+from loadgen.util.redaction import header_name, without_user
 
 RAMP = {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0}
 

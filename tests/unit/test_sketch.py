@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.histogram import DAY_NS, Histogram
-from loadgen.sketch import MOST_ERROR, Sketch
+from loadgen.core.histogram import DAY_NS, Histogram
+from loadgen.core.sketch import MOST_ERROR, Sketch
 
 NANOSECONDS = st.integers(0, 46).flatmap(lambda bits: st.integers(0, min(2 ** (bits + 1), DAY_NS)))
 VALUES = st.lists(NANOSECONDS, max_size=200)

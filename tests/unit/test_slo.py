@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from loadgen.config.slo import LATENCY_METRICS, demanded, distribution, judge, named, parse, parse_goodput
 from loadgen.errors import BadInput
-from loadgen.slo import LATENCY_METRICS, demanded, distribution, judge, named, parse, parse_goodput
-from loadgen.snapshot import LATENCIES
+from loadgen.metrics.snapshot import LATENCIES
 
 
 @pytest.mark.parametrize(

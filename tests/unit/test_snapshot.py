@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.outcomes import Outcome
-from loadgen.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
 from tests.unit.making import MS, START, failed, measured, steady, unsent
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from loadgen import machine, sources
+from loadgen.client.transport_errors import OUR_LIMITS
 from loadgen.errors import BadInput
-from loadgen.sources import BIND_ADDRESS_NO_PORT, FROM_ONE, LOCAL_PORT_RANGE, Sources, count, parse
-from loadgen.transport_errors import OUR_LIMITS
+from loadgen.util import machine, source_address
+from loadgen.util.source_address import BIND_ADDRESS_NO_PORT, FROM_ONE, LOCAL_PORT_RANGE, Sources, count, parse
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_where_loopback_has_one_address_the_system_chooses(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "most_by_ports", lambda: 1)
-    monkeypatch.setattr(sources, "_loopback", lambda number: parse("192.0.2.1")[0])  # one that no machine has
+    monkeypatch.setattr(source_address, "_loopback", lambda number: parse("192.0.2.1")[0])  # one that no machine has
     assert [address for address, _ in connected(Sources(), server, 3)] == ["127.0.0.1"] * 3
     assert count((), "127.0.0.1") == 1
 

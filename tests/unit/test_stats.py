@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.noise import Noise
-from loadgen.stats import Comparison, Decision, Plan, boundaries, compare, least_effect_seen, spent
+from loadgen.stats.group_sequential import Comparison, Decision, Plan, boundaries, compare, least_effect_seen, spent
+from loadgen.stats.variance import Noise
 
 BETTER, NOT_BETTER, OPEN = Decision
 

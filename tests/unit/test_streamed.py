@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.snapshot import SampledAnswer
-from loadgen.streamed import MOST_ANSWERS, Comparison, Sample, differ, paced, sampled
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import SampledAnswer
+from loadgen.metrics.streamed_tokens import MOST_ANSWERS, Comparison, Sample, differ, paced, sampled
 from tests.unit.making import MS, answered, failed, measured, per_event
 from tests.unit.reading import only
 

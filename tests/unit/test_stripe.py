@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from loadgen.schedule import Schedule
-from loadgen.stripe import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Stripe
+from loadgen.workload.arrivals import Schedule
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7])

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from loadgen.student import beyond, by_chance
+from loadgen.stats.student_t import beyond, by_chance
 
 FREEDOMS = [0.7, 1, 2, 3.5, 4, 11, 60, 1000.5, 100_000]
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.prompts import Prompt
-from loadgen.settings import RunSettings
-from loadgen.target import Target, base_url, endpoint, headers, is_chat
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target, base_url, endpoint, headers, is_chat
 
 PROMPT = Prompt("Why?", 3, 64, "test/0")
 SECRET = "hunter2"

@@ -6,13 +6,13 @@ import logging
 
 import pytest
 
-from loadgen import server, targets
-from loadgen.cli import config, flags
+from loadgen.cli import flags, run_settings
+from loadgen.config.settings import RunSettings, public
 from loadgen.errors import BadInput, Unreachable
-from loadgen.heading import Heading
-from loadgen.server import Server
-from loadgen.settings import RunSettings, public
-from loadgen.targets import described, running
+from loadgen.metrics.records.header import Heading
+from loadgen.runner import server, targets
+from loadgen.runner.server import Server
+from loadgen.runner.targets import described, running
 
 A, B = "http://a:8000", "http://b:8000"
 BOTH = RunSettings(base_url=(A, B))
@@ -47,9 +47,9 @@ def test_without_a_url_there_is_one_target_all_the_same():
 
 def test_a_flag_is_given_again_for_each_and_a_file_lists_them(tmp_path):
     (tmp_path / "run.yaml").write_text(f"base-url: [{A}, {B}]\n")
-    assert config.settings(flags.parse(["--base-url", A, "--base-url", B])) == BOTH
-    assert config.settings({"config": str(tmp_path / "run.yaml")}) == BOTH
-    assert config.settings(flags.parse(["--base-url", A])).base_url == A
+    assert run_settings.settings(flags.parse(["--base-url", A, "--base-url", B])) == BOTH
+    assert run_settings.settings({"config": str(tmp_path / "run.yaml")}) == BOTH
+    assert run_settings.settings(flags.parse(["--base-url", A])).base_url == A
 
 
 def test_they_come_back_from_a_file_of_records():

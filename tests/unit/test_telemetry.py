@@ -6,9 +6,9 @@ import math
 import orjson
 import pytest
 
-from loadgen.buckets import Buckets
-from loadgen.scrapes import FIRST, LAST
-from loadgen.telemetry import FILE_NAME, Gpu, Telemetry
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.series import FIRST, LAST
+from loadgen.metrics.server.telemetry import FILE_NAME, Gpu, Telemetry
 from tests.unit.making import START
 from tests.unit.telling import scrape, scraped, telemetry
 

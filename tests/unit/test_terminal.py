@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.terminal import columns, cut, fitting, wrapped
+from loadgen.util.terminal_text import columns, cut, fitting, wrapped
 
 WIDE = "中文字"
 

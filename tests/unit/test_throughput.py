@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.outcomes import Outcome
-from loadgen.throughput import most_in_each, peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.throughput import most_in_each, peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
 from tests.unit.making import MS, S, answered, failed, measured, planned, steady, unsent
 
 

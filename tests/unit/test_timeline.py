@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
-from loadgen.outcomes import Outcome
+from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
+from loadgen.core.outcome import Outcome
+from loadgen.core.sketch import MOST_ERROR
+from loadgen.core.timeline import ROWS
 from loadgen.report.timeline import over_time
-from loadgen.sketch import MOST_ERROR
-from loadgen.timeline import ROWS
 from tests.unit.making import MS, S, answered, failed, measured, steady, unsent
 
 # -- rows
@@ -110,7 +110,7 @@ def test_a_part_of_a_second_merges_with_one_of_hours():
 
 
 def test_what_was_taken_before_stays_as_it_was():
-    from loadgen.recorder import Recorder
+    from loadgen.metrics.recorder import Recorder
     from tests.unit.making import START
 
     recorder = Recorder(START, 2)

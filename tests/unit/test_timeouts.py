@@ -2,10 +2,10 @@
 
 import pytest
 
-from loadgen.contact import SILENCE_NS
-from loadgen.outcomes import Outcome
-from loadgen.timeouts import NEVER_NS, Timeouts
-from loadgen.wire import Record
+from loadgen.client.timeouts import NEVER_NS, Timeouts
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.metrics.reachability import SILENCE_NS
 from tests.unit.making import MS, S, answered, at, planned
 
 

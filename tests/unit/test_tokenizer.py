@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from loadgen.datasets.tokenizer import load, of_settings
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
+from loadgen.workload.tokenizer.tokenizer import load, of_settings
 from tests import tokenizers_trained as trained
 
 SIMULATOR = Path(__file__).parents[2] / "engines" / "sim" / "tokenizer.json"

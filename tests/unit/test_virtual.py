@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from loadgen.clock import KERNEL
 from loadgen.testing import virtual
 from loadgen.testing.virtual import EPOCH_NS, Stuck, timed
+from loadgen.util.clock import KERNEL
 from tests.unit.making import MS, S
 
 

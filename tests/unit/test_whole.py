@@ -6,8 +6,8 @@ import stat
 
 import pytest
 
-from loadgen import private
-from loadgen.whole import whole_file, write_whole
+from loadgen.util import private_files
+from loadgen.util.atomic_file import whole_file, write_whole
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
@@ -58,7 +58,7 @@ def test_a_write_that_ends_early_leaves_what_was_there(tmp_path, error):
 
 
 def test_an_opener_decides_who_may_read_it(tmp_path):
-    with whole_file(tmp_path / "file", private.opener):
+    with whole_file(tmp_path / "file", private_files.opener):
         pass
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.words import between, duration, durations, fixed, four, ms, percent, percentile, plural, to_ms
+from loadgen.util.number_format import between, duration, durations, fixed, four, ms, percent, percentile, plural, to_ms
 
 
 @pytest.mark.parametrize(

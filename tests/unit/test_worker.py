@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from loadgen import messages
-from loadgen.worker import GONE, obey
+from loadgen.runner.worker_main import GONE, obey
+from loadgen.util import messages
 
 
 class Measurement:

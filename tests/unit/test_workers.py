@@ -4,11 +4,12 @@ import os
 
 import pytest
 
-from loadgen import machine, measurers
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.measurer import OwnLoop
-from loadgen.settings import RunSettings
-from loadgen.workers import MOST_OF_AUTO, Workers, count
+from loadgen.runner import coordinators
+from loadgen.runner.coordinator import OwnLoop
+from loadgen.runner.workers import MOST_OF_AUTO, Workers, count
+from loadgen.util import machine
 
 
 @pytest.fixture
@@ -47,10 +48,10 @@ def test_more_than_cores_is_told_and_done(cores, caplog):
 
 
 async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
-    async with measurers.of(RunSettings(), own_loop=True) as measurer:
+    async with coordinators.of(RunSettings(), own_loop=True) as measurer:
         assert isinstance(measurer, OwnLoop)
-    assert isinstance(measurers.of(RunSettings()), Workers)
-    assert isinstance(measurers.of(RunSettings(workers=2), own_loop=True), Workers)
+    assert isinstance(coordinators.of(RunSettings()), Workers)
+    assert isinstance(coordinators.of(RunSettings(workers=2), own_loop=True), Workers)
 
 
 @pytest.mark.parametrize("shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}])
@@ -58,12 +59,12 @@ def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
     os.mkfifo(tmp_path / "pipe")
     settings = RunSettings(records=str(tmp_path / "pipe"), **shared)
     with pytest.raises(BadInput, match=r"--records: .*pipe is no regular file"):
-        measurers.of(settings)
+        coordinators.of(settings)
 
 
 def test_one_can(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    measurers.of(RunSettings(records=str(tmp_path / "pipe")))
+    coordinators.of(RunSettings(records=str(tmp_path / "pipe")))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from loadgen import workloads
+from loadgen.config import presets
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.settings import RunSettings
 
 PROFILES = {
     "gpustack-sharegpt": "dataset_name: ShareGPT\nrequest_rate: 1000\ntotal_requests: 1000\n",
@@ -49,16 +49,16 @@ def profile(tmp_path):
 
 
 class TestPresets:
-    @pytest.mark.parametrize("name", workloads.PRESETS)
+    @pytest.mark.parametrize("name", presets.PRESETS)
     def test_every_preset_makes_settings_that_hold(self, name):
-        RunSettings(**workloads.resolve(name)).checked()
+        RunSettings(**presets.resolve(name)).checked()
 
     @pytest.mark.parametrize(
         ("name", "input_len", "output_len", "count"),
         [("short", 128, 4, 1000), ("medium", 2000, 100, 500), ("long", 4000, 200, 500), ("very-long", 32000, 100, 100)],
     )
     def test_random_ones_send_all_at_once_with_seed_42(self, name, input_len, output_len, count):
-        assert workloads.resolve(name) == {
+        assert presets.resolve(name) == {
             "dataset_name": "random",
             "random_input_len": input_len,
             "random_output_len": output_len,
@@ -69,33 +69,33 @@ class TestPresets:
 
     def test_sharegpt_keeps_the_seed_of_the_run(self):
         all_at_once = {"dataset_name": "sharegpt", "num_prompts": 1000, "request_rate": math.inf}
-        assert workloads.resolve("sharegpt") == all_at_once
-        assert workloads.resolve("sharegpt-bs4") == all_at_once | {"max_concurrency": 4}
+        assert presets.resolve("sharegpt") == all_at_once
+        assert presets.resolve("sharegpt-bs4") == all_at_once | {"max_concurrency": 4}
 
     @pytest.mark.parametrize("name", PROFILES)
     def test_gpustacks_are_evenly_spaced_capped_and_of_full_length(self, name):
-        preset = RunSettings(**workloads.resolve(name))
+        preset = RunSettings(**presets.resolve(name))
         assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
 
     def test_what_is_resolved_can_be_changed_without_changing_the_preset(self):
-        workloads.resolve("short")["num_prompts"] = 1
-        assert workloads.resolve("short")["num_prompts"] == 1000
+        presets.resolve("short")["num_prompts"] = 1
+        assert presets.resolve("short")["num_prompts"] == 1000
 
 
 class TestProfiles:
     @pytest.mark.parametrize("name", PROFILES)
     def test_gpustacks_own_profiles_are_the_presets(self, name, profile):
-        assert workloads.resolve(profile(PROFILES[name])) == workloads.resolve(name)
+        assert presets.resolve(profile(PROFILES[name])) == presets.resolve(name)
 
     def test_a_key_that_is_left_out_leaves_its_setting_alone(self, profile):
-        found = workloads.resolve(profile("total_requests: 5\ndataset_seed: null"))
-        assert found == {"num_prompts": 5, **workloads.GPUSTACK}
+        found = presets.resolve(profile("total_requests: 5\ndataset_seed: null"))
+        assert found == {"num_prompts": 5, **presets.GPUSTACK}
 
 
 class TestBadInput:
     def refusal(self, name):
         with pytest.raises(BadInput) as refused:
-            workloads.resolve(name)
+            presets.resolve(name)
         return str(refused.value)
 
     def test_a_name_that_is_neither(self):

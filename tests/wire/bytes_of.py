@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from loadgen.core.wire import Record, Response
 from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
-from loadgen.wire import Record, Response
 from tests.wire.events import events
 
 __all__ = ["DONE", "HEAD", "answer", "chunked", "delta", "event", "facts", "read", "slices", "streamed", "usage"]

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loadgen import deltas, recording
-from loadgen.outcomes import Outcome
-from loadgen.recording import CapturedResponse, End
+from loadgen.client import capture_file
+from loadgen.client.capture_file import CapturedResponse, End
+from loadgen.core import sse_event
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record, Response
 from loadgen.testing.replies import LAST_CHUNK
-from loadgen.wire import Record, Response
 from tests.wire.bytes_of import chunked
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"
@@ -74,7 +75,7 @@ def goldens() -> list[Golden]:
     found = []
     for path in sorted(FOLDER.glob("*.jsonl*")):
         name = path.name.partition(".")[0]
-        responses = recording.load(str(path)).responses
+        responses = capture_file.load(str(path)).responses
         beside = FOLDER / (name + FACTS)
         facts = json.loads(beside.read_text()) if beside.exists() else [{}] * len(responses)
         assert len(facts) == len(responses), f"{beside.name} has to have one object for each response"
@@ -114,6 +115,6 @@ def payloads(golden: Golden) -> list[bytes]:
     return [payload for payload in data if payload != b"[DONE]"]
 
 
-def parsed(golden: Golden) -> list[deltas.Delta]:
+def parsed(golden: Golden) -> list[sse_event.Delta]:
     """Every event as a JSON parser reads it."""
-    return [deltas.parse(payload) for payload in payloads(golden)]
+    return [sse_event.parse(payload) for payload in payloads(golden)]

@@ -1,7 +1,7 @@
 """What a response says, in plain Python: what the compiled wire must agree with, byte for byte.
 
-Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.deltas` (one event)
-and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact with
+Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.core.sse_event` (one
+event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact with
 the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
 
 Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen import deltas
-from loadgen.outcomes import Outcome
-from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE
+from loadgen.core import sse_event
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE
 
 STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -52,7 +52,7 @@ class Facts:
     keep_alive: bool = True
     rest_s: int = 0  # how long the connection may lie idle, 0 where the server does not say
 
-    def bear(self, delta: deltas.Delta, at: int) -> None:
+    def bear(self, delta: sse_event.Delta, at: int) -> None:
         """An event bears tokens: as many as usage in every event, or its ids or logprobs say, else one."""
         running = not self.kinds or self.counted_by == BY_USAGE  # usage at the end alone says nothing of one event
         if delta.completion_tokens >= 0 and running:
@@ -229,7 +229,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
     if not headers.streamed and start and start not in b"deir:":
         if body.whole is not None:
             try:
-                error = deltas.parse(bytes(body.data)).error
+                error = sse_event.parse(bytes(body.data)).error
             except ValueError:
                 error = None
             facts.keep_alive = False
@@ -240,10 +240,10 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             continue
         if payload == b"[DONE]":
             facts.done_seen = True
-            facts.stream.append((deltas.DONE, at))
+            facts.stream.append((sse_event.DONE, at))
             continue
         try:
-            delta = deltas.parse(payload.decode("utf-8", "replace").encode())
+            delta = sse_event.parse(payload.decode("utf-8", "replace").encode())
         except ValueError:
             facts.ended(Outcome.TRUNCATED if cut else Outcome.PROTOCOL_ERROR, at)
         else:

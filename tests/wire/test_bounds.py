@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.wire import MAX_LINE, MAX_RESPONSE, Record, Response
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import MAX_LINE, MAX_RESPONSE, Record, Response
 from tests.wire.bytes_of import DONE, HEAD, answer, chunked, delta, read, streamed
 
 MIB = 1 << 20

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from loadgen.clock import now_ns
-from loadgen.outcomes import Outcome
-from loadgen.wire import NEVER, Connection, Poll, Record
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import NEVER, Connection, Poll, Record
+from loadgen.util.clock import now_ns
 from tests.wire.bytes_of import answer, streamed
 
 

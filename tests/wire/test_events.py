@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.wire import Record
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
 from tests.wire.bytes_of import DONE, answer, chunked, delta, event, facts, read, slices, streamed, usage
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

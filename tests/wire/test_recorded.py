@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loadgen import deltas
+from loadgen.core import sse_event
 from tests.wire.bytes_of import slices
 from tests.wire.captures import FACTS, FOLDER, Golden, goldens, parsed, payloads, told
 
@@ -41,9 +41,9 @@ def test_a_json_parser_finds_the_same_in_its_events(golden: Golden) -> None:
     events = parsed(golden)
     found: dict[str, Any] = {
         "events": len(events),
-        "content_events": sum(bool(event.kinds & deltas.CONTENT) for event in events),
-        "reasoning_events": sum(event.kinds == deltas.REASONING for event in events),
-        "other_events": sum(event.kinds == deltas.OTHER for event in events),
+        "content_events": sum(bool(event.kinds & sse_event.CONTENT) for event in events),
+        "reasoning_events": sum(event.kinds == sse_event.REASONING for event in events),
+        "other_events": sum(event.kinds == sse_event.OTHER for event in events),
         "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
         "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
     }

@@ -2,8 +2,8 @@
 
 import pytest
 
-from loadgen.outcomes import Outcome
-from loadgen.wire import BY_EVENTS, BY_USAGE, Record, Response
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, BY_USAGE, Record, Response
 from tests.wire.bytes_of import DONE, HEAD, answer, chunked, delta, event, read, slices, streamed, usage
 
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -3,9 +3,21 @@
 import orjson
 import pytest
 
-from loadgen import stream
-from loadgen.deltas import CHOICE, CONTENT, DONE, EMPTY, FINISH, OLD_REASONING, OTHER, REASONING, ROLE, TOOL, USAGE
-from loadgen.wire import Record, line
+from loadgen.core.sse_event import (
+    CHOICE,
+    CONTENT,
+    DONE,
+    EMPTY,
+    FINISH,
+    OLD_REASONING,
+    OTHER,
+    REASONING,
+    ROLE,
+    TOOL,
+    USAGE,
+)
+from loadgen.core.wire import Record, line
+from loadgen.metrics.records import events as stream
 from tests.wire.bytes_of import DONE as DONE_EVENT
 from tests.wire.bytes_of import HEAD, chunked, delta, event, read, usage
 from tests.wire.events import Event, events

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from loadgen.histogram import Histogram
-from loadgen.outcomes import Outcome
-from loadgen.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record, Response
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record, Response
 from tests.wire.bytes_of import DONE, chunked, delta, event, read, slices, usage
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

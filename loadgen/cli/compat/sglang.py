@@ -4,7 +4,6 @@ import json
 import math
 from typing import Any
 
-from loadgen.arguments import integer, number
 from loadgen.cli.compat.theirs import (
     ADAPTER,
     NONE,
@@ -22,6 +21,7 @@ from loadgen.cli.compat.theirs import (
     same,
 )
 from loadgen.errors import BadInput
+from loadgen.util.argument_parser import integer, number
 
 COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # and where each listens unless told
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.arguments import integer, number
+from loadgen.config.option import flag as spelled
 from loadgen.errors import BadInput
-from loadgen.options import flag as spelled
+from loadgen.util.argument_parser import integer, number
 
 Given = Mapping[str, Any]
 Into = Callable[[Any, Given], dict[str, Any]]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from loadgen.arguments import integer
 from loadgen.cli.compat.others import PROFILES
 from loadgen.cli.compat.theirs import (
     ADAPTER,
@@ -21,6 +20,7 @@ from loadgen.cli.compat.theirs import (
     same,
 )
 from loadgen.errors import BadInput
+from loadgen.util.argument_parser import integer
 
 COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # other names of vLLM's for completions
 TOKENIZERS = ("auto", "hf", "slow")  # whose tokens are those of tokenizer.json

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.ending import Ending
-from loadgen.levels import Stop
-from loadgen.pieces import finish
-from loadgen.records import RecordWriter
-from loadgen.results import Result
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings, seed_of
+from loadgen.analysis.search.levels import Stop
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.wire import Record
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import finish
+from loadgen.metrics.records.trailer import Ending
+from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
-from loadgen.wire import Record
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import START_NS, carried_out
 from tests.unit import making
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.testing.memory import Reply
 from loadgen.testing.memory_servers import answered
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import MS, START_NS, S, carried_out
 
 COUNT = 20_000

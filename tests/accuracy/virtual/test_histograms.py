@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from loadgen.histogram import DAY_NS, Histogram
+from loadgen.core.histogram import DAY_NS, Histogram
 
 COUNT = 1_000_000
 PERCENTILES = (50, 90, 99, 99.9, 99.99, 99.999)

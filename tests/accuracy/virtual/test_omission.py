@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from loadgen.histogram import Histogram
-from loadgen.load import Load
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.client.load_loop import Load
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
 from loadgen.testing.memory import Server
 from loadgen.testing.memory_servers import distant, planned, queued, stalled
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import MS, START_NS, US, S, carried_out
 
 BASE_MS, STOP_MS, RUN_S = 20, 1400, 30

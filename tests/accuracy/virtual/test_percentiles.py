@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.testing.memory_servers import planned
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import MS, Run, carried_out
 
 COUNT, RATE = 2_000, 100.0

@@ -12,9 +12,9 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.histogram import Histogram
-from loadgen.schedule import Schedule
+from loadgen.core.histogram import Histogram
 from loadgen.testing.memory_servers import queued
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import MS, Run, S, carried_out
 
 COUNT = 100_000

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.demands import of_each
+from loadgen.analysis.search.algorithm import End, Found, Goal, highest
+from loadgen.analysis.search.criteria import of_each
+from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold, named
+from loadgen.config.settings import MAX_RATE, RunSettings
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
-from loadgen.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold, named
-from loadgen.results import Result
-from loadgen.schedule import Schedule
-from loadgen.search import End, Found, Goal, highest
-from loadgen.settings import MAX_RATE, RunSettings
+from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.testing.memory_servers import answered, planned, queued
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.bench import Bench
 from tests.accuracy.virtual.virtually import MS, START_NS, S
 from tests.engines.virtual_steps import steps

@@ -9,16 +9,16 @@ import numpy as np
 import orjson
 import pytest
 
-from loadgen.load import Load
-from loadgen.outcomes import Outcome
-from loadgen.prompts import ANSWER, UNPLANNED, Prompt
-from loadgen.schedule import DRAWN, FOLLOWS, Schedule
-from loadgen.settings import RunSettings
-from loadgen.snapshot import Snapshot
+from loadgen.client.load_loop import Load
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import Snapshot
 from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
+from loadgen.workload.arrivals import DRAWN, FOLLOWS, Schedule
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 from tests.accuracy.virtual.virtually import MS, START_NS, Run, S, carried_out
 
 SERVICE_NS = 30 * MS

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.clock import NS_PER_S
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.snapshot import Snapshot
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.throughput import peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
 from loadgen.testing.memory import Reply
 from loadgen.testing.memory_servers import answered, planned
-from loadgen.throughput import peak_concurrency, peak_output_tokens, steady_output_rate, wall_ns
+from loadgen.util.clock import NS_PER_S
+from loadgen.workload.arrivals import Schedule
 from tests.accuracy.virtual.virtually import MS, carried_out
 from tests.unit import making
 

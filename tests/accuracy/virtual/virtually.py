@@ -10,21 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from loadgen import requests
-from loadgen.clock import Clock
-from loadgen.load import Load
-from loadgen.measurement import Measured
-from loadgen.pacer import Pacer
-from loadgen.prompts import Prompt
-from loadgen.recorder import Recorder
-from loadgen.results import conclude
-from loadgen.schedule import Schedule
-from loadgen.settings import RunSettings
-from loadgen.snapshot import Snapshot
-from loadgen.target import Target
+from loadgen.client.load_loop import Load
+from loadgen.client.pacer import Pacer
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Record
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.runner.measurement import Measured
+from loadgen.runner.run_result import conclude
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
-from loadgen.wire import Record
+from loadgen.util.clock import Clock
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
 from tests.unit import making
 
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
@@ -77,8 +77,8 @@ def carried_out(
         clock = virtual.clock()
         pacing = clock if lateness_ns is None else _late(clock, lateness_ns)
         with tempfile.TemporaryDirectory() as folder:
-            requests.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
-            with requests.Requests(Path(folder)) as bodies:
+            request_store.write(Path(folder), prompts, TARGET.body, dict, len(prompts))
+            with request_store.Requests(Path(folder)) as bodies:
                 network = Memory(server, clock)
                 load = Load(
                     settings, network, bodies, recorder, schedule.due_ns, index, pacing, on_record=records.append

@@ -1,0 +1,6 @@
+"""Audit: what others published of their runs, and what of it cannot be true."""
+
+from loadgen.analysis.audit.auditor import audit
+from loadgen.analysis.audit.finding import Finding, Place
+
+__all__ = ["Finding", "Place", "audit"]

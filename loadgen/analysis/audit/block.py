@@ -1,0 +1,64 @@
+"""Block: the console block of vLLM's and SGLang's benchmarks and of those that print as they do, found in any text."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from loadgen.analysis.audit.finding import Place
+from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.published import Published
+
+ROWS = {
+    "Successful requests": "ok",
+    "Failed requests": "failed",
+    "Maximum request concurrency": "cap",
+    "Max request concurrency": "cap",
+    "Benchmark duration (s)": "duration_s",
+    "Total input tokens": "input_tokens",
+    "Total generated tokens": "output_tokens",
+    "Request throughput (req/s)": "requests_per_s",
+    "Output token throughput (tok/s)": "output_per_s",
+    "Peak output token throughput (tok/s)": "peak_output_per_s",
+    "Peak concurrent requests": "peak_in_flight",
+    "Total Token throughput (tok/s)": "total_per_s",
+    "Total token throughput (tok/s)": "total_per_s",
+    "Total throughput (tok/s)": "total_per_s",
+    "Input token throughput (tok/s)": "input_per_s",
+    "Concurrency": "mean_in_flight",
+}
+COUNTS = {"ok", "failed", "cap", "input_tokens", "output_tokens"}
+LATENCIES = {"TTFT": "ttft", "TPOT": "tpot", "ITL": "itl", "E2EL": "e2el", "Latency": "e2el", "E2E Latency": "e2el"}
+
+# The end of a block that was cut off is that of the fence around it, or the next block.
+BLOCK = re.compile(
+    r"(?<!=)={5,} Serving Benchmark Result ={5,}(.*?)(?:={20,}|(?=```)|(?==+ Serving Benchmark Result)|\Z)", re.DOTALL
+)
+_NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+ROW = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, ROWS))})\s*:\s*({_NUMBER})")
+LATENCY = re.compile(
+    rf"(Mean|Median|P\d+(?:\.\d+)?)\s+({'|'.join(map(re.escape, LATENCIES))})\s*\((ms|s)\)\s*:\s*({_NUMBER})"
+)
+COMMENT = re.compile(r"#[ \t]*([^\n#]*)\n\s*\Z")
+
+
+def blocks(text: str, place: Callable[[int, str], Place]) -> Iterator[Published]:
+    """Every block of a text.
+
+    Args:
+        text: Of a page, a log or a terminal; a block may stand on one line.
+        place: What says where an offset of the text lies; its second argument is the name of the block.
+    """
+    for number, found in enumerate(BLOCK.finditer(text), 1):
+        name = f"block {number}"
+        numbers: dict[str, Number] = {}
+        places: dict[str, Place] = {}
+        for row in ROW.finditer(text, *found.span(1)):
+            label = ROWS[row[1]]
+            exact = label in COUNTS and "." not in row[2]
+            numbers[label] = Number.exact(float(row[2].replace(",", ""))) if exact else Number.printed(row[2])
+            places[label] = place(row.start(1), name)
+        for row in LATENCY.finditer(text, *found.span(1)):
+            label = f"{row[1].lower()}_{LATENCIES[row[2]]}_ms"
+            numbers[label] = Number.printed(row[4]) * (1000 if row[3] == "s" else 1)
+            places[label] = place(row.start(1), name)
+        above = COMMENT.search(text, max(0, found.start() - 200), found.start())
+        yield Published(numbers, places, place(found.start(), name), above[1].strip() if above else "", found.start())

@@ -1,0 +1,101 @@
+"""Page: what a Markdown page consists of, wherever its lines end: sections, commands, tables, blocks and sentences."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loadgen.analysis.audit.block import blocks
+from loadgen.analysis.audit.command import Command, commands
+from loadgen.analysis.audit.finding import Place
+from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.table import Table, tables
+
+LONG = 300  # characters; a longer line is no place, and may hold headings
+FENCE = re.compile(r"```(\w*)(.*?)```", re.DOTALL)
+HEADING = re.compile(r" {0,3}(#{1,6}) +(\S[^\n]*)")
+RUN_ON_HEADING = re.compile(r"(?:(?<=\s)|\A)(#{1,6}) (\S.*?)(?=\s(?:#{1,6} |- |\||[?!]{3}|```)|\Z)", re.DOTALL)
+SHELLS = ("", "bash", "sh", "shell", "console")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section: its heading, and where it begins and ends, in characters; what is below it belongs to it."""
+
+    level: int
+    title: str
+    begin: int
+    end: int
+
+
+class Page:
+    """A page, read.
+
+    Attributes:
+        name: Of its file.
+        text: All of it.
+        prose: As long as the text, fences blanked out but for their marks.
+        sections, tables, results, commands: What is in it, in its order; commands start engines, results are blocks.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self.prose = FENCE.sub(_blanked, text)
+        self.sections = list(_sections(self.prose))
+        self.tables: list[Table] = list(tables(self.prose))
+        self.results: list[Published] = list(blocks(text, self.place))
+        self.commands: list[Command] = [
+            command
+            for fence in FENCE.finditer(text)
+            if fence[1] in SHELLS and "Serving Benchmark Result" not in fence[2]
+            for command in commands(fence[2], fence.start(2))
+        ]
+
+    def place(self, at: int, name: str = "") -> Place:
+        """The place of a character; where its line is long, by `name`, a block's, and its section."""
+        line = bisect_right(self._starts, at)
+        ends = self._starts[line] if line < len(self._starts) else len(self.text)
+        if ends - self._starts[line - 1] <= LONG:
+            return Place(self.name, line)
+        section = self.section(at)
+        parts = [name, section.title[:60] if section else ""]
+        return Place(self.name, line, ", ".join(filter(None, parts)))
+
+    def section(self, at: int, level: int = 6) -> Section | None:
+        """The innermost section that a character is in, of no deeper level than this."""
+        return next((s for s in reversed(self.sections) if s.begin <= at < s.end and s.level <= level), None)
+
+    def titled(self, word: str) -> tuple[str, int] | None:
+        """What the first section says whose title begins with a word, the rest of its title included, and where."""
+        for section in self.sections:
+            first, _, rest = section.title.partition(" ")
+            if first.lower() == word.lower():
+                begin = self.prose.index(section.title, section.begin) + len(section.title)
+                below = self.prose[begin : next((s.begin for s in self.sections if s.begin > section.begin), None)]
+                at = begin - len(rest) if rest else begin + len(below) - len(below.lstrip())
+                return f"{rest} {below.strip()}".strip(), at
+        return None
+
+
+def _blanked(fence: re.Match[str]) -> str:
+    """A fence of the same length and lines, in which nothing can be taken for anything."""
+    return "```" + re.sub(r"[^\n]", "\0", fence[0][3:-3]) + "```"
+
+
+def _sections(prose: str) -> Iterator[Section]:
+    found: list[tuple[int, str, int]] = []
+    at = 0
+    for line in re.findall(r"[^\n]*\n|[^\n]+", prose):
+        if len(line) > LONG:
+            heads = RUN_ON_HEADING.finditer(line)
+        else:
+            heads = iter([match] if (match := HEADING.match(line)) else [])
+        found += [(len(head[1]), head[2].strip(" #\n"), at + head.start(1)) for head in heads]
+        at += len(line)
+    ends = [len(prose)] * 7  # of a section of each level that begins where we are, from the last one backwards
+    sections = []
+    for level, title, begin in reversed(found):
+        sections.append(Section(level, title, begin, ends[level]))
+        ends[level:] = [begin] * (7 - level)
+    return reversed(sections)

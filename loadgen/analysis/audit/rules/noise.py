@@ -1,0 +1,79 @@
+"""Noise: arms that are the same treatment, what they differ by, and whether a gain is more than that."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import change
+from loadgen.analysis.audit.study import Arm, Study
+from loadgen.stats import student_t
+from loadgen.stats.variance import Noise
+
+CONFIDENCE = 0.95  # two-sided
+LEAST_DF = 2  # degrees of freedom; below it a difference would have to be beyond any that is printed
+
+
+def noise(study: Study) -> Iterator[Finding]:
+    """A gain of one run over one run is more than runs that are alike differ by."""
+    sets = alike(study)
+    values = [[math.log(rate) for arm in arms if (rate := _rate(arm))] for arms in sets]
+    within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
+    if within is None or within.df < LEAST_DF or study.comparison is None:
+        return
+    least = math.exp(student_t.beyond(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    for row, base, cell, _ in study.comparison.pairs():
+        before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
+        if not before or not after or not any(arm.stage for arm in before + after):
+            continue
+        rates = _rate(after[0]), _rate(before[0])
+        total = cell.get("total_per_s")
+        if rates[0] and rates[1] and total and rates[1] < rates[0] < least * rates[1]:
+            why = (
+                f"{row.name}: {sum(map(len, values))} arms are of {_treatments(len(values))}, and differ within "
+                f"by SD {100 * within.sd:.2f} % (df {within.df}): one run each shows no gain below {change(least)}, "
+                f"and this is {change(rates[0] / rates[1])}"
+            )
+            says = total.change.text if total.change else f"{total.text} tok/s"
+            at = total.change.at if total.change else total.at
+            yield Finding(study.page.place(at), "noise", says, "", why, note=True)
+
+
+def alike(study: Study) -> list[list[Arm]]:
+    """Arms of the stages whose commands differ in nothing that binds, two or more of each kind; no run twice."""
+    kinds: list[list[Arm]] = []
+    for arm in study.arms:
+        ok = arm.result.get("ok")
+        if arm.stage is None or _bound(arm) is None or ok is None:
+            continue
+        kind = next((kind for kind in kinds if _is_like(kind[0], arm)), None)
+        if kind is None:
+            kinds.append([arm])
+        elif all(arm.result.numbers != other.result.numbers for other in kind):
+            kind.append(arm)
+    return [kind for kind in kinds if len(kind) > 1]
+
+
+def _bound(arm: Arm) -> tuple[str, str, frozenset[tuple[str, str]]] | None:
+    """What of a command binds, given how many requests were in flight at most."""
+    limit = arm.result.get("cap") or arm.result.get("peak_in_flight")
+    if arm.command is None or limit is None:
+        return None
+    command = arm.command.binding(limit.value)
+    return command.engine, command.name, frozenset(command.flags.items())
+
+
+def _is_like(first: Arm, second: Arm) -> bool:
+    names = ("input_tokens", "ok", "cap")
+    same_work = all(first.result.get(name) == second.result.get(name) for name in names)
+    return same_work and _bound(first) == _bound(second)
+
+
+def _rate(arm: Arm) -> float | None:
+    rate = arm.result.tokens_per_second()
+    return rate.value if rate and rate.value > 0 else None
+
+
+def _treatments(count: int) -> str:
+    return "one treatment" if count == 1 else f"{count} treatments"

@@ -1,0 +1,33 @@
+"""Rates: what a result says of its throughput, against its own tokens, requests and duration."""
+
+from collections.abc import Iterator
+
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import change
+from loadgen.analysis.audit.published import Published
+
+PARTS = {
+    "requests_per_s": ("requests", "req/s", ("ok",)),
+    "input_per_s": ("input", "tok/s", ("input_tokens",)),
+    "output_per_s": ("output", "tok/s", ("output_tokens",)),
+    "total_per_s": ("total", "tok/s", ("input_tokens", "output_tokens")),
+}
+
+
+def rates(result: Published) -> Iterator[Finding]:
+    """A throughput is what was counted by the duration."""
+    duration = result.get("duration_s")
+    for name, (title, unit, parts) in PARTS.items():
+        printed, counts = result.get(name), result.all(*parts)
+        if printed is None or counts is None or duration is None or duration.low <= 0:
+            continue
+        counted = sum(counts[1:], counts[0])
+        expected = counted / duration
+        if not printed.agrees(expected) and expected.value:
+            yield Finding(
+                result.where(name),
+                "throughput",
+                f"{title} {printed} {unit}",
+                f"{expected} {unit}",
+                f"{counted} / {duration} s = {expected}; printed is {change(printed.value / expected.value)} off",
+            )

@@ -1,0 +1,89 @@
+"""Backlog: whether requests, or sessions, pile up in front of the server while the load is steady."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadgen.metrics.run_data import Evidence
+from loadgen.workload.arrivals import Int64s
+
+FEWEST = 200  # requests, or sessions
+# The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
+FIRST, FIRST_SHARE = 20, 0.02
+LEAST_SOJOURNS = 5  # length of the window
+POINTS = 200
+# A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a straight one rather
+# than an excursion of a busy queue, and when it matters.
+SIGMAS, LEAST_FIT, LEAST_GROWTH = 3.1, 0.5, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Requests due and not ended, or sessions, along a straight line fitted to the steady part of a run.
+
+    Attributes:
+        start, end: Their number on the line where the window begins and ends.
+        noise: Standard deviation of `end - start` in a system that keeps up.
+        fit: Share of the number's variance that the line explains (R squared).
+        window_s: Length of the window.
+    """
+
+    start: float
+    end: float
+    noise: float
+    fit: float
+    window_s: float
+
+    @property
+    def rising(self) -> bool:
+        """Whether more come than go."""
+        rise, mean = self.end - self.start, (self.start + self.end) / 2
+        return rise > SIGMAS * self.noise and rise > LEAST_GROWTH * mean and self.fit > LEAST_FIT
+
+
+def why_unknown(evidence: Evidence) -> str | None:
+    """Why a run's backlog says nothing of overload, if it does not."""
+    settings = evidence.settings
+    if evidence.schedule.duration_ns == 0:
+        return "all requests are due at once"
+    if settings.ramp_up_strategy is not None:
+        return "the rate rises by design"
+    if evidence.snapshot.partial is not None:
+        return "the run ended early"
+    return None
+
+
+def backlog(evidence: Evidence) -> Backlog | None:
+    """Fit the number of requests that are due and not ended; None where the run is too short to say.
+
+    The window begins when the first requests have had time to end and ends with the last due one. That time is the
+    p99 sojourn of the first requests, since under overload those of the whole run grow with it. Where the server keeps
+    up, the number at two moments further apart than a sojourn is independent and has a Poisson variance, from which
+    follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
+    What arrives is a session, which has ended when the last of its turns has.
+    """
+    snapshot, schedule = evidence.snapshot, evidence.schedule
+    was_sent = snapshot.sent >= 0
+    session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]
+    begun, which = np.unique(session, return_inverse=True)
+    if len(begun) < FEWEST:
+        return None
+    due: Int64s = schedule.due_ns[schedule.begins][begun]
+    ends = np.zeros(len(begun), dtype=np.int64)
+    np.maximum.at(ends, which, snapshot.closed[was_sent])
+    first = np.argsort(due, kind="stable")[: max(FIRST, int(len(due) * FIRST_SHARE))]
+    sojourns = (ends - due)[first]
+    begin, end = float(due.min() + np.percentile(sojourns, 99)), float(due.max())
+    sojourn = float(np.mean(sojourns))
+    if end - begin < LEAST_SOJOURNS * sojourn:
+        return None
+    at = np.linspace(begin, end, POINTS)
+    number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(np.sort(ends), at, side="right")
+    slope, level = np.polyfit(at - begin, number, 1)
+    rise, mean = float(slope) * (end - begin), float(number.mean())
+    spread = float(number.var())
+    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / evidence.settings.burstiness))
+    # On evenly spaced points a line's own variance is its rise squared over 12.
+    fit = rise**2 / 12 / spread if spread else 0.0
+    return Backlog(float(level), float(level) + rise, noise, min(fit, 1.0), (end - begin) / 1e9)

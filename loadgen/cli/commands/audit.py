@@ -1,0 +1,42 @@
+"""`loadgen audit FILE...`: what of published results cannot be true."""
+
+import sys
+
+from loadgen.cli import exit_codes
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.terminal_text import printable_lines
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command."""
+    parser = OneLineParser(
+        prog="loadgen audit",
+        description="List what of published results cannot be true, and why, each in a line: docs/audit.md.",
+    )
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="a Markdown page or a text with blocks of results; or a result of loadgen, vllm bench serve, "
+        "SGLang's bench_serving (JSON lines) or guidellm as JSON",
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as a JSON list instead")
+    arguments = parser.parse_args(argv)
+    from loadgen.analysis.audit import audit
+    from loadgen.analysis.audit.report import render, to_json
+
+    findings, refused = [], list[BadInput]()
+    for path in arguments.files:
+        try:
+            findings += audit(path)
+        except BadInput as error:
+            refused.append(error)
+    read = len(arguments.files) - len(refused)
+    if read:
+        sys.stdout.write(to_json(findings) + "\n" if arguments.json else render(findings, read))
+    for why in refused:
+        print(f"loadgen audit: {printable_lines(str(why))}", file=sys.stderr)
+    if refused:
+        return exit_codes.BAD_INPUT
+    return exit_codes.DONE if all(finding.note for finding in findings) else exit_codes.FOUND

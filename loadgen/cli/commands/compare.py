@@ -1,0 +1,149 @@
+"""`loadgen compare A B...`: runs side by side, what they differ by, and how sure that is."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadgen.cli import exit_codes
+from loadgen.config.option import flag
+from loadgen.config.output import check_page
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
+from loadgen.util.terminal_text import printable
+
+if TYPE_CHECKING:
+    from loadgen.analysis.compare import Comparison, Side
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command."""
+    arguments = _parser().parse_args(argv)
+    from loadgen.analysis import compare
+    from loadgen.analysis.compare import condition
+
+    check_page("--html", arguments.html)
+    _check_apart(arguments)
+    conditions = condition.parse(arguments.fail_if)
+    sides = [compare.Side.read(*each) for each in zip(_names(arguments), arguments.sides, strict=True)]
+    if arguments.save_noise is not None:
+        return _save_noise(arguments, sides[0])
+    noise = None if arguments.noise is None else compare.NoiseFile.read(arguments.noise)
+    metrics = [each.metric for each in conditions]
+    found = compare.compare(sides, noise=noise, more=metrics, anyway=arguments.anyway)
+    judged = condition.judge(found, conditions)
+    _write(arguments, found)
+    if arguments.json:
+        from loadgen.report import to_json
+
+        data = compare.as_json(found) | {"conditions": [each.to_dict() for each in judged]}
+        sys.stdout.write(to_json(data) + "\n")
+    else:
+        sys.stdout.write(compare.render(found))
+    for each in judged:
+        print(printable(str(each)), file=sys.stderr if arguments.json else sys.stdout)
+    if any(each.failed for each in judged):
+        return exit_codes.CHANGED
+    return exit_codes.INVALID if any(each.failed is None for each in judged) else exit_codes.DONE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog="loadgen compare",
+        description="Hold runs against those of the first side, with what they differ by and how sure that is: "
+        "docs/compare.md. A side is a result of `loadgen run` (--save-result, --json; several with --append-result are "
+        "several starts), a file of --records, or a folder of such files.",
+    )
+    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the baseline first, then what is beside it")
+    parser.add_argument("--names", metavar="A,B", help="what the sides are called (A,B,...)")
+    parser.add_argument("--noise", metavar="FILE", help="what starts differ by, where the sides have too few of them")
+    parser.add_argument(
+        "--save-noise",
+        metavar="FILE",
+        help="keep what the starts of one side differ by, three or more, for --noise",
+    )
+    parser.add_argument("--anyway", action="store_true", help="also compare runs that asked different things")
+    parser.add_argument(
+        "--fail-if",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help='exit 8 where it holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; may be given again',
+    )
+    parser.add_argument("--markdown", metavar="FILE", help="write the comparison as Markdown, too")
+    parser.add_argument("--html", metavar="FILE", help="write it as one page of HTML, too")
+    parser.add_argument("--json", action="store_true", help="print it as one JSON object instead")
+    return parser
+
+
+def _names(arguments: argparse.Namespace) -> list[str]:
+    count = len(arguments.sides)
+    if count > len(LETTERS):
+        raise BadInput("FILE", f"{count} sides are too many", f"give {len(LETTERS)} at most")
+    if arguments.save_noise is None:
+        if count == 1:
+            raise BadInput("FILE", "there is one side alone", "name another to hold against it, or give --save-noise")
+    elif count > 1:
+        raise BadInput("--save-noise", "is of one side alone", "leave out the others")
+    for name in ("noise", "fail_if", "markdown", "html", "json") if arguments.save_noise is not None else ():
+        if getattr(arguments, name):
+            raise BadInput(flag(name), "given beside --save-noise, which compares nothing", "leave one of the two out")
+    names = list(LETTERS[:count]) if arguments.names is None else [each.strip() for each in arguments.names.split(",")]
+    if len(names) != count or len(set(names)) < count or not all(names):
+        raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each a name of its own")
+    return names
+
+
+def _check_apart(arguments: argparse.Namespace) -> None:
+    """Refuse to write over what is to be read, or two things into one file."""
+    used = {os.path.realpath(path): "read" for path in (*arguments.sides, arguments.noise) if path is not None}
+    for name in ("save_noise", "markdown", "html"):
+        path = getattr(arguments, name)
+        if path is not None:
+            use = used.get(os.path.realpath(path))
+            if use is not None:
+                raise BadInput(flag(name), f"{path} is the file that is {use} too", "name another")
+            used[os.path.realpath(path)] = f"written by {flag(name)}"
+
+
+def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
+    from loadgen.analysis import compare
+    from loadgen.analysis.compare import rendering
+
+    noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
+    _put("--save-noise", arguments.save_noise, noise.save)
+    print(
+        printable(f"What one start of {side.path} differs by ({rendering.runs(side)}), kept in {arguments.save_noise}:")
+    )
+    print("\n".join(f"  {line}" for line in rendering.noise(noise)))
+    return exit_codes.DONE
+
+
+def _write(arguments: argparse.Namespace, found: "Comparison") -> None:
+    if arguments.markdown is None and arguments.html is None:
+        return
+    from loadgen.analysis.compare import page
+    from loadgen.report import html
+    from loadgen.util.atomic_file import write_whole
+
+    document = page(found)
+    if arguments.markdown is not None:
+        _put("--markdown", arguments.markdown, lambda path: write_whole(Path(path), html.markdown(document, "")))
+    if arguments.html is not None:
+        _put("--html", arguments.html, lambda path: write_whole(Path(path), html.html(document)))
+
+
+def _put(name: str, path: str, write: Callable[[str], None]) -> None:
+    """Write a file.
+
+    Raises:
+        BadInput: It cannot be written.
+    """
+    try:
+        write(path)
+    except OSError as error:
+        raise BadInput(name, f"{path} cannot be written ({error.strerror})", "name another") from error

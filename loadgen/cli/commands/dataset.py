@@ -1,0 +1,167 @@
+"""`loadgen dataset`: show what would be sent, write it to a file, fetch a published file, look at the cache."""
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from loadgen.cli import exit_codes, flags, run_settings
+from loadgen.cli.live.long_task import Gauge, preparing
+from loadgen.config.data import DataSettings
+from loadgen.config.option import flag
+from loadgen.errors import BadInput
+from loadgen.util import log_setup
+from loadgen.util.argument_parser import UNKNOWN, OneLineParser
+
+if TYPE_CHECKING:
+    from loadgen.config.settings import RunSettings
+    from loadgen.workload.datasets.overview import Overview
+    from loadgen.workload.prompt import Prompt
+    from loadgen.workload.target import Target
+
+# What decides which prompts are sent, beside the data set itself, and what is shown of it.
+BESIDE = (
+    *("backend", "endpoint", "model", "tokenizer", "extra_body"),
+    *("num_prompts", "seed", "seed_arrivals", "seed_prompts", "seed_order"),
+    *("json", "quiet", "log_level"),
+)
+FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *BESIDE))
+EPILOG = """\
+loadgen dataset fetch sharegpt [--to FOLDER]   fetch the published ShareGPT file
+loadgen dataset cache [--clear]                look at the prompts that are kept, or remove them
+"""
+STDOUT = "-"
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command; returns its exit code."""
+    name = argv[0] if argv else ""
+    if name == "fetch":
+        from loadgen.cli.commands import fetch
+
+        return fetch.main(argv[1:])
+    if name == "cache":
+        from loadgen.cli.commands import cache
+
+        return cache.main(argv[1:])
+    given = _parsed(argv)
+    path = given.pop("export", None)
+    settings = run_settings.settings(given).checked()
+    unnamed = settings.tokenizer is None and settings.model is None
+    if unnamed:
+        settings = settings.replace(tokenizer=_simulators_tokenizer())
+    if settings.json and path == STDOUT:
+        raise BadInput("--export", "stdout is for --json", "name a file")
+    _show(settings, path)
+    if unnamed and not settings.quiet:
+        print("loadgen dataset: counted by the simulator's tokenizer; --tokenizer names another", file=sys.stderr)
+    return exit_codes.DONE
+
+
+def _simulators_tokenizer() -> str:
+    """The path of the simulator's, which `loadgen run` measures where no server is named."""
+    from loadgen.util.plugins import find
+
+    simulator = find("engines", "sim")
+    return str(find("launchers", "local").shown(simulator, simulator.default_model, {}, ()).tokenizer)
+
+
+def parser(tool: str | None) -> argparse.ArgumentParser:
+    """The flags of `loadgen run` that say which prompts are sent, those of a tool among them, and --export."""
+    made = OneLineParser(
+        "loadgen dataset",
+        description="Show what `loadgen run` would send with the same flags. Nothing is sent, and no server is needed.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+    )
+    made.add_argument(
+        "--export",
+        metavar="FILE.jsonl",
+        help="also write the prompts, one JSON line each, for --dataset-name jsonl (-: to stdout, all else to stderr)",
+    )
+    flags.add_settings(made, tool, FIELDS)
+    return made
+
+
+def _parsed(argv: list[str]) -> dict[str, Any]:
+    try:
+        return flags.run_settings(argv, parser)
+    except BadInput as error:
+        if error.problem != UNKNOWN:
+            raise
+        if not error.field.startswith("-"):
+            raise BadInput(error.field, UNKNOWN, "say fetch or cache, or give a flag") from None
+        if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
+            raise BadInput(error.field, "is for `loadgen run`", "leave it out: nothing is sent here") from None
+        raise
+
+
+def _show(settings: "RunSettings", path: str | None) -> None:
+    from loadgen.cli.dataset_overview import render
+
+    log_setup.to_stderr(settings.log_level)
+    if sys.stdout is None:
+        raise BadInput("standard output", "is closed", "leave it open: what is found goes there")
+    overview = _overview(settings, path)
+    human = sys.stderr if settings.json or path == STDOUT else sys.stdout
+    colour = human.isatty() and "NO_COLOR" not in os.environ
+    print(render(overview, colour=colour), end="", file=human)
+    if path not in (None, STDOUT):
+        print(f"\nSaved: {path}; send it with --dataset-name jsonl --dataset-path {path}", file=human)
+    if settings.json:
+        from loadgen.report import to_json
+
+        print(to_json(overview.to_dict()))
+
+
+def _overview(settings: "RunSettings", path: str | None) -> "Overview":
+    from loadgen.runner.prepare_main import Asked
+    from loadgen.workload.arrivals import DEFAULT_COUNT
+    from loadgen.workload.datasets.export import exported
+    from loadgen.workload.datasets.overview import Overview
+    from loadgen.workload.target import Target
+
+    target = Target.from_settings(settings, settings.model or "")
+
+    def text(done: int, elapsed_s: float) -> str:
+        return preparing(done, count, elapsed_s)
+
+    with Gauge(text, quiet=settings.quiet) as gauge:
+        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
+        count = asked.count
+        prompts = _askable(asked.prompts, target)
+        with _destination(path) as file:
+            overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, gauge)
+            if overview.count < count:
+                problem = f"the data set gives {overview.count} prompts where {count} were asked"
+                raise BadInput("--num-prompts", problem, "ask for what it has")
+    return overview
+
+
+def _askable(prompts: "Iterator[Prompt]", target: "Target") -> "Iterator[Prompt]":
+    """Hand prompts on, once it is sure that the endpoint takes them."""
+    for prompt in prompts:
+        if prompt.messages and not target.chat:
+            target.body(prompt)  # which says what is wrong
+        yield prompt
+
+
+@contextlib.contextmanager
+def _destination(path: str | None) -> Iterator[BinaryIO | None]:
+    """Where the rows go, if they are asked for; a file is all of them, or what it was before."""
+    if path is None or path == STDOUT:
+        yield None if path is None else sys.stdout.buffer
+        return
+    from loadgen.util import private_files
+    from loadgen.util.atomic_file import whole_file
+
+    try:
+        with whole_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+            yield file
+    except OSError as error:
+        raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "name another file") from error

@@ -1,0 +1,131 @@
+"""`loadgen tune`: studies; each command reads its flags here, and imports what it needs then."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from loadgen.cli import exit_codes
+from loadgen.cli.import_guard import undisturbed
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import OneLineParser
+
+USAGE = """\
+usage: loadgen tune plan FILE [--json]      what a study would start, and how long that may take; nothing is started
+       loadgen tune run FILE [--store DIR]  carry it out, from where it stands
+       loadgen tune status STORE [--json]   what it has found so far
+       loadgen tune report STORE [-o DIR]   write its report
+       loadgen tune export STORE            every start and every number, as JSON
+       loadgen tune schema                  the JSON schema of study files, for editors
+A study is a YAML file: docs/studies.md says how to write one."""
+STORE_HELP = "the folder that `loadgen tune run` made, or the study's file where that is NAME.store"
+
+
+def main(argv: list[str]) -> int:
+    """Carry out the command; returns its exit code."""
+    name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
+    if name in ("-h", "--help"):
+        print(USAGE)
+        return exit_codes.DONE
+    if name not in COMMANDS:
+        raise BadInput(name, "unknown", f"say {', '.join(list(COMMANDS)[:-1])} or {list(COMMANDS)[-1]}")
+    return COMMANDS[name](rest)
+
+
+def plan(argv: list[str]) -> int:
+    """Print what a study would start."""
+    parser = OneLineParser(
+        "loadgen tune plan",
+        description="Print what a study would start, in which order, and how long that may take. Nothing is started, "
+        "written or asked. Later stages rest on the arms that the file expects to win earlier ones.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a study")
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    arguments = parser.parse_args(argv)
+    from loadgen.report import to_json
+    from loadgen.tuning.plan import plan_text
+    from loadgen.tuning.plan.planner import plan as planned
+    from loadgen.tuning.spec import study_file
+    from loadgen.util.plugins import find
+
+    file = study_file.read(Path(arguments.file))
+    with file.named():
+        made = planned(file.study, find("launchers", "local").usual_start_s)
+    text = to_json(plan_text.as_json(made)) + "\n" if arguments.json else plan_text.as_text(made)
+    sys.stdout.write(text)
+    return exit_codes.DONE
+
+
+def run(argv: list[str]) -> int:
+    """Carry out a study."""
+    parser = OneLineParser(
+        "loadgen tune run",
+        description="Carry out a study: start each arm, run its workloads, decide, go on. What was measured is kept in "
+        "a store; where there is one of this study, it goes on from there.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a study")
+    parser.add_argument("--store", metavar="DIR", type=Path, help="where all is kept (NAME.store, of the study's name)")
+    parser.add_argument("--no-live", action="store_true", help="lines instead of a table, on a terminal too")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import study_runs
+
+    return study_runs.run(Path(arguments.file), arguments.store, lines=arguments.no_live)
+
+
+def status(argv: list[str]) -> int:
+    """Print what a study has found so far."""
+    parser = OneLineParser("loadgen tune status", description="Print what a study has found so far.")
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    parser.add_argument("--json", action="store_true", help="as one JSON object")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import study_runs
+
+    return study_runs.status(Path(arguments.store), as_json=arguments.json)
+
+
+def report(argv: list[str]) -> int:
+    """Write the report of a study."""
+    parser = OneLineParser(
+        "loadgen tune report",
+        description="Write the report of a study, from its store alone: a page in Markdown with its charts, one in "
+        "HTML, and a script that makes the measurement again.",
+    )
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="where to (NAME.report, of the study's name)")
+    arguments = parser.parse_args(argv)
+    with undisturbed():
+        from loadgen.cli import study_runs
+
+    return study_runs.report(Path(arguments.store), arguments.output)
+
+
+def export(argv: list[str]) -> int:
+    """Print everything that a study knows as JSON."""
+    parser = OneLineParser("loadgen tune export", description="Print every start of a study and every number as JSON.")
+    parser.add_argument("store", metavar="STORE", help=STORE_HELP)
+    with undisturbed():
+        from loadgen.cli import study_runs
+
+    return study_runs.status(Path(parser.parse_args(argv).store), as_json=True)
+
+
+def schema(argv: list[str]) -> int:
+    """Print the JSON schema of study files."""
+    OneLineParser("loadgen tune schema", description="Print the JSON schema of study files.").parse_args(argv)
+    from loadgen.report import to_json
+    from loadgen.tuning.spec.study import Study
+
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    print(to_json(dialect | Study.model_json_schema(by_alias=True)))
+    return exit_codes.DONE
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "plan": plan,
+    "run": run,
+    "status": status,
+    "report": report,
+    "export": export,
+    "schema": schema,
+}

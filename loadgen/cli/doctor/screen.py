@@ -1,0 +1,84 @@
+"""Screen: what was found, as text of 80 columns."""
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from loadgen.cli.doctor.connections import STREAMS
+from loadgen.cli.doctor.limit import Limit, State
+from loadgen.util.number_format import percent
+from loadgen.util.terminal_text import printable
+
+if TYPE_CHECKING:  # the rest can be shown without the compiled modules
+    from loadgen.cli.doctor.capacity import Capacity, Climb, Drive
+
+WIDTH = 80
+MARKS = {State.OK: "ok", State.LOW: "LOW", State.UNKNOWN: "?"}
+
+
+def limits(found: Sequence[Limit]) -> Iterator[str]:
+    """Each limit with its mark, its value and what it bounds; the remedy where it is low."""
+    for limit in found:
+        head = f"{MARKS[limit.state]:<4}{limit.name:<19}"
+        yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
+        if limit.state is State.LOW:
+            yield from _wrapped(" " * len(head) + "-> ", limit.remedy)
+
+
+def versions(found: Mapping[str, str | None]) -> Iterator[str]:
+    """All on a line or two."""
+    told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
+    yield from _wrapped(f"{'':<4}{'versions':<19}", told)
+
+
+def measured(found: "Capacity") -> Iterator[str]:
+    """What was measured, in sentences."""
+    shared = "the only core" if found.cores == 1 else f"the {found.cores} cores"
+    yield from _wrapped("", _drives("requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
+    yield from _wrapped("", _drives("token events/s", found.events, lambda drive: drive.events_per_s))
+    yield from _wrapped("", f"{STREAMS:,} streams: {_streams(found)}.")
+    told = f"Server and client shared {shared} of this machine: with a server elsewhere a client has them to itself."
+    yield from _wrapped("", told)
+    if any(drive.disturbance for drive in found.runs):
+        told = "Others kept this machine busy meanwhile: call again once they have ended, and it may drive more."
+        yield from _wrapped("", told)
+
+
+def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
+    best, missed = climb.best, climb.missed
+    if best is None:
+        why = f" ({_because(missed)} at {figure(missed):,.0f})" if missed is not None else ""
+        return f"How many {what} one process here drives is not known: no run was VALID{why}."
+    more = f"at {figure(missed):,.0f} one was not ({_because(missed)})" if missed is not None else "no more was tried"
+    return f"One process here drives {figure(best):,.0f} {what}: {_valid(best)}; {more}."
+
+
+def _streams(found: "Capacity") -> str:
+    drive = found.streams
+    if drive is None:
+        return f"no, because this process may have no more than {found.connections:,} connections"
+    if drive.streams < STREAMS:
+        return f"no, because no more than {drive.streams:,} were open at once"
+    if not drive.valid:
+        return f"no, because the run with them was {drive.verdict} ({_because(drive)})"
+    return f"yes, because a run with all of them at once, {drive.events_per_s:,.0f} token events/s, was {_valid(drive)}"
+
+
+def _valid(drive: "Drive") -> str:
+    return f"VALID, loop {percent(drive.busy_share)} busy, lag p99 {drive.lag_p99_ms:.1f} ms"
+
+
+def _because(drive: "Drive") -> str:
+    return "; ".join(filter(None, (", ".join(drive.failed), drive.disturbance)))
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """The text beside a heading, its further lines below its first."""
+    return textwrap.wrap(
+        printable(text),
+        WIDTH,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,132 @@
+"""The summary: what a run comes to, by guidellm's names, in the JSON that GPUStack reads.
+
+docs/benchmark-runner.md has a table of what each field means. A result is a function of its records, and so is this.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
+from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, told
+from loadgen.config.settings import CHAT_ENDPOINT
+from loadgen.metrics.records.file import RecordFile
+
+REPORT_VERSION = 1  # of guidellm's report that this is one of
+Distribution = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How requests were sent, in guidellm's words.
+
+    Attributes:
+        type_: The profile: constant, concurrent, ...
+        rate: Requests per second, or streams of a concurrent one; None where the profile has none.
+        max_concurrency: Most requests in flight.
+    """
+
+    type_: str
+    rate: float | None
+    max_concurrency: int | None
+
+
+def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -> dict[str, Any]:
+    """The summary of one run.
+
+    Args:
+        records: Of its requests.
+        strategy: How they were sent.
+        result: Of the same run, as loadgen saves it.
+    """
+    wall_ns = time.time_ns() - time.monotonic_ns()
+    found = by_status(records)
+    whole = found["successful"] + found["errored"] + found["incomplete"]
+    start, end = (min(whole.start), max(whole.end)) if whole.start else (records.start_ns, records.start_ns)
+    counts = {status: len(found[status].start) for status in STATUSES} | {"total": len(whole.start)}
+    start_s, end_s = ((at + wall_ns) / 1e9 for at in (start, end))
+    clock_s = (records.start_ns + wall_ns) / 1e9
+    benchmark: dict[str, Any] = {
+        "type_": "generative_benchmark",
+        "config": {"strategy": vars(strategy)},
+        "scheduler_metrics": {
+            "start_time": clock_s,
+            "request_start_time": start_s,
+            "measure_start_time": start_s,
+            "measure_end_time": end_s,
+            "request_end_time": end_s,
+            "end_time": end_s,
+            "requests_made": counts,
+        },
+        "metrics": {"request_totals": counts} | metrics(found | {"total": whole}, start, end),
+        "start_time": start_s,
+        "end_time": end_s,
+        "duration": (end - start) / 1e9,
+        "warmup_duration": 0.0,
+        "cooldown_duration": 0.0,
+    }
+    path = records.heading.settings.endpoint or CHAT_ENDPOINT
+    failed = {status: found[status].samples for status in ("errored", "incomplete") if found[status].samples}
+    if failed:
+        benchmark["requests_truncated"] = {
+            status: [told(record, wall_ns, path) for record in samples] for status, samples in failed.items()
+        }
+    own = result["loadgen"]
+    return {
+        "metadata": {"version": REPORT_VERSION, "generator": "loadgen", **own["provenance"]["versions"]},
+        "benchmarks": [benchmark],
+        "loadgen": {name: own[name] for name in ("verdict", "checks", "partial", "outcomes", "tokens")}
+        | {"records": str(records.path)},
+    }
+
+
+def metrics(found: dict[str, Requests], start: int, end: int) -> dict[str, dict[str, Distribution]]:
+    """Every distribution, of requests of each status.
+
+    Args:
+        found: The requests by status, and those of all as "total".
+        start: When the first was sent, ns.
+        end: When the last was closed, ns.
+    """
+    each: dict[str, Callable[[Requests], Distribution]] = {
+        "requests_per_second": lambda r: _rates(r.end, np.ones(len(r.end)), start, end),
+        "request_concurrency": lambda r: concurrency(_s(r.start, start), _s(r.end, start), 0.0, (end - start) / 1e9),
+        "request_latency": lambda r: distribution(r.latency_s),
+        "request_streaming_iterations_count": lambda r: distribution(r.events),
+        "prompt_token_count": lambda r: distribution(r.prompt_tokens),
+        "output_token_count": lambda r: distribution(r.output_tokens),
+        "total_token_count": lambda r: distribution(np.add(r.prompt_tokens, r.output_tokens)),
+        "time_to_first_token_ms": lambda r: distribution(r.ttft_ms),
+        "time_per_output_token_ms": lambda r: distribution(r.tpot_ms, r.tpot_tokens),
+        "inter_token_latency_ms": lambda r: distribution(r.itl_ms, r.itl_tokens),
+        "prompt_tokens_per_second": lambda r: _rates(r.first, r.first_prompts, start, end),
+        "output_tokens_per_second": lambda r: _rates(_joined(r.token_times), _joined(r.token_counts), start, end),
+        "tokens_per_second": lambda r: _rates(
+            _joined([*r.token_times, np.array(r.first)]),
+            _joined([*r.token_counts, np.array(r.first_prompts)]),
+            start,
+            end,
+        ),
+        "output_tokens_per_iteration": lambda r: distribution(_joined(r.token_counts)),
+        "iter_tokens_per_iteration": lambda r: distribution(_joined([counts[1:] for counts in r.token_counts])),
+        "inter_token_latency_per_chunk_ms": lambda r: distribution(_joined(r.gaps_ms)),
+    }
+    made = {name: {status: of(requests) for status, requests in found.items()} for name, of in each.items()}
+    if not made["inter_token_latency_per_chunk_ms"]["total"]["count"]:
+        del made["inter_token_latency_per_chunk_ms"]  # the one whose readers know that it may be missing
+    return made
+
+
+def _rates(times: Any, amounts: Any, start: int, end: int) -> Distribution:
+    return rates(_s(times, start), amounts, 0.0, (end - start) / 1e9)
+
+
+def _s(times: Any, start: int) -> Any:
+    return (np.asarray(times, dtype=np.int64) - start) / 1e9
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate(parts) if parts else np.empty(0)

@@ -1,0 +1,1 @@
+"""One event loop on the clock: connections, pacing, sending."""

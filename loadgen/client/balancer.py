@@ -1,0 +1,128 @@
+"""Balancer: spreads the requests of a run over several targets, each with connections of its own."""
+
+import asyncio
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from loadgen.client.transport import Transport
+from loadgen.config.settings import Balance
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.util.partition import WHOLE, Stripe
+from loadgen.workload.arrivals import Schedule
+
+if TYPE_CHECKING:
+    from loadgen.core.wire import Tap
+
+NOWHERE = -1
+
+
+class Balancer:
+    """What a `Transport` is to one target, to several; whoever sends through it need not know.
+
+    round-robin: session (or single request) s of the schedule goes to target s modulo their number, so that who gets
+    what is known before the run. least-outstanding: to the target with the fewest requests in flight or being sent, the
+    first of several such. Further turns of a session go where its first turn went, to the prefix cache that knows it.
+    Each worker of a run has a balancer, which knows of the requests of its own stripe alone.
+
+    Args:
+        transports: One to each target, all with one bell; their `on_end` is taken.
+        balance: Who is next.
+        stripe: Whose requests it will be given.
+
+    Attributes:
+        bell: Theirs.
+    """
+
+    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Stripe = WHOLE) -> None:
+        self._transports, self._in_turn = tuple(transports), balance == "round-robin"
+        count = len(transports)
+        turns = range(stripe.number, stripe.number + stripe.of * count, stripe.of) if self._in_turn else range(count)
+        # In turn, a stripe may never come to some of them.
+        self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
+        self.bell = transports[0].bell
+        self._on_end: Callable[[Record], None] = lambda record: None
+        self._in_flight = [0] * len(transports)
+        self._session: memoryview[int] | None = None  # of each request; None: each is one of its own
+        self._homes = array("i")  # the target of each session, where there are any
+
+    @property
+    def on_end(self) -> Callable[[Record], None]:
+        """Called once with every Record that was given to `send`, when it has its outcome."""
+        return self._on_end
+
+    @on_end.setter
+    def on_end(self, on_end: Callable[[Record], None]) -> None:
+        self._on_end = on_end
+        for transport in self._transports:
+            transport.on_end = self._ended
+
+    @property
+    def reuses(self) -> bool:
+        """Whether connections to all of them carry more than one request."""
+        return all(transport.reuses for transport in self._transports)
+
+    @property
+    def spare_opened(self) -> int:
+        """Connections that were opened in the background."""
+        return sum(transport.spare_opened for transport in self._transports)
+
+    async def open(self) -> None:
+        """Prepare to connect; call in the loop that will send."""
+        for transport in self._transports:
+            await transport.open()
+
+    async def warm(self, count: int) -> int:
+        """Open connections until `count` are at hand, as many to each target that will be sent to.
+
+        Returns how many there are then.
+        """
+        each = -(-count // len(self._used))
+        return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
+
+    def keep_spare(self, count: int) -> None:
+        """As that of a `Transport`; each target that is sent to has its share."""
+        for transport in self._used:
+            transport.keep_spare(-(-count // len(self._used)))
+
+    def follow(self, schedule: Schedule) -> None:
+        """Keep the sessions of this schedule together; call before the first of its requests."""
+        if not schedule.begins.all():
+            self._session = schedule.session.data
+            self._homes = array("i", [NOWHERE]) * int(schedule.begins.sum())
+
+    def tap(self, tap: "Tap") -> None:
+        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        for transport in self._transports:
+            transport.tap(tap)
+
+    def send(self, record: Record, body: bytes) -> None:
+        """Send one request now, or as soon as a connection is open, to the target whose turn it is."""
+        record.target = number = self._target(record.index)
+        self._in_flight[number] += 1
+        self._transports[number].send(record, body)
+
+    def abandon(self, outcome: Outcome, detail: str) -> None:
+        """End everything in flight with `outcome`."""
+        for transport in self._transports:
+            transport.abandon(outcome, detail)
+
+    async def close(self) -> None:
+        """Close every connection; nothing is left open afterwards."""
+        await asyncio.gather(*(transport.close() for transport in self._transports))
+
+    def _target(self, index: int) -> int:
+        session = index if self._session is None else self._session[index]
+        if self._in_turn:
+            return session % len(self._transports)
+        if self._session is not None and self._homes[session] != NOWHERE:
+            return self._homes[session]
+        number = self._in_flight.index(min(self._in_flight))
+        if self._session is not None:
+            self._homes[session] = number
+        return number
+
+    def _ended(self, record: Record) -> None:
+        self._in_flight[record.target] -= 1
+        self._on_end(record)

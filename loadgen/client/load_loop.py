@@ -1,0 +1,261 @@
+"""Load: the part of a run that is on the clock: sends what is due and waits until all of it has ended."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec, Protocol
+
+from loadgen.client.loop_probe import Heartbeat
+from loadgen.client.pacer import Pacer
+from loadgen.client.sessions import Sessions
+from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, Bell, Record
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.streamed_tokens import Sample
+from loadgen.util.clock import KERNEL, NS_PER_S, Clock
+from loadgen.workload.arrivals import FOLLOWS, Int64s, is_bounded_by_time
+from loadgen.workload.request_store import Requests
+
+P = ParamSpec("P")
+
+
+class Sender(Protocol):
+    """What brings requests to a server: a `Transport`, or a network in memory.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        bell: Rung between reads, for whoever has to send on time.
+    """
+
+    on_end: Callable[[Record], None]
+
+    @property
+    def bell(self) -> Bell: ...  # noqa: D102
+
+    def send(self, record: Record, body: bytes) -> None:
+        """Send one request now, or as soon as there is a connection."""
+
+
+class Load:
+    """One schedule, sent over one transport into one recorder.
+
+    Args:
+        settings: For the cap, the duration and what closes the loop.
+        transport: What sends; its `on_end` is taken.
+        requests: What is sent.
+        recorder: What counts; its start is that of the clock.
+        due: When each request of the run is due, ns from the start, sorted; FOLLOWS for a further turn of the session
+            of the request before it.
+        index: The numbers of those that are sent here: whole sessions, ascending.
+        clock: By which requests are due, the transport's too.
+        on_record: Called with every record as it ends, e.g. to write it out.
+        count_tokens: Counts the tokens of texts, for answers of which the server counts none, and for a sample of those
+            whose events show fewer tokens than it counts; it takes its time, and may be unable to (None).
+        workers: How many share the run, each with its share of the sample.
+
+    Attributes:
+        ended: Requests that have ended.
+        tokenized: What `count_tokens` has counted of answers that the server did not: request number to tokens.
+        sampled: What it has counted of answers that the server did count.
+        ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
+        closed_loop: Whether a request is due when a slot is free for it.
+        sending_s: When the last request is due, on the clock; None where that depends on the answers.
+        reached: Where time alone bounds it, the number of the request after the last that was sent; else 0.
+        draining: Whether all has been sent, and only answers are waited for.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        transport: Sender,
+        requests: Requests,
+        recorder: Recorder,
+        due: Int64s,
+        index: Int64s,
+        clock: Clock = KERNEL,
+        *,
+        on_record: Callable[[Record], None] | None = None,
+        count_tokens: Callable[[list[str]], list[int] | None] | None = None,
+        workers: int = 1,
+    ) -> None:
+        self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
+        self._index = index
+        transport.on_end = self._guarded(self._ended)
+        # A trace has due times, whatever the rate.
+        self.closed_loop = closed_loop = is_closed_loop(settings) and not (due > 0).any()
+        due = due[index]
+        begins = due != FOLLOWS
+        following = len(due) - int(begins.sum())
+        self.ends_by_time = closed_loop and settings.duration is not None
+        self._by_time_alone = closed_loop and is_bounded_by_time(settings)
+        self.reached = 0
+        until_ns = recorder.start_ns + int((settings.duration or 0) * NS_PER_S)
+        self._pacer = Pacer(
+            recorder.start_ns + due[begins],
+            index[begins],
+            self._guarded(self._send),
+            transport.bell,
+            following=following,
+            cap=settings.max_concurrency,
+            closed_loop=closed_loop,
+            until_ns=until_ns if self.ends_by_time else None,
+            clock=clock,
+        )
+        self.sending_s = None if following else settings.duration if closed_loop else _last_s(due)
+        self._streamed_before, self._sent_before = transport.bell.tokens, transport.bell.sends
+        self._sessions = Sessions(requests, int(index[-1]) + 1) if following else None
+        self._body = self._sessions.body if self._sessions else requests.body
+        self._keeps_answer = settings.save_detailed or (following > 0 and requests.repeats_answers)
+        self._on_record, self._count_tokens = on_record, count_tokens
+        self._keeps_text = count_tokens is not None  # until the server has shown that it counts
+        self._uncounted: list[Record] = []
+        self._sample = Sample(workers)
+        self.tokenized: dict[int, int] = {}
+        self.sampled: dict[int, int] = {}
+        self._started = self.ended = 0  # requests handed to the transport, and come back
+        self._drained = asyncio.Event()
+        self._failure: Exception | None = None
+        self.draining = False
+
+    @property
+    def all_sent(self) -> asyncio.Event:
+        """Set once nothing more is to be sent."""
+        return self._pacer.all_sent
+
+    @property
+    def sent(self) -> int:
+        """Requests that were handed to a connection."""
+        return self._transport.bell.sends - self._sent_before
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent, or waiting for a connection of their own, that have not ended."""
+        return self._started - self.ended
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are due and have not been sent."""
+        return self._pacer.overdue
+
+    @property
+    def streamed_tokens(self) -> int:
+        """Tokens that have come, as events tell."""
+        return self._transport.bell.tokens - self._streamed_before
+
+    async def run(self) -> None:
+        """Send everything when it is due, then wait for the last one to end.
+
+        Raises:
+            Exception: A fault of ours on the clock; what was in flight has been ended.
+        """
+        try:
+            with Heartbeat(self._clock, self._transport.bell, self._recorder.histograms["loop_stall"]):
+                self._pacer.start()
+                await self._pacer.all_sent.wait()
+                self._recorder.scheduled -= self._pacer.never_due
+                self.draining = True
+                if self.in_flight:
+                    await self._drained.wait()
+        finally:
+            self._pacer.stop()  # where the caller has cancelled us
+        if self._failure is not None:
+            raise self._failure
+
+    async def count(self) -> None:
+        """Once all have ended: count the tokens of answers whose server has not; then they are recorded too.
+
+        Where it counts more than events showed, those of the sample are counted as well.
+        """
+        self.tokenized = await self._tokens_of(self._uncounted)
+        if self._sample.is_in_doubt:
+            self.sampled = await self._tokens_of(self._sample.records)
+            for record in self._sample.records:
+                if record.index in self.sampled:
+                    self._recorder.add_sample(record, self.sampled[record.index])
+        self._sample.records.clear()
+        for record in self._uncounted:
+            record.tokenized = self.tokenized.get(record.index, -1)
+            self._recorder.add(record)
+        self._uncounted.clear()
+
+    async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
+        """The tokens of the texts of these, by their numbers; none where nothing can count them."""
+        if not records or self._count_tokens is None:
+            return {}
+        counts = await asyncio.to_thread(self._count_tokens, [record.text for record in records])
+        return {} if counts is None else dict(zip([record.index for record in records], counts, strict=True))
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more; what was never sent is cancelled."""
+        count = self._pacer.stop()
+        first = int(self._index[len(self._index) - count]) if count else 0
+        self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
+
+    def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
+        record = Record(index, *self._requests.tokens(index), due_ns)
+        record.ready = ready_ns
+        record.keeps_text = self._keeps_text or (self._count_tokens is not None and self._sample.take(index))
+        if self._keeps_answer:
+            record.keeps_answer = True
+        record.server_tokens = self._requests.server_tokens(index)
+        self._started += 1
+        if self._by_time_alone:
+            self.reached = index + 1
+            if index >= self._requests.prepared:
+                self._recorder.counters["repeated_prompts"] += self._requests.repeats(index)
+        self._transport.send(record, self._body(index))
+
+    def _ended(self, record: Record) -> None:
+        self.ended += 1
+        counted = record.completion_tokens >= 0 or record.counted_by != BY_EVENTS
+        if record.outcome is Outcome.OK and record.keeps_text and not counted:
+            self._uncounted.append(record)
+        else:
+            self._keeps_text = self._keeps_text and not counted
+            self._recorder.add(record)
+            if record.outcome is Outcome.OK:
+                self._sample.add(record)
+        if self._on_record is not None:
+            self._on_record(record)
+        if self._sessions is not None:
+            self._go_on(self._sessions, record)
+        self._pacer.release()
+        if not self.in_flight and self._pacer.all_sent.is_set():
+            self._drained.set()
+
+    def _go_on(self, sessions: Sessions, record: Record) -> None:
+        """Have the next turn of the session follow, or none where this one has failed."""
+        if self._pacer.all_sent.is_set():  # nothing follows any more, and what would have has been counted
+            return
+        if record.outcome is Outcome.OK:
+            due_ns = sessions.next_due_ns(record)
+            if due_ns is not None:
+                self._pacer.follow(record.index + 1, due_ns)
+            return
+        given_up = sessions.given_up(record)
+        for turn in given_up:
+            self._recorder.add(turn)
+            if self._on_record is not None:
+                self._on_record(turn)
+        self._started += len(given_up)
+        self.ended += len(given_up)
+        self._pacer.forgo(len(given_up))
+
+    def _guarded(self, act: Callable[P, None]) -> Callable[P, None]:
+        """`act`, whose fault ends the run: raised into the event loop it would be logged and the run never end."""
+
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                act(*args, **kwargs)
+            except Exception as failure:  # noqa: BLE001 - run() raises it
+                if self._failure is None:
+                    self._failure = failure
+                    self._pacer.stop()
+                    self._drained.set()
+
+        return guarded
+
+
+def _last_s(due: Int64s) -> float:
+    """When the last of so many requests is due, in seconds; of none, at once."""
+    return float(due.max(initial=0)) / NS_PER_S

@@ -1,0 +1,175 @@
+"""Pacer: sends every request when it is due; never early, never skipped."""
+
+import asyncio
+import heapq
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from loadgen.core.wire import NEVER, Bell
+from loadgen.util.clock import KERNEL, AnyAlarm, Clock
+
+TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
+
+
+class Pacer:
+    """Walks a schedule and hands out requests, with at most `cap` of them in flight.
+
+    Args:
+        due_ns: Absolute ns on the clock, sorted; one per request.
+        index: The number of each of those requests within the whole run.
+        send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
+        bell: Rung by streams as they are read, so that a long turn of the loop holds nobody up.
+        following: How many more requests become due only once others have ended: `follow()` tells of each of them, or
+            `forgo()` that it will never be.
+        cap: Most requests in flight; None for no limit. Tell `release()` when one has ended.
+        closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
+            that follow have one, and go first.
+        until_ns: Nothing becomes due from then on.
+        clock: By which requests are due.
+    """
+
+    def __init__(
+        self,
+        due_ns: npt.NDArray[np.int64],
+        index: npt.NDArray[np.int64],
+        send: Callable[[int, int, int], None],
+        bell: Bell,
+        *,
+        following: int = 0,
+        cap: int | None = None,
+        closed_loop: bool = False,
+        until_ns: int | None = None,
+        clock: Clock = KERNEL,
+    ) -> None:
+        # memoryviews give plain ints, several times faster than numpy scalars
+        self._due, self._index = due_ns.data, index.data
+        self._bell, self._clock, self._now_ns = bell, clock, clock.now_ns
+        self._send, self._closed_loop, self._until = send, closed_loop, until_ns
+        self._slots = len(due_ns) + following if cap is None else cap
+        self._next = 0
+        self._following = following  # not due yet, whether or not it is known when they are
+        self._later: list[tuple[int, int]] = []  # a heap of those of which it is known: due, number
+        self._waiting: deque[tuple[int, int]] = deque()  # due, but without a slot
+        self._stopped = False
+        self.never_due = 0  # requests that `until_ns` cut off
+        self.all_sent = asyncio.Event()
+        self._alarm: AnyAlarm | None = None
+
+    @property
+    def overdue(self) -> int:
+        """Requests that are due and have not been handed out: without a slot, or late but for late turns."""
+        late = 0 if self._closed_loop else bisect_right(self._due, self._now_ns(), self._next) - self._next
+        return len(self._waiting) + late
+
+    def start(self) -> None:
+        """Begin; call in the loop that sends."""
+        if self._stopped:
+            return
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
+        self._bell.ring = self._wake
+        self._wake()
+
+    def stop(self) -> int:
+        """Send nothing more; returns how many requests were due or would have been. A second stop finds none."""
+        self._stopped = True
+        left = self._drop_all()
+        if self._until is not None:  # how many more would have found a slot in time, nobody knows
+            self.never_due += left
+            left = 0
+        self._finish()
+        return left
+
+    def release(self) -> None:
+        """A request has ended: its slot goes to the next one that is due."""
+        self._slots += 1
+        if self._waiting:
+            due, index = self._waiting.popleft()
+            self._hand_out(index, due, self._now_ns())
+            self._finish_if_done()
+        elif self._closed_loop and self._next < len(self._due):
+            self._next += 1
+            at_ns = self._now_ns()
+            self._hand_out(self._index[self._next - 1], at_ns, at_ns)
+            self._finish_if_done()
+
+    def follow(self, index: int, due_ns: int) -> None:
+        """One of those that follow is due at `due_ns`; call it before `release()`, so that it can have the slot."""
+        if not self.all_sent.is_set():
+            heapq.heappush(self._later, (due_ns, index))
+            if self._later[0][1] == index:  # sooner than the alarm is set for, perhaps even now
+                self._wake()
+
+    def forgo(self, count: int) -> None:
+        """So many of those that follow will never be due."""
+        if not self.all_sent.is_set():
+            self._following -= count
+            self._finish_if_done()
+
+    def _wake(self) -> None:
+        if self._stopped:
+            return
+        now_ns, later = self._now_ns, self._later
+        turn_ends = now_ns() + TURN_NS
+        while True:
+            at_ns = now_ns()
+            if self._next < len(self._due) and (self._slots > 0 or not self._closed_loop):
+                due = self._due[self._next]
+                follows = bool(later) and later[0][0] < due
+            elif later:
+                follows = True
+            else:
+                self._bell.at_ns = NEVER
+                break
+            if follows:
+                due = later[0][0]
+            if due > at_ns or at_ns > turn_ends:
+                self._wake_at(due)
+                return
+            if follows:
+                index = heapq.heappop(later)[1]
+                self._following -= 1
+            else:
+                index = self._index[self._next]
+                self._next += 1
+                if self._closed_loop:
+                    due = at_ns
+            if self._slots > 0:
+                self._hand_out(index, due, due)
+            else:
+                self._waiting.append((due, index))
+        self._finish_if_done()
+
+    def _wake_at(self, due_ns: int) -> None:
+        assert self._alarm is not None
+        self._alarm.set(due_ns)  # in the past: at the loop's next turn
+        self._bell.at_ns = max(due_ns, self._now_ns())
+
+    def _hand_out(self, index: int, due_ns: int, ready_ns: int) -> None:
+        if self._until is not None and ready_ns >= self._until:
+            self.never_due = 1 + self._drop_all()
+            return
+        self._slots -= 1
+        self._send(index, due_ns, ready_ns)
+
+    def _drop_all(self) -> int:
+        """Forget what has not been handed out; returns how many requests those are."""
+        left = len(self._due) - self._next + len(self._waiting) + self._following
+        self._next, self._following = len(self._due), 0
+        self._waiting.clear()
+        self._later.clear()
+        return left
+
+    def _finish_if_done(self) -> None:
+        if self._next == len(self._due) and not self._waiting and not self._following:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.all_sent.is_set():
+            if self._alarm is not None:
+                self._alarm.close()
+            self._bell.at_ns = NEVER
+            self.all_sent.set()

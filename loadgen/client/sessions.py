@@ -1,0 +1,64 @@
+"""Sessions: the turns of a run that follow others, and the answers that their bodies repeat."""
+
+import json
+import re
+
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.workload.prompt import HOLE
+from loadgen.workload.request_store import Requests
+
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class Sessions:
+    """What goes on in the sessions of one load.
+
+    Args:
+        requests: Of the run; the turns of a session stand there in a row.
+        end: One beyond the last request of this load.
+    """
+
+    def __init__(self, requests: Requests, end: int) -> None:
+        self._requests, self._end = requests, end
+        self._answers: dict[int, list[bytes]] = {}  # so far, by the number of the turn that comes next
+
+    def body(self, index: int) -> bytes:
+        """The JSON body of request `index`, with the answers to the turns before it."""
+        parts = self._requests.body(index).split(HOLE)
+        if len(parts) == 1:
+            return parts[0]
+        # Every hole stands for an answer: what is left over, no turn of the session has given.
+        given = self._answers.get(index, [])
+        pieces = [piece for pair in zip(parts[1:], given, strict=True) for piece in reversed(pair)]
+        return b"".join([parts[0], *pieces])
+
+    def next_due_ns(self, record: Record) -> int | None:
+        """When the next turn is due, now that `record` has ended well; None where there is none."""
+        index = record.index + 1
+        given = self._answers.pop(record.index, [])
+        think_ns = self._requests.think_ns(index) if index < self._end else None
+        if think_ns is None:
+            return None
+        if self._requests.repeats_answers:
+            self._answers[index] = [*given, _sendable(record)]
+        return record.closed + think_ns
+
+    def given_up(self, record: Record) -> list[Record]:
+        """The records of the turns that will never be due, now that `record` has not ended well."""
+        self._answers.pop(record.index, None)
+        index, given_up = record.index + 1, list[Record]()
+        while index < self._end and self._requests.think_ns(index) is not None:
+            turn = Record(index, *self._requests.tokens(index), record.closed)
+            turn.outcome, turn.closed, turn.target = Outcome.CANCELLED, record.closed, record.target
+            turn.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
+            given_up.append(turn)
+            index += 1
+        return given_up
+
+
+def _sendable(record: Record) -> bytes:
+    """The answer as the inside of a JSON string that every parser takes: UTF-8, without halves of surrogate pairs."""
+    if SURROGATE.search(record.answer):
+        return json.dumps(record.answer_text)[1:-1].encode()
+    return record.answer.decode("utf-8", "replace").encode()

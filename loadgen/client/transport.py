@@ -1,0 +1,352 @@
+"""Transport: sends request bytes over pooled connections and brings every Record to its end.
+
+aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
+compiled protocol of `loadgen.core.wire`, and kept in `IdleConnections` of our own, so that a send is a pop and a
+write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
+background in place of those that have grown old, so that requests do not wait for one.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from loadgen.client import transport_errors
+from loadgen.client.capture import TappedReader
+from loadgen.client.idle_connections import IdleConnections
+from loadgen.client.spare_connections import SpareConnections
+from loadgen.client.timeouts import Timeouts
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Connection, Poll, Record
+from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
+from loadgen.util import http_client
+from loadgen.util.clock import now_ns
+from loadgen.util.redaction import Redaction
+from loadgen.util.source_address import Sources
+from loadgen.workload.target import Target
+
+if TYPE_CHECKING:
+    from loadgen.core.wire import Tap
+
+CONNECTS_AT_ONCE = 64
+REFUSED_PAUSE_S = 0.1  # before a slot is free again: a closed loop must not ask a dead server thousands of times
+SHORTEST_SWEEP_NS = 20_000_000
+SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
+HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
+
+
+class Transport:
+    """The connections to one target.
+
+    Args:
+        target: Where to ask.
+        timeouts: Limits for connecting and for each request.
+        poll: That of transports to other targets in the same loop; by default one of its own.
+        sources: Where its connections come from; by default the system chooses.
+
+    Attributes:
+        on_end: Called once with every Record that was given to `send`, when it has its outcome.
+        bell: Rung between reads, for whoever has to send on time.
+        opened: Connections opened so far.
+        silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
+            the stamp of the last token.
+    """
+
+    def __init__(
+        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+    ) -> None:
+        self.target, self.timeouts = target, timeouts
+        self.on_end: Callable[[Record], None] = lambda record: None
+        self.bell = self._poll = poll or Poll()
+        self.opened = 0
+        self.silent: dict[int, int] = {}
+        self._listener = Listener()
+        self._sources = sources or Sources()
+        self._head = target.head(f"{secrets.token_hex(8)}-")
+        self._redacted = Redaction(target.headers)
+        self._idle = IdleConnections(self._close)
+        self._active: set[Connection] = set()
+        self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
+        self._spare = SpareConnections(
+            self._idle, self._connect_ahead, lambda: len(self._active) + len(self._late), self._poll
+        )
+        self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
+        self._tap: Tap | None = None
+        self._abandoned = (Outcome.CANCELLED, "the run ended")
+        self._sweeper: asyncio.Handle | None = None
+        self._session: Any = None
+
+    async def open(self) -> None:
+        """Prepare to connect; call in the loop that will send."""
+        import aiohttp
+        from aiohttp.client_reqrep import ClientRequest
+        from yarl import URL
+
+        # verify_tls False keeps encryption but accepts any certificate.
+        self._connector = aiohttp.TCPConnector(
+            limit=0,  # aiohttp's default of 100 would queue requests inside the client
+            limit_per_host=0,
+            ttl_dns_cache=None,  # one look-up a run: a changing answer would change the target under test
+            use_dns_cache=True,
+            ssl=self.target.verify_tls,
+            enable_cleanup_closed=False,
+            socket_factory=self._sources.socket,
+        )
+        self._session = aiohttp.ClientSession(connector=self._connector, auto_decompress=True)
+        loop = asyncio.get_running_loop()
+        self._poll.open(loop)
+        self._template = ClientRequest(
+            "POST", URL(self.target.url), loop=loop, session=self._session, ssl=self.target.verify_tls
+        )
+        self._connect_timeout = aiohttp.ClientTimeout(total=None, connect=self.timeouts.connect / 1e9 or None)
+        self._sweeper = loop.call_later(self.timeouts.smallest / 1e9, self._sweep)
+
+    @property
+    def reuses(self) -> bool:
+        """Whether the server lets a connection carry more than one request, as far as it has shown."""
+        return self._idle.reusable
+
+    async def warm(self, count: int) -> int:
+        """Open connections ahead of the requests until `count` can be used; returns how many there are then.
+
+        Those that are open can be used where it is cancelled, too.
+        """
+        while rest_s := self._idle.rest_left_s(now_ns()):  # noqa: ASYNC110 - it waits for time to pass
+            await asyncio.sleep(rest_s)
+        self._idle.retire(now_ns())
+        while (ready := self._idle.ready(now_ns())) < count:
+            batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - ready))]
+            if any(await asyncio.gather(*batch, return_exceptions=True)):
+                break  # the requests themselves will tell why
+        self._idle.begin(now_ns())
+        return self._idle.ready(now_ns())
+
+    def keep_spare(self, count: int) -> None:
+        """From now on see to it that up to `count` connections can be used at any time."""
+        self._spare.keep(count)
+
+    @property
+    def spare_opened(self) -> int:
+        """Connections that were opened in the background."""
+        return self._spare.opened
+
+    def tap(self, tap: "Tap") -> None:
+        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        self._tap = tap
+        for connection in self._idle:
+            connection.tap = tap
+
+    def send(self, record: Record, body: bytes) -> None:
+        """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
+        request = self._head % (record.index, len(body)) + body
+        at_ns = now_ns()
+        connection = self._idle.take(at_ns)
+        self._spare.sent(at_ns)
+        if connection is not None:
+            record.reused = True
+            self._active.add(connection)
+            connection.send(request, record)
+        else:
+            self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
+            task = asyncio.get_running_loop().create_task(self._send_late(record, request))
+            self._late[task] = record
+            task.add_done_callback(self._late_ended)
+
+    def contact(self, start_ns: int) -> Contact:
+        """Whether the server still answers, as these connections tell; on a clock that started at `start_ns`."""
+        latest_ns, fresh_ns = 0, now_ns() - HEARD_NS
+        for connection in self._active:
+            record = connection.record
+            latest_ns = max(latest_ns, record.last_token or record.first_byte)
+            if latest_ns > fresh_ns:
+                break
+        if latest_ns:
+            self._listener.heard(latest_ns)
+        return self._listener.contact(start_ns)
+
+    def abandon(self, outcome: Outcome, detail: str) -> None:
+        """End everything in flight with `outcome`."""
+        self._abandoned = (outcome, detail)
+        for connection in list(self._active):
+            self._abandon(connection, outcome, detail)
+        for task in [*self._late, *self._reading]:
+            task.cancel()
+
+    async def close(self) -> None:
+        """Close every connection; nothing is left open afterwards."""
+        if self._sweeper:
+            self._sweeper.cancel()
+        await self._spare.close()
+        self.abandon(Outcome.CANCELLED, "the run ended")
+        await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
+        self._idle.close_all()
+        if self._session is not None:
+            await self._session.close()
+            self._poll.close()
+        await asyncio.sleep(0)  # lets the loop run the transports' connection_lost
+
+    # -- what Connection calls ---------------------------------------------------------------------------
+
+    def ended(self, connection: Connection) -> None:
+        """A response is whole: keep the connection or close it, then hand the record on."""
+        self._active.discard(connection)
+        if connection.record.first_byte:
+            self._idle.answered(connection)
+            self._listener.heard(connection.record.last_token or connection.record.first_byte)
+        self._idle.add(connection, now_ns())
+        self._tell(connection.record)
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        """The peer or the network ended the connection; aiohttp's handler must know, or closing would wait for it."""
+        handler = connection.handle.protocol
+        if handler is not None:
+            handler.connection_lost(error)
+        if connection not in self._active:
+            self._idle.lost(connection, now_ns())
+        elif not connection.record.first_byte:
+            self._idle.lost_request(connection)
+
+    def reader(self, connection: Connection) -> None:
+        """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
+        connection.record.by_reader = True
+        handler = connection.handle.protocol
+        tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
+        connection.transport.set_protocol(tapped)
+        handler.set_response_params(read_until_eof=True, auto_decompress=True)
+        handler.data_received(connection.raw())
+        task = asyncio.get_running_loop().create_task(self._read(connection, handler))
+        self._reading.add(task)
+        task.add_done_callback(self._reading.discard)
+
+    # -- connecting --------------------------------------------------------------------------------------
+
+    async def _connect(self) -> Connection:
+        try:
+            handle = await self._connector.connect(self._template, [], self._connect_timeout)
+        except Exception as error:
+            outcome = transport_errors.of_connecting(error)
+            if outcome is Outcome.REFUSED:
+                self._listener.refused(now_ns(), http_client.reason(error) or type(error).__name__)
+            elif outcome is not Outcome.CLIENT_ERROR:
+                self._listener.heard(now_ns())
+            raise
+        connection = Connection(self, handle, handle.transport, self._poll)
+        connection.transport.set_protocol(connection)
+        connection.begin_reading()
+        connection.tap = self._tap
+        self.opened += 1
+        self._listener.heard(now_ns())
+        return connection
+
+    async def _connect_ahead(self) -> None:
+        """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
+        self._idle.add(await self._connect(), now_ns())
+
+    async def _send_late(self, record: Record, request: bytes) -> None:
+        started = now_ns()
+        try:
+            connection = await self._connect()
+        except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
+            outcome, at_ns = transport_errors.of_connecting(error), now_ns()
+            if outcome is Outcome.REFUSED:
+                with contextlib.suppress(asyncio.CancelledError):  # the run ends; the outcome stays
+                    await asyncio.sleep(REFUSED_PAUSE_S)
+            self._fail(record, outcome, http_client.reason(error) or type(error).__name__, at_ns)
+        else:
+            record.connect_ns = now_ns() - started
+            self._active.add(connection)
+            connection.send(request, record)
+
+    def _late_ended(self, task: "asyncio.Task[None]") -> None:
+        self._poll.leaning -= 1
+        record = self._late.pop(task)
+        if task.cancelled():  # perhaps before its first step
+            self._fail(record, *self._abandoned)
+
+    def _fail(self, record: Record, outcome: Outcome, detail: str, at_ns: int | None = None) -> None:
+        record.outcome, record.detail, record.closed = outcome, detail, at_ns or now_ns()
+        self._tell(record)
+
+    def _tell(self, record: Record) -> None:
+        """Hand an ended record on, without credentials that the server may have repeated."""
+        if record.detail:
+            record.detail = self._redacted(record.detail)
+        if record.finish_reason:
+            record.finish_reason = self._redacted(record.finish_reason)
+        if isinstance(record.matched_stop, str):
+            record.matched_stop = self._redacted(record.matched_stop)
+        record.redaction = self._redacted
+        self.on_end(record)
+
+    def _close(self, connection: Connection) -> None:
+        """Give the connection back to aiohttp as one that must not be pooled, and close it."""
+        connection.release()
+        if connection.handle.protocol is not None:
+            if not connection.lost:
+                connection.transport.set_protocol(connection.handle.protocol)
+            connection.handle.close()
+
+    # -- ends that are not the server's ------------------------------------------------------------------
+
+    def _abandon(self, connection: Connection, outcome: Outcome, detail: str) -> None:
+        connection.abandon(outcome, detail, now_ns())
+        self.ended(connection)
+
+    def _sweep(self) -> None:
+        """End what has passed a limit, and look again when the next request may have: what is sent meanwhile cannot
+        pass one before the smallest limit is over.
+        """
+        self._look(list(self._active), now_ns() + self.timeouts.smallest, {})
+
+    def _look(self, among: list[Connection], again_ns: int, silent: dict[int, int]) -> None:
+        """Look at a few connections in this turn of the loop, so that no token waits, at the rest in those after it.
+
+        Args:
+            among: Those that are left; emptied.
+            again_ns: When the first of the others may pass a limit.
+            silent: Silent streams among the others.
+        """
+        at_ns = now_ns()
+        for connection in among[-SWEPT_AT_ONCE:]:
+            if connection not in self._active:  # it has ended since
+                continue
+            record = connection.record
+            left_ns, outcome = self.timeouts.left(record, at_ns)
+            if left_ns <= 0:
+                self._abandon(connection, outcome, f"no {'end' if outcome is Outcome.TIMEOUT else 'token'} in time")
+                continue
+            if record.last_token:
+                silent_ns = at_ns - record.last_token
+                if silent_ns >= SILENCE_NS:
+                    silent[record.index] = record.last_token
+                    left_ns = min(left_ns, SILENCE_NS // 10)  # so that a stream that goes on soon leaves the list
+                else:
+                    left_ns = min(left_ns, SILENCE_NS - silent_ns)
+            again_ns = min(again_ns, at_ns + left_ns)
+        del among[-SWEPT_AT_ONCE:]
+        loop = asyncio.get_running_loop()
+        if among:
+            self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
+            return
+        self.silent = silent
+        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, SHORTEST_SWEEP_NS)
+        self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
+
+    async def _read(self, connection: Connection, handler: Any) -> None:
+        try:
+            _, payload = await handler.read()
+            async for data in payload.iter_any():
+                connection.feed_body(data, now_ns())
+                if connection.complete:
+                    break
+        except asyncio.CancelledError:
+            return  # abandoned: the record has its outcome already
+        except Exception as failure:  # noqa: BLE001 - whatever aiohttp finds wrong is the record's outcome
+            detail = " ".join(str(failure).split()) or type(failure).__name__
+            connection.abandon(transport_errors.of_reading(failure), detail, now_ns())
+        if not connection.complete:
+            connection.eof(now_ns())
+        connection.lost = True
+        if connection in self._active:
+            self.ended(connection)

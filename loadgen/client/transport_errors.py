@@ -1,0 +1,38 @@
+"""Transport errors: which outcome of a request an error of asyncio or aiohttp means."""
+
+import asyncio
+import errno
+import ssl
+
+from loadgen.core.outcome import Outcome
+
+# Errors of connecting that are this machine's, not the server's.
+OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
+
+
+def of_connecting(error: BaseException) -> Outcome:
+    """The outcome of a request for which no connection could be opened."""
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return Outcome.DNS_ERROR
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return Outcome.TLS_ERROR
+        case asyncio.TimeoutError():
+            return Outcome.CONNECT_TIMEOUT
+        case OSError(errno=number) if number in OUR_LIMITS:
+            return Outcome.CLIENT_ERROR
+        case aiohttp.ClientConnectionError() | OSError():
+            return Outcome.REFUSED
+    return Outcome.CLIENT_ERROR
+
+
+def of_reading(error: Exception) -> Outcome:
+    """The outcome of a response that aiohttp's reader could not read to its end."""
+    from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
+
+    cause = error.__cause__ or error
+    cut_off = isinstance(cause, ContentLengthError | TransferEncodingError)  # less came than the framing promised
+    broken = isinstance(cause, HttpProcessingError) and not cut_off
+    return Outcome.PROTOCOL_ERROR if broken else Outcome.TRUNCATED

@@ -1,0 +1,73 @@
+"""Rehearsal: requests sent off the record before the clock starts: the test request and the warm-ups."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Sequence
+
+from loadgen.client.transport import Transport
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Record
+from loadgen.errors import Unreachable
+from loadgen.util.clock import now_ns
+from loadgen.workload.request_store import Requests
+
+
+class Rehearsal:
+    """Sends requests to one target that are no part of the run, and forgets them.
+
+    They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
+
+    Args:
+        transport: What sends; its `on_end` is taken.
+        requests: What is sent; those of the run are others.
+        stopped: Tells whether the user wants no more of it.
+    """
+
+    def __init__(self, transport: Transport, requests: Requests, stopped: Callable[[], bool]) -> None:
+        self._transport, self._requests, self._stopped = transport, requests, stopped
+        self._numbers = itertools.count(-1, -1)
+        self._records: list[Record] = []
+        self._wanted = 0
+        self._ended = asyncio.Event()
+        transport.on_end = self._on_end
+
+    async def check_ready(self, row: int, limit_s: float) -> None:
+        """Wait until the request in this row succeeds, for at most `limit_s` seconds.
+
+        Raises:
+            Unreachable: It did not succeed.
+        """
+        deadline = time.monotonic() + limit_s
+        while not self._stopped():
+            (record,) = await self._send([row])
+            if record.outcome is Outcome.OK or self._stopped():
+                return
+            if time.monotonic() >= deadline:
+                status = f"({record.status})" if record.outcome is Outcome.STATUS else ""
+                raise Unreachable(
+                    f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self._transport.target.url}: "
+                    f"{record.outcome}{status} {record.detail or ''}".strip()
+                )
+            await asyncio.sleep(min(1.0, limit_s / 10))
+
+    async def warm_up(self, rows: Sequence[int], together: int | None) -> None:
+        """Send the requests in these rows, at most `together` at once; wait until all have ended, however."""
+        while rows and not self._stopped():
+            await self._send(rows[:together])
+            rows = rows[together or len(rows) :]
+
+    async def _send(self, rows: Sequence[int]) -> list[Record]:
+        self._records, self._wanted = [], len(rows)
+        self._ended.clear()
+        for row in rows:
+            record = Record(next(self._numbers), *self._requests.tokens(row), now_ns())
+            record.ready = record.due
+            self._transport.send(record, self._requests.body(row))
+        await self._ended.wait()
+        return self._records
+
+    def _on_end(self, record: Record) -> None:
+        self._records.append(record)
+        if len(self._records) == self._wanted:
+            self._ended.set()

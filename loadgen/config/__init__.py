@@ -1,0 +1,1 @@
+"""What a run is asked: settings, the metadata of their flags, SLOs, presets."""

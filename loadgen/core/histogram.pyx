@@ -1,0 +1,335 @@
+"""Histogram: counts of non-negative integers to three significant digits, mergeable without loss."""
+
+import ctypes
+import math
+import zlib
+
+from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy
+
+from loadgen.core.c.leak_count cimport BYTES, COUNTED, HISTOGRAMS, allocated, count, freed, living
+
+from loadgen.errors import BadInput
+
+DAY_NS = 24 * 3600 * 10**9
+_EXACT_IN_JSON = 2**53  # above it a reader that holds numbers as doubles would round
+_SIGNIFICANT_DIGITS = 3
+_ENCODABLE_COUNTS = 2**62  # the nine-byte varint of the V2 encoding holds zigzagged counts below it
+_REMEDY = "use a result file that was written to its end"
+
+
+cdef inline int64_t lowest_at(int64_t index) noexcept nogil:
+    """The lowest value of the bucket at `index`; the next bucket's is one above its highest."""
+    cdef int64_t shift = (index >> HALF_BITS) - 1
+    if shift <= 0:
+        return index
+    return (index - (shift << HALF_BITS)) << shift
+
+
+def coarse_row(int64_t value):
+    """Which group of 64 neighbouring buckets counts `value` >= 0: 16 a doubling, as `Histogram.coarse` has them."""
+    return index_of(value) // COARSE
+
+
+def coarse_lowest(int64_t row):
+    """The lowest value of such a group; that of the next one ends it."""
+    return lowest_at(row * COARSE)
+
+
+cdef class Histogram:
+    """How often each value occurred, values being integers (nanoseconds by convention) in HdrHistogram's layout.
+
+    Values below 2,048 are kept exactly; above, a bucket is at most 1/1,024 of its lowest value wide. Count, sums,
+    minimum and maximum are exact integers, so merging is associative and commutative, bit for bit: merged shards
+    equal the whole. The sum of squares has room for 4 * 10**10 values of 24 hours, or 10**20 of one second.
+
+    Args:
+        highest: The largest value counted, from 2 to `DAY_NS` (24 h, the default); larger and negative values are
+            counted in `rejects` only.
+
+    Raises:
+        ValueError: `highest` is out of its range.
+    """
+
+    def __cinit__(self, highest=DAY_NS):
+        if not 2 <= highest <= DAY_NS:
+            raise ValueError(f"highest must be from 2 to {DAY_NS}, not {highest}")
+        self.highest = highest
+        self.smallest = INT64_MAX
+        self.largest = -1
+        self.size = index_of(highest) + 1
+        self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
+        if self.counts is NULL:
+            raise MemoryError
+        count(HISTOGRAMS, 1)
+        allocated(self.counts)
+
+    def __dealloc__(self):
+        if self.counts is not NULL:
+            count(HISTOGRAMS, -1)
+        freed(self.counts)
+        free(self.counts)
+
+    def record(self, int64_t value, int64_t count=1):
+        """Count `value` `count` times (`count` >= 1); False when it is out of range and went to `rejects`."""
+        if count < 1:
+            raise ValueError(f"count must be at least 1, not {count}")
+        return self.add(value, count)
+
+    def record_many(self, const int64_t[:] values):
+        """Count every value of a one-dimensional buffer of int64, such as a numpy array or `array('q')`."""
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(values.shape[0]):
+                self.add(values[i], 1)
+
+    @property
+    def min(self):
+        """The smallest value, exactly; None when empty."""
+        return self.smallest if self.count else None
+
+    @property
+    def max(self):
+        """The largest value, exactly; None when empty."""
+        return self.largest if self.count else None
+
+    @property
+    def mean(self):
+        """The arithmetic mean, from the exact sum; None when empty."""
+        return int(self.total) / int(self.count) if self.count else None
+
+    @property
+    def std(self):
+        """The standard deviation of the population (as `numpy.std`), from the exact sums; None when empty."""
+        if not self.count:
+            return None
+        count, total, squares = int(self.count), int(self.total), int(self.total_of_squares)
+        return math.sqrt(count * squares - total * total) / count
+
+    def value_at_rank(self, int64_t rank):
+        """The value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
+
+        It is within 0.05 % of the true value; ranks 0 and `count` - 1 give minimum and maximum exactly.
+
+        Raises:
+            IndexError: There is no such rank.
+        """
+        if not 0 <= rank < self.count:
+            raise IndexError(f"rank {rank} of a histogram of {self.count} values")
+        return self.value_at(rank)
+
+    def percentile(self, double p):
+        """The `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` defines it by default; None when empty.
+
+        Between neighbouring ranks it interpolates linearly (type 7 of Hyndman and Fan, 1996), from their
+        `value_at_rank`: so it is within 0.05 % of the percentile of the raw values.
+
+        Raises:
+            ValueError: `p` is not in its range.
+        """
+        if not 0 <= p <= 100:
+            raise ValueError(f"a percentile is from 0 to 100, not {p}")
+        if not self.count:
+            return None
+        cdef double position = (self.count - 1) * (p / 100)
+        cdef int64_t rank = min(<int64_t>position, self.count - 1)
+        cdef double share = position - rank
+        cdef double value = self.value_at(rank)
+        if share > 0:
+            value += (self.value_at(rank + 1) - value) * share
+        return value
+
+    def percentiles(self, ps):
+        """The `percentile` of each of `ps`, in their order."""
+        return [self.percentile(p) for p in ps]
+
+    def count_at_or_below(self, double value):
+        """How many values are <= `value`, each standing at its `value_at_rank`: the inverse of `percentile`."""
+        cdef int64_t index, seen = 0
+        if value >= self.largest:
+            return self.count
+        if value < self.smallest:
+            return 0
+        for index in range(index_of(self.smallest), self.size):
+            if self.middle(index) > value:
+                break
+            seen += self.counts[index]
+        # Minimum and maximum are known better than by the middle of their buckets.
+        return min(max(seen, 1), self.count - 1)
+
+    def __iter__(self):
+        """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
+        cdef int64_t index
+        for index in range(self.size):
+            if self.counts[index]:
+                yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
+
+    def coarse(self):
+        """Counts of 64 neighbouring buckets together, by the lowest value, ascending; those that are empty left out.
+
+        They are a sixteenth of a doubling wide, and end where doublings do: so many buckets that a process can tell
+        others of them while it measures.
+        """
+        cdef int64_t index, first = index_of(self.smallest) & ~(COARSE - 1), last = index_of(max(self.largest, 0))
+        cdef int64_t together
+        counts = {}
+        while self.count and first <= last:
+            together = 0
+            for index in range(first, min(first + COARSE, self.size)):
+                together += self.counts[index]
+            if together:
+                counts[lowest_at(first)] = together
+            first += COARSE
+        return counts
+
+    def merge(self, Histogram other not None):
+        """Add all that `other` holds, rejects too; the result is as if its values had been recorded here.
+
+        Raises:
+            ValueError: The two have different ranges.
+        """
+        cdef int64_t index
+        if self.highest != other.highest:
+            raise ValueError(f"histograms up to {self.highest} and up to {other.highest} do not merge")
+        for index in range(self.size):
+            self.counts[index] += other.counts[index]
+        self.count += other.count
+        self.rejects += other.rejects
+        self.total += other.total
+        self.total_of_squares += other.total_of_squares
+        self.smallest = min(self.smallest, other.smallest)
+        self.largest = max(self.largest, other.largest)
+
+    def __add__(self, Histogram other not None):
+        whole = self.copy()
+        whole.merge(other)
+        return whole
+
+    def copy(self):
+        """Return an equal histogram that shares nothing with this one."""
+        twin = Histogram(self.highest)
+        twin.merge(self)
+        return twin
+
+    def __eq__(self, other):
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        cdef Histogram that = other
+        return (
+            self.highest == that.highest
+            and self.count == that.count
+            and self.rejects == that.rejects
+            and self.total == that.total
+            and self.total_of_squares == that.total_of_squares
+            and self.smallest == that.smallest
+            and self.largest == that.largest
+            and memcmp(self.counts, that.counts, self.size * sizeof(int64_t)) == 0
+        )
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"<Histogram count={self.count} rejects={self.rejects} min={self.min} max={self.max}>"
+
+    def __reduce__(self):
+        return Histogram.from_dict, (self.to_dict(),)
+
+    def encode(self):
+        """The counts in HdrHistogram's V2 compressed base64 encoding, as `hdrh` and the other ports read it.
+
+        Raises:
+            OverflowError: There are 2**62 values or more.
+        """
+        from hdrh.histogram import HdrHistogram
+
+        if self.count >= _ENCODABLE_COUNTS:
+            raise OverflowError(f"{self.count} values are more than the encoding's 2**62 - 1")
+        twin = HdrHistogram(1, self.highest, _SIGNIFICANT_DIGITS)
+        ctypes.memmove(twin.counts, <size_t>self.counts, self.size * sizeof(int64_t))
+        twin.total_count, twin.max_value = self.count, max(self.largest, 0)
+        return twin.encode().decode()
+
+    def to_dict(self):
+        """Return a dict for JSON from which `from_dict` makes an equal histogram; ints above 2**53 are strings."""
+        exact = {
+            "count": self.count,
+            "rejects": self.rejects,
+            "min": self.min,
+            "max": self.max,
+            "total": self.total,
+            "total_of_squares": self.total_of_squares,
+        }
+        large = {name: str(value) for name, value in exact.items() if value is not None and value > _EXACT_IN_JSON}
+        return {"counts": self.encode(), **exact, **large}
+
+    @staticmethod
+    def from_dict(data):
+        """Return the histogram of which `to_dict` made `data`.
+
+        Raises:
+            BadInput: `data` is not complete, or does not agree with itself.
+        """
+        cdef Histogram made
+        try:
+            made = decoded(data["counts"])
+            made.count, made.rejects = int(data["count"]), int(data["rejects"])
+            made.total, made.total_of_squares = int(data["total"]), int(data["total_of_squares"])
+            if made.count:
+                made.smallest, made.largest = int(data["min"]), int(data["max"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise BadInput("histogram", f"cannot be read: {error!r}", _REMEDY) from error
+        if not made.agrees():
+            raise BadInput("histogram", "count, min or max disagree with the counts", _REMEDY)
+        return made
+
+    cdef bint agrees(self):
+        """Whether count, minimum and maximum fit the counts, on which `value_at` relies to stay inside them."""
+        buckets = list(self)
+        if any(count < 0 for _, _, count in buckets) or self.count != sum(count for _, _, count in buckets):
+            return False
+        if not buckets:
+            return True
+        (first, first_end, _), (last, last_end, _) = min(buckets), max(buckets)
+        return first <= self.smallest <= first_end and last <= self.largest <= last_end
+
+    cdef double middle(self, int64_t index) noexcept nogil:
+        """The value that stands for all of the bucket at `index`."""
+        cdef double value = (lowest_at(index) + lowest_at(index + 1) - 1) / 2.0
+        return min(max(value, <double>self.smallest), <double>self.largest)
+
+    cdef double value_at(self, int64_t rank) noexcept nogil:
+        """`value_at_rank` of a rank that exists."""
+        cdef int64_t index, seen
+        if rank == 0:
+            return self.smallest
+        if rank == self.count - 1:
+            return self.largest
+        index = index_of(self.smallest)
+        seen = self.counts[index]
+        while seen <= rank:
+            index += 1
+            seen += self.counts[index]
+        return self.middle(index)
+
+
+def live():
+    """What lives now of this module's objects: how many, and their bytes; None unless it is a debug build."""
+    return {"histograms": living(HISTOGRAMS), "bytes": living(BYTES)} if COUNTED else None
+
+
+cdef Histogram decoded(encoded):
+    """The counts, and nothing else, of a V2 encoding; ValueError if it is none."""
+    from hdrh.codec import HdrCookieException, HdrLengthException
+    from hdrh.histogram import HdrHistogram
+
+    try:
+        twin = HdrHistogram.decode(encoded)
+    except (HdrCookieException, HdrLengthException, zlib.error) as error:
+        raise ValueError(f"not a V2 encoding: {error}") from error
+    if (twin.lowest_trackable_value, twin.significant_figures) != (1, _SIGNIFICANT_DIGITS):
+        raise ValueError(f"not counts of integers to {_SIGNIFICANT_DIGITS} digits")
+    cdef Histogram made = Histogram(twin.highest_trackable_value)
+    cdef bytes counts = bytes(twin.counts)
+    memcpy(made.counts, <const char *>counts, min(<size_t>len(counts), made.size * sizeof(int64_t)))
+    return made

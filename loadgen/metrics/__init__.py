@@ -1,0 +1,1 @@
+"""What is kept of a run: recorders, snapshots, records, server metrics."""

@@ -1,0 +1,52 @@
+"""Failures: how many requests of a run failed, by the server and by the client itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Failed requests, and those among which they count.
+
+    A request that was cancelled because the run ended early counts nowhere: nobody knows what would have become of it.
+    A turn that was never due, since one before it had failed, is as much of a failure as that one.
+
+    Attributes:
+        of: Requests that ended, but for those that the end of the run cancelled.
+        server: Those that the server failed.
+        client: Those that the client never sent, by a fault of its own.
+    """
+
+    of: int
+    server: int
+    client: int
+
+    @classmethod
+    def among(cls, outcomes: Mapping[str, int], never_due: int) -> Self:
+        """The failures among requests that ended in so many ways.
+
+        Args:
+            outcomes: Requests by outcome; "status(404)" spells an HTTP status out.
+            never_due: Turns among the cancelled that were never due, since one before them had failed.
+        """
+        of = sum(outcomes.values()) - outcomes.get(Outcome.CANCELLED, 0) + never_due
+        client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)
+        return cls(of, of - client - outcomes.get(Outcome.OK, 0), client)
+
+    @property
+    def failed(self) -> int:
+        """All that failed."""
+        return self.server + self.client
+
+    @property
+    def server_rate(self) -> float | None:
+        """The share that the server failed; None of no requests."""
+        return self.server / self.of if self.of else None
+
+    @property
+    def client_rate(self) -> float | None:
+        """The share that the client failed to send; None of no requests."""
+        return self.client / self.of if self.of else None

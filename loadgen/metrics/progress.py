@@ -1,0 +1,154 @@
+"""Progress: how far a run is, told a few times a second while it goes on; what its parts tell adds up to the whole."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import reduce
+from operator import add, or_
+from typing import Any, Self
+
+from loadgen.core.outcome import Outcome
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.reachability import Contact
+
+BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
+PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
+LATENCIES = ("ttft", "itl", "icl", "e2el", "lag", "loop_stall")
+COUNTS = (
+    *("scheduled", "in_flight", "sent", "ended", "never_due", "ok", "waiting"),
+    *("output_tokens", "counted_tokens", "streamed_tokens", "imputed_gaps"),
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is. While prompts are prepared, `ended` counts the requests that are ready.
+
+    Attributes:
+        phase: starting an engine, waiting for a server, preparing, or one of PHASES.
+        elapsed_s: Since the phase began; once the clock has started, since then.
+        scheduled: Requests of the run; 0 where time alone bounds it.
+        in_flight: Sent, or waiting for a connection of their own, and not ended.
+        ended: Requests that have ended.
+        ok: Those that ended well.
+        sent: Requests that were handed to a connection; one that was refused was not.
+        never_due: Those that were never sent, since a turn before them had failed.
+        output_tokens: Of those that ended well, as the result counts them.
+        note: What the engine said last, or why the server is waited for.
+        usual_s: That this engine takes to start.
+        waiting: Requests that are due and have not been sent: without a slot under the cap, or late.
+        cap: Most requests in flight; None for no limit.
+        closed_loop: Whether a request is due when a slot is free for it.
+        sending_s: When the last request is due, on the clock; None where nobody knows beforehand.
+        counted_tokens: Of those that ended well, as their events told them: one an event that says nothing of it.
+        streamed_tokens: The same of all requests, those in flight included.
+        imputed_gaps: Gaps of `itl` that are equal parts of one between two events; where there are none, `itl` says no
+            more than `icl`.
+        failures: Requests that did not end well by their class, "status(503)" spelled out, those never sent included.
+        busy_share: Share of the time on the clock for which the loop that measures ran; of several the busiest.
+        ttft, e2el: Of requests that ended well, from due, or from sent where --latency-from says so.
+        itl, icl: Of them too: between tokens, and between events that bear any.
+        lag: How late requests were sent, for no other reason than this client.
+        loop_stall: How long tokens had to wait for the loop.
+        reached: Where time alone bounds the run, the number of the request after the last that was sent.
+        contacts: Of each target, whether it still lets anybody connect.
+        silent: Streams in which no token has come for 60 s, and when the last one came, seconds on the clock, by the
+            number of the request.
+        server: What the servers said of themselves last, where they are asked: running, waiting, kv_usage (0 to 1).
+            Nothing where the running loop measures, which would have to read it.
+    """
+
+    phase: str
+    elapsed_s: float = 0.0
+    scheduled: int = 0
+    in_flight: int = 0
+    ended: int = 0
+    ok: int = 0
+    output_tokens: int = 0
+    note: str = ""
+    usual_s: float | None = None
+    _: KW_ONLY
+    sent: int = 0
+    never_due: int = 0
+    waiting: int = 0
+    cap: int | None = None
+    closed_loop: bool = False
+    sending_s: float | None = None
+    counted_tokens: int = 0
+    streamed_tokens: int = 0
+    imputed_gaps: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    busy_share: float = 0.0
+    ttft: Sketch = Sketch()
+    itl: Sketch = Sketch()
+    icl: Sketch = Sketch()
+    e2el: Sketch = Sketch()
+    lag: Sketch = Sketch()
+    loop_stall: Sketch = Sketch()
+    reached: int = 0
+    contacts: tuple[Contact, ...] = ()
+    silent: Mapping[int, float] = field(default_factory=dict)
+    server: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def measuring(self) -> bool:
+        """Whether it is carried out already, so that it can be ended with a result; before, only be given up."""
+        return self.phase in PHASES
+
+    @property
+    def begun(self) -> bool:
+        """Whether the clock has started, so that requests are counted."""
+        return self.phase in (*ON_THE_CLOCK, DONE)
+
+    @property
+    def no_answer(self) -> Contact | None:
+        """The target that was lost last, where all of them refuse every connection; None while one does not."""
+        if not self.contacts or not all(contact.gone for contact in self.contacts):
+            return None
+        return max(self.contacts, key=lambda contact: contact.refused_s or 0.0)
+
+    @property
+    def cancelled(self) -> int:
+        """Requests that the end of the run cancelled, or kept from being sent: no failures."""
+        return self.failures.get(Outcome.CANCELLED, 0)
+
+    @property
+    def not_ok(self) -> int:
+        """Requests that failed."""
+        return sum(self.failures.values()) - self.cancelled
+
+    @property
+    def due(self) -> int:
+        """Requests that have become due."""
+        return self.ended - self.never_due + self.in_flight + self.waiting
+
+    @property
+    def tokens_per_counted(self) -> float:
+        """How many tokens of the result one that is counted in a stream stands for, as far as that is known."""
+        return self.output_tokens / self.counted_tokens if self.counted_tokens else 1.0
+
+    @classmethod
+    def together(cls, each: Sequence[Self]) -> Self:
+        """How far several workers are: in the phase of the last of them."""
+        added: dict[str, Any] = {
+            name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
+        }
+        known = [one.contacts for one in each if one.contacts]  # one whose clock has not started knows of none
+        return cls(
+            min((one.phase for one in each), key=PHASES.index),
+            max(one.elapsed_s for one in each),
+            cap=_of_all(sum, [one.cap for one in each]),
+            closed_loop=any(one.closed_loop for one in each),
+            sending_s=_of_all(max, [one.sending_s for one in each]),
+            failures=reduce(add, (Counter(one.failures) for one in each)),
+            busy_share=max(one.busy_share for one in each),
+            reached=max(one.reached for one in each),
+            contacts=tuple(reduce(add, same) for same in zip(*known, strict=True)),
+            silent=reduce(or_, (dict(one.silent) for one in each)),
+            **added,
+        )
+
+
+def _of_all(combine: Callable[[Iterable[Any]], Any], values: Sequence[float | None]) -> Any:
+    """What the values make together; None where one of them is."""
+    return None if None in values else combine(values)

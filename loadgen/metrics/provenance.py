@@ -1,0 +1,42 @@
+"""Provenance: what one needs to know to make the same run again."""
+
+import importlib.metadata
+from functools import cache
+from typing import Any
+
+from loadgen.config.settings import SEEDS, RunSettings, public, seed_of
+from loadgen.util import machine
+
+PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
+
+
+def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
+    """Gather it, as JSON, all but where the prompts come from and when they are due.
+
+    Args:
+        settings: As resolved.
+        asked: As the user gave them.
+        engine: What is known of the server.
+    """
+    default = public(RunSettings())
+    return {
+        "settings": public(settings),
+        "asked": {name: value for name, value in public(asked).items() if value != default[name]},
+        "seeds": {what: seed_of(settings, what) for what in SEEDS},
+        "versions": versions(),
+        "machine": machine.describe(),
+        "engine": engine,
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Of loadgen and of what its numbers rest on; None where a package is not installed."""
+    return {name: _version(name) for name in PACKAGES}
+
+
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,242 @@
+"""Recorder: folds the Records of a run into histograms and counters as they end."""
+
+import json
+from array import array
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from loadgen.config import slo
+from loadgen.config.settings import RunSettings
+from loadgen.core.accumulator import Tally
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.sketch import Sketch
+from loadgen.core.wire import Record
+from loadgen.metrics.reachability import SILENCE_NS
+from loadgen.metrics.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, SampledAnswer, Snapshot
+from loadgen.metrics.streamed_tokens import sampled
+
+COUNTED_HERE = (
+    *("good", "good_sent", "never_due", "repeated_prompts"),
+    *("warm_connections", "broken_off", "silent_streams"),
+)
+GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
+MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
+LONGEST_STOP = 64  # characters of a stop word
+_BLOCK = 3 * 8192  # numbers
+
+
+class Recorder:
+    """What is kept of the requests of one run, or of one worker's stripe of it.
+
+    Args:
+        start_ns: When the clock of the run starts.
+        scheduled: How many requests are to be sent.
+        limits: The --goodput limits: metric (ttft, tpot, e2el) to ns.
+        from_due: Whether those limits, and TTFT over time, count from due (else from sent).
+        detailed: Keep every request's lengths, latencies and text.
+    """
+
+    def __init__(
+        self,
+        start_ns: int,
+        scheduled: int,
+        *,
+        limits: Mapping[str, int] | None = None,
+        from_due: bool = True,
+        detailed: bool = False,
+    ) -> None:
+        self.start_ns, self.scheduled = start_ns, scheduled
+        self.histograms = {name: Histogram() for name in DISTRIBUTIONS}
+        self.counters = dict.fromkeys(COUNTED_HERE, 0)
+        self._tally = Tally(start_ns, BIN_NS, self.histograms, from_due)  # all others
+        self.ended = 0
+        self.never_sent: list[tuple[int, int]] = []  # the number of the first, and how many
+        self._limits, self._from_due = dict(limits or {}), from_due
+        self._outcomes: Counter[str] = Counter()
+        self._finishes: Counter[str] = Counter()
+        self._early_stops: Counter[str] = Counter()
+        self._sample: list[SampledAnswer] = []
+        self._examples: dict[str, list[dict[str, Any]]] = {}
+        self._rows: list[array[int]] = []  # full blocks: one array that grew would leave holes all over the heap
+        self._row = array("q")  # index, sent and closed of one request after the other
+        self._failed = array("q")  # when those ended that have failed
+        self._details = Details() if detailed else None
+        self._silences: list[dict[str, Any]] = []
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
+        """A recorder that keeps and judges what the settings ask."""
+        return cls(
+            start_ns,
+            scheduled,
+            limits=slo.parse_goodput(settings.goodput),
+            from_due=settings.latency_from == "due",
+            detailed=settings.save_detailed,
+        )
+
+    def add(self, record: Record) -> None:
+        """Count a record that has its outcome."""
+        ok = record.outcome is Outcome.OK
+        self.ended += 1
+        name = f"status({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)
+        self._outcomes[name] += 1
+        sent = record.sent - self.start_ns if record.sent else -1
+        self._row.extend((record.index, sent, record.closed - self.start_ns))
+        if len(self._row) >= _BLOCK:
+            self._rows.append(self._row)
+            self._row = array("q")
+        self._tally.add(record)
+        if record.first_token and record.closed - record.first_token >= SILENCE_NS:
+            self._add_silence(record)
+        if ok:
+            _count_word(self._finishes, record.finish_reason or "")
+            if record.counts_tokens and record.answer_tokens < record.output_tokens:
+                _count_word(self._early_stops, _why_ended(record))
+            if self._limits:
+                self._judge(record)
+        else:
+            # Of what no transport was given, only the rest of a session that failed has a record.
+            self.counters["never_due"] += record.outcome is Outcome.CANCELLED and not record.ready
+            self.counters["broken_off"] += record.events > 0 and record.outcome is Outcome.STREAM_ERROR
+            if record.outcome is not Outcome.CANCELLED:
+                self._failed.append(record.closed - self.start_ns)
+            self._add_example(name, record.index, phase(record), record.detail or "")
+            if record.sent and record.outcome in GIVEN_UP:
+                self.histograms[UNFINISHED].record(record.closed - record.due)
+        if self._details is not None:
+            self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
+
+    def add_sample(self, record: Record, streamed: int) -> None:
+        """Note of a record that was added how many tokens its text has."""
+        self._sample.append(sampled(record, streamed))
+
+    @property
+    def failed(self) -> int:
+        """Requests that were given to a transport and did not end well."""
+        return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Requests that did not end well, by their class; those never sent are among them."""
+        return Counter({name: count for name, count in self._outcomes.items() if name != Outcome.OK})
+
+    def count(self, name: str) -> int:
+        """One of the `snapshot.COUNTERS`, so far."""
+        return self._count(name)
+
+    def sketch(self, name: str) -> Sketch:
+        """One of the `snapshot.DISTRIBUTIONS`, so far."""
+        return Sketch.of(self.histograms[name])
+
+    def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
+        """Count requests, of which the first has this number, that ended with `outcome` before they were sent."""
+        if count:
+            self.ended += count
+            self.never_sent.append((first, count))
+            self._outcomes[str(outcome)] += count
+            self._add_example(str(outcome), first, "scheduled", detail)
+
+    def snapshot(self, partial: str | None = None) -> Snapshot:
+        """What has been counted so far, as it stands."""
+        rows = np.concatenate([np.array(block, dtype=np.int64) for block in (*self._rows, self._row)])
+        index, sent, closed = np.ascontiguousarray(rows.reshape(-1, 3).T)
+        return Snapshot(
+            start_ns=self.start_ns,
+            scheduled=self.scheduled,
+            outcomes=dict(sorted(self._outcomes.items())),
+            examples={name: list(examples) for name, examples in self._examples.items()},
+            finishes=dict(sorted(self._finishes.items())),
+            early_stops=dict(sorted(self._early_stops.items())),
+            counters={name: self._count(name) for name in COUNTERS},
+            histograms={name: histogram.copy() for name, histogram in self.histograms.items()},
+            index=index,
+            sent=sent,
+            closed=closed,
+            bins=np.trim_zeros(np.array(self._tally.bins, dtype=np.int64), "b"),
+            failed=np.sort(np.array(self._failed, dtype=np.int64)),
+            timeline=self._tally.timeline,
+            silences=tuple(self._silences),
+            partial=partial,
+            sample=tuple(sorted(self._sample)),
+            details=self._details + Details() if self._details else None,
+        )
+
+    def _count(self, name: str) -> int:
+        return self.counters[name] if name in self.counters else getattr(self._tally, name)
+
+    def _judge(self, record: Record) -> None:
+        """Hold one request against the --goodput limits."""
+        start = record.due if self._from_due else record.sent
+        self.counters["good"] += self._is_good(record, start, record.tpot_ns)
+        self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)
+
+    def _is_good(self, record: Record, start: int, tpot_ns: int | None) -> bool:
+        # a one-token reply has no TPOT and is judged on the rest
+        measured = {"ttft": record.first_token - start, "e2el": record.last_token - start, "tpot": tpot_ns}
+        return all((value := measured[name]) is None or value <= limit for name, limit in self._limits.items())
+
+    def _add_silence(self, record: Record) -> None:
+        """Count a stream in which no token came for SILENCE_NS, from one to the next or until it closed."""
+        stamps = np.append(np.frombuffer(record.marks, dtype=np.int64), record.closed)
+        gaps = np.diff(stamps)
+        longest = int(gaps.argmax())
+        if gaps[longest] < SILENCE_NS:
+            return
+        self.counters["silent_streams"] += 1
+        since_s = float(stamps[longest] - self.start_ns) / 1e9
+        self._silences.append({"index": record.index, "since_s": since_s, "for_s": float(gaps[longest]) / 1e9})
+        self._silences.sort(key=lambda silence: int(silence["index"]))
+        del self._silences[Snapshot.EXAMPLES :]
+
+    def _add_example(self, name: str, index: int, reached: str, detail: str) -> None:
+        # The first of the schedule, not the first to end: so that stripes merge into what the whole would have kept,
+        # and records make the report of the run, in which those never sent were the first to end.
+        examples = self._examples.setdefault(name, [])
+        if len(examples) < Snapshot.EXAMPLES or index < examples[-1]["index"]:
+            examples.append({"index": index, "phase": reached, "detail": detail})
+            examples.sort(key=lambda example: int(example["index"]))
+            del examples[Snapshot.EXAMPLES :]
+
+    @staticmethod
+    def _add_details(details: Details, record: Record, error: str) -> None:
+        ok = not error
+        stamps = record.stamps if ok else []
+        details.input_lens.append(record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens)
+        details.output_lens.append(record.answer_tokens if ok else 0)
+        details.ttfts.append((record.first_token - record.sent) / 1e9 if ok else 0.0)
+        details.itls.append([(b - a) / 1e9 for a, b in pairwise(stamps)])
+        details.latencies.append((record.last_token - record.sent) / 1e9 if ok else 0.0)
+        details.start_times.append(record.sent / 1e9)
+        details.queue_times.append((record.sent - record.due) / 1e9 if record.sent else 0.0)
+        details.generated_texts.append(record.generated_text if ok else "")
+        details.errors.append(error)
+
+
+def phase(record: Record) -> str:
+    """How far a request got: scheduled, connecting, waiting (for a byte), head, first token or streaming."""
+    if record.events:
+        return "streaming"
+    if record.status:
+        return "first token"
+    if record.first_byte:
+        return "head"
+    if record.sent:
+        return "waiting"
+    return "connecting" if record.ready else "scheduled"
+
+
+def _count_word(counts: Counter[str], word: str) -> None:
+    counts[word if word in counts or len(counts) < MOST_WORDS else "other"] += 1
+
+
+def _why_ended(record: Record) -> str:
+    """The finish reason of an answer, with the stop word (in quotes) or the token id that was met, where it is told."""
+    finish, stop = record.finish_reason or "none", record.matched_stop
+    if stop is None:
+        return finish
+    return f"{finish} ({json.dumps(stop[:LONGEST_STOP]) if isinstance(stop, str) else f'token {stop}'})"

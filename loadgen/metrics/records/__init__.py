@@ -1,0 +1,1 @@
+"""The records file: one line per request, between a header and a trailer."""

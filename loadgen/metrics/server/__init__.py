@@ -1,0 +1,1 @@
+"""The server's own metrics: names, parser, time series."""

@@ -1,0 +1,248 @@
+"""Snapshot: an immutable result of a run or of a part of it; parts merge into the whole without loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loadgen.config.slo import GAPS
+from loadgen.core.histogram import Histogram
+from loadgen.core.timeline import Timeline
+from loadgen.metrics.failures import Failures
+from loadgen.workload.arrivals import Int64s
+
+BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
+LATENCIES = (
+    *("ttft_due", "ttft_sent", "ttfo_due", "ttfo_sent"),
+    *("tpot", "tpot_n1"),  # after the tokens of the first event; after the first token, as vLLM divides
+    *("itl", "icl"),  # between tokens, where the server tells them apart; between token-bearing events
+    *("e2el_due", "e2el_sent"),
+)
+LOOP_WAITS = ("loop_stall", "gc_pause")  # of the loop, and of no request
+WAITS = ("lag", "pool_wait", "connect", *LOOP_WAITS)
+UNFINISHED = "unfinished"  # due to the end of requests that were given up: their E2EL would have been longer
+DISTRIBUTIONS = (*LATENCIES, *WAITS, UNFINISHED)
+TOKENS = (
+    "planned_input_tokens",  # of ok requests, as the data set counts them
+    "planned_output_tokens",
+    "predicted_server_input_tokens",  # of ok requests, as the server was expected to count them, where that was known
+    "input_predicted",  # ok requests for which it was
+    "input_tokens",  # of ok requests, as the server counts them; where it does not, the prediction, else the plan
+    "output_tokens",  # of ok requests: by usage, else by ids, else by a tokenizer, else one for each event
+    "cached_tokens",
+    "cached_counted",  # ok requests for which the server counted cached tokens
+    "stream_ns",  # first to last token of ok requests
+    "decode_ns",  # the same of those that have a TPOT
+    "decode_tokens",  # their output tokens after the first event, without hidden ones
+    "usage_requests",  # ok requests whose output tokens come from usage
+    "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
+    "tokenizer_requests",  # ok requests whose output tokens a tokenizer has counted, after the run
+    "event_requests",  # ok requests whose output tokens are counted events
+    "usage_per_event",  # ok requests in which usage told how many tokens each event bore
+    "ids_per_event",  # ok requests in which token ids or logprobs did
+    "imputed_gaps",  # gaps of `itl` that are equal parts of the gap between two events
+    "token_events",  # token-bearing events of ok requests
+    "token_reads",  # reads of the socket that brought any of them
+    "content_events",
+    "reasoning_events",
+    "other_events",
+    "unseen_tokens",  # tokens that usage counts beyond the events that were seen
+    "hidden_tokens",  # those of them that usage calls reasoning, of answers that streamed none
+    "surplus_events",  # events beyond the tokens that usage counts
+    "nan_events",  # events of ok requests in which a number was NaN or infinite
+    "lost_token_events",  # token-bearing events of requests that were not ok
+    "input_as_planned",  # ok requests whose prompt tokens the server counted as predicted, else as planned
+    "input_counted",  # ok requests whose prompt tokens were planned, and counted by the server
+    "unexpected_input_tokens",  # what it counted of them beyond prediction or plan; below 0 where it counted fewer
+    "unplanned_requests",  # ok requests whose length was not planned: they repeated answers, or there was no tokenizer
+    "unplanned_input_tokens",  # their tokens, as the server counts them
+    "unknown_input",  # those of them of which it does not count any
+    "output_as_planned",  # ok requests that brought exactly the tokens asked
+)
+REQUESTS = (
+    "good",  # requests that meet every --goodput limit, on the clock of --latency-from
+    "good_sent",  # the same from sent, as vLLM means it
+    "never_due",  # turns whose session had failed before
+    "repeated_prompts",  # of a closed loop that time bounds: sent beyond those prepared at first, and asked before
+    "early",  # requests sent more than 50 us before they were due
+    "disordered",  # records whose stamps are out of order
+    "unequal",  # ok requests whose stamps do not reach from their first token to their last, as TTFT and E2EL say
+    "sojourn_ns",  # sent to closed, of all requests that were sent
+    "by_reader",  # whose responses aiohttp's reader has read
+    "broken_off",  # that failed after a token had come, by an error in the stream or its early end
+    "silent_streams",  # in whose streams no token came for SILENCE_NS
+)
+CONNECTIONS = (
+    "warm_connections",  # open when the clock started
+    "late_connections",  # requests that had to open one
+)
+COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
+
+
+def requests_of(name: str, count: Callable[[str], int]) -> int:
+    """How many requests the values of a distribution come from: of gaps, no more than have ended.
+
+    Args:
+        name: One of the DISTRIBUTIONS.
+        count: How many values each of them has.
+    """
+    return min(count(name), count("e2el_due")) if name in GAPS else count(name)
+
+
+@dataclass(frozen=True)
+class Details:
+    """What --save-detailed keeps: one entry per request, in the order of `Snapshot.index`."""
+
+    input_lens: list[int] = field(default_factory=list)
+    output_lens: list[int] = field(default_factory=list)
+    ttfts: list[float] = field(default_factory=list)  # s, from sent
+    itls: list[list[float]] = field(default_factory=list)  # s, between token-bearing events
+    latencies: list[float] = field(default_factory=list)  # s, from sent to the last token
+    start_times: list[float] = field(default_factory=list)  # s, CLOCK_MONOTONIC
+    queue_times: list[float] = field(default_factory=list)  # s, from due to sent
+    generated_texts: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def __add__(self, other: "Details") -> "Details":
+        return Details(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+
+
+class SampledAnswer(NamedTuple):
+    """One of the answers whose text was tokenized after the run.
+
+    Attributes:
+        counted: Its tokens by usage, without those that usage itself calls hidden.
+        streamed: The tokens of its text.
+        after_first: Those of them that came after the first event; 0 where there was but one event.
+        span_ns: From its first event to its last.
+    """
+
+    counted: int
+    streamed: int
+    after_first: int
+    span_ns: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything measured so far. Times are ns; those in arrays count from `start_ns` (CLOCK_MONOTONIC).
+
+    Attributes:
+        start_ns: When the clock of the run started, the same for all parts.
+        scheduled: Requests that were to be sent.
+        outcomes: Requests by their class, "status(404)" spelled out.
+        examples: For each class that is not ok, the first few requests: index, phase, detail.
+        finishes: Finish reasons of ok requests, and how many had each.
+        early_stops: What ended the ok requests that brought fewer tokens than asked, and how many it ended.
+        counters: The sums named in COUNTERS.
+        histograms: The DISTRIBUTIONS, in ns.
+        index, sent, closed: One entry per request that a transport was given and that has ended; sent is negative where
+            it never was.
+        bins: Output tokens per BIN_NS of the run.
+        failed: When those of them ended that have failed, ascending; none that was cancelled.
+        timeline: TTFT and gaps between events over time.
+        silences: Of the first few requests with such a silence: index, and the longest: since_s and for_s, seconds.
+        partial: Why the run ended early, or None.
+        details: One entry per request, as `index`, or None.
+        sample: The answers whose text was tokenized after the run, as usage counts more than events showed; ascending.
+        targets: Where there are several targets, what each of them did: snapshots of parts, of which this is the sum.
+    """
+
+    start_ns: int
+    scheduled: int
+    outcomes: dict[str, int]
+    examples: dict[str, list[dict[str, Any]]]
+    finishes: dict[str, int]
+    early_stops: dict[str, int]
+    counters: dict[str, int]
+    histograms: dict[str, Histogram]
+    index: Int64s
+    sent: Int64s
+    closed: Int64s
+    bins: Int64s
+    failed: Int64s
+    timeline: Timeline
+    silences: tuple[dict[str, Any], ...] = ()
+    partial: str | None = None
+    details: Details | None = None
+    sample: tuple[SampledAnswer, ...] = ()
+    targets: "tuple[Snapshot, ...]" = ()
+
+    EXAMPLES = 3
+
+    def requests_of(self, name: str) -> int:
+        """How many requests the values of one of the DISTRIBUTIONS come from."""
+        return requests_of(name, lambda each: self.histograms[each].count)
+
+    @property
+    def ended(self) -> int:
+        """Requests that have an outcome."""
+        return sum(self.outcomes.values())
+
+    @property
+    def ok(self) -> int:
+        """Requests that ended well."""
+        return self.outcomes.get("ok", 0)
+
+    @property
+    def failures(self) -> Failures:
+        """How many of those that have ended failed."""
+        return Failures.among(self.outcomes, self.counters["never_due"])
+
+    def on_clock(self, start_ns: int) -> "Snapshot":
+        """The same had the clock started at `start_ns`: times of another machine mean something only from there on."""
+        details, later_s = self.details, (start_ns - self.start_ns) / 1e9
+        if details is not None:
+            details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
+        targets = tuple(one.on_clock(start_ns) for one in self.targets)
+        return replace(self, start_ns=start_ns, details=details, targets=targets)
+
+    def merge(self, other: "Snapshot") -> "Snapshot":
+        """Return the whole of two parts; associative and commutative."""
+        if self.start_ns != other.start_ns:
+            raise ValueError("parts of different runs")
+        bins = np.zeros(max(len(self.bins), len(other.bins)), dtype=np.int64)
+        bins[: len(self.bins)] += self.bins
+        bins[: len(other.bins)] += other.bins
+        index = np.concatenate((self.index, other.index))
+        order = np.argsort(index, kind="stable")
+
+        def both(name: str) -> Int64s:
+            joined: Int64s = np.concatenate((getattr(self, name), getattr(other, name)))[order]
+            return joined
+
+        details = None
+        if self.details and other.details:
+            joined = self.details + other.details
+            details = Details(*([column[i] for i in order] for column in vars(joined).values()))
+        return replace(
+            self,
+            scheduled=self.scheduled + other.scheduled,
+            outcomes=_added(self.outcomes, other.outcomes),
+            finishes=_added(self.finishes, other.finishes),
+            early_stops=_added(self.early_stops, other.early_stops),
+            examples={
+                c: sorted(self.examples.get(c, []) + other.examples.get(c, []), key=lambda e: int(e["index"]))[
+                    : self.EXAMPLES
+                ]
+                for c in sorted(self.examples.keys() | other.examples.keys())
+            },
+            counters={c: self.counters[c] + other.counters[c] for c in COUNTERS},
+            histograms={name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS},
+            index=index[order],
+            sent=both("sent"),
+            closed=both("closed"),
+            bins=bins,
+            failed=np.sort(np.concatenate((self.failed, other.failed))),
+            timeline=self.timeline.merge(other.timeline),
+            silences=tuple(sorted(self.silences + other.silences, key=lambda one: int(one["index"])))[: self.EXAMPLES],
+            partial=self.partial or other.partial,
+            details=details,
+            sample=tuple(sorted(self.sample + other.sample)),
+            targets=tuple(one.merge(same) for one, same in zip(self.targets, other.targets, strict=True)),
+        )
+
+
+def _added(a: dict[str, int], b: dict[str, int]) -> dict[str, int]:
+    return {name: a.get(name, 0) + b.get(name, 0) for name in sorted(a.keys() | b.keys())}

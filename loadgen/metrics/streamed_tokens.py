@@ -1,0 +1,130 @@
+"""Streamed tokens: the text of some answers, tokenized after the run, held against the tokens that usage counts."""
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
+
+from loadgen.core.histogram import Histogram
+from loadgen.core.wire import BY_USAGE, Record
+from loadgen.metrics.snapshot import SampledAnswer, Snapshot
+
+MOST_ANSWERS = 200  # whose text is kept
+# A server counts marks and end tokens that it never streams, and text does not always become the same tokens again.
+MOST_SHARE_UNSEEN, MOST_UNSEEN = 0.1, 8
+
+
+class Sample:
+    """The records of some answers, spread evenly over a run whose length nobody need know, with their texts.
+
+    Args:
+        of: How many workers share the run, each with a sample of its own.
+
+    Attributes:
+        records: Those that ended with a count of the server's, at most MOST_ANSWERS among all workers.
+    """
+
+    def __init__(self, of: int = 1) -> None:
+        self._of, self._most, self._step = of, max(1, MOST_ANSWERS // of), 1
+        self._taken: list[int] = []
+        self.records: list[Record] = []
+
+    def take(self, index: int) -> bool:
+        """Whether the text of the request of this number is to be kept, which is sent now."""
+        if not self._wants(index):
+            return False
+        self._taken.append(index)
+        if len(self._taken) > self._most:
+            self._step *= 2
+            self._taken = [one for one in self._taken if self._wants(one)]
+            self.records = [record for record in self.records if self._wants(record.index)]
+        return self._wants(index)
+
+    def add(self, record: Record) -> None:
+        """Keep an answer that was to be kept, if it still is, and its text is all of its tokens."""
+        # The name of a tool and the marks around a call are counted, and stand in no text.
+        is_whole = record.keeps_text and record.completion_tokens >= 0 and not record.other_events
+        if is_whole and self._wants(record.index):
+            self.records.append(record)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether usage counts more than one token for each event, so that only the text tells what was streamed."""
+        whole = [record for record in self.records if record.counted_by != BY_USAGE]
+        return differ((_to_stream(record), record.counted) for record in whole)
+
+    def _wants(self, index: int) -> bool:
+        return index // self._of % self._step == 0
+
+
+def sampled(record: Record, streamed: int) -> SampledAnswer:
+    """What is kept of a record whose text has so many tokens."""
+    after_first = max(0, streamed - record.first_tokens) if record.events > 1 else 0
+    return SampledAnswer(_to_stream(record), streamed, after_first, record.last_token - record.first_token)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the sample shows.
+
+    Attributes:
+        answers: How many there are.
+        counted: Their median of tokens by usage, without those that usage itself calls hidden.
+        streamed: Their median of tokens in the text.
+        difference: The median of what usage counts beyond the text.
+        hides: Whether that is so much that TPOT is taken over the streamed tokens of these answers.
+    """
+
+    answers: int
+    counted: float
+    streamed: float
+    difference: float
+    hides: bool
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Self | None:
+        """The comparison of a run; None where no text was tokenized."""
+        pairs = [(answer.counted, answer.streamed) for answer in snapshot.sample]
+        if not pairs:
+            return None
+        counted, streamed = (statistics.median(column) for column in zip(*pairs, strict=True))
+        return cls(len(pairs), counted, streamed, statistics.median(a - b for a, b in pairs), differ(pairs))
+
+
+def differ(pairs: Iterable[tuple[int, int]]) -> bool:
+    """Whether the first of these numbers exceeds the second, in the median, by more than a server may leave unseen."""
+    beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
+    if not beyond:
+        return False
+    tokens, share = (statistics.median(column) for column in zip(*beyond, strict=True))
+    return bool(tokens > MOST_UNSEEN and share > MOST_SHARE_UNSEEN)
+
+
+def paced(snapshot: Snapshot) -> Snapshot:
+    """The same with TPOT of the sample alone, over its streamed tokens, where usage counts tokens never streamed.
+
+    Whether it does is a matter of the whole sample, so that all targets have the same TPOT.
+    """
+    comparison = Comparison.of(snapshot)
+    return _over_sample(snapshot) if comparison is not None and comparison.hides else snapshot
+
+
+def _over_sample(snapshot: Snapshot) -> Snapshot:
+    shown = [answer for answer in snapshot.sample if answer.after_first]
+    tpot = Histogram()
+    for answer in shown:
+        tpot.record(answer.span_ns // answer.after_first)
+    decoding = {
+        "decode_ns": sum(answer.span_ns for answer in shown),
+        "decode_tokens": sum(answer.after_first for answer in shown),
+    }
+    return replace(
+        snapshot,
+        histograms=snapshot.histograms | {"tpot": tpot},
+        counters=snapshot.counters | decoding,
+        targets=tuple(map(_over_sample, snapshot.targets)),
+    )
+
+
+def _to_stream(record: Record) -> int:
+    return record.completion_tokens - record.hidden_tokens

@@ -1,0 +1,79 @@
+"""Rates over time: totals over the run's wall time, the peak second, the steady part, the peak concurrency."""
+
+import numpy as np
+
+from loadgen.metrics.snapshot import BIN_NS, Snapshot
+from loadgen.workload.arrivals import Int64s
+
+SECOND = 1_000_000_000 // BIN_NS  # bins in a second
+LEAST_STEADY_NS = 1_000_000_000
+
+
+def wall_ns(snapshot: Snapshot) -> int:
+    """From the first send until the last request has ended, one that found no server too; 0 when nothing was sent."""
+    was_sent = snapshot.sent >= 0
+    if not was_sent.any():
+        return 0
+    return int(snapshot.closed.max() - snapshot.sent[was_sent].min())
+
+
+def peak_output_tokens(snapshot: Snapshot) -> int:
+    """The most output tokens in any second, wherever it begins (to the hundredth)."""
+    return best_second(snapshot.bins)
+
+
+def best_second(bins: Int64s) -> int:
+    """The largest sum of a second's worth of bins, each of BIN_NS."""
+    if not len(bins):
+        return 0
+    sums = np.concatenate(([0], np.cumsum(bins)))
+    if len(bins) <= SECOND:
+        return int(sums[-1])
+    return int(np.max(sums[SECOND:] - sums[:-SECOND]))
+
+
+def steady_output_rate(snapshot: Snapshot) -> float | None:
+    """Output tokens per second while the load was steady: neither ramp nor tail.
+
+    The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at
+    the last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing.
+    None where such a window would be shorter than a second, as after a burst.
+    """
+    e2el = snapshot.histograms["e2el_sent"].percentile(99)
+    was_sent = snapshot.sent[snapshot.sent >= 0]
+    if e2el is None or not len(was_sent):
+        return None
+    begin, end = int(was_sent.min() + e2el), int(was_sent.max())
+    if end - begin < LEAST_STEADY_NS:
+        return None
+    first, last = begin // BIN_NS + 1, end // BIN_NS
+    return float(snapshot.bins[first:last].sum() / ((last - first) * BIN_NS / 1e9))
+
+
+def peak_concurrency(snapshot: Snapshot) -> int:
+    """The most requests between sent and closed at once; one that closes as another is sent makes room for it."""
+    was_sent = snapshot.sent >= 0
+    return most_at_once(snapshot.sent[was_sent], snapshot.closed[was_sent])
+
+
+def most_at_once(begins: Int64s, ends: Int64s) -> int:
+    """The most intervals at once, each from its begin until just before its end; the two have one shape."""
+    return int(np.max(_at_once(begins, ends)[1], initial=0))
+
+
+def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
+    """The same in each stretch of time between two neighbouring edges, which ascend; shape (edges - 1,)."""
+    times, counts = _at_once(begins, ends)
+    first = np.searchsorted(times, edges)
+    before = np.concatenate(([0], counts))[first[:-1]]
+    within = np.maximum.reduceat(np.append(counts, 0), first[:-1])
+    most: Int64s = np.where(first[:-1] < first[1:], np.maximum(before, within), before)
+    return most
+
+
+def _at_once(begins: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
+    """When how many intervals there are changes, ascending, and how many there are from then on."""
+    times = np.concatenate((ends, begins))
+    steps = np.concatenate((np.full(len(ends), -1), np.full(len(begins), 1)))
+    order = np.argsort(times, kind="stable")  # at equal times the ends, which stand first, come first
+    return times[order], np.cumsum(steps[order])

@@ -1,0 +1,150 @@
+"""Chart: panels above each other that share an axis, as data: what is drawn, and not how."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from loadgen.report.html.charts.scale import Scale
+
+Look = Literal["met", "missed", "open", "ring"]  # told apart by shape, and not by colour alone
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line through points.
+
+    Attributes:
+        name: What it is of.
+        xs: Where its points stand, ascending.
+        ys: Their values; None: there is none, and the line has a gap.
+        colour: 1 to 6; lines of other colours have other dashes.
+        steps: Whether a value holds from its point to the next one, instead of being one of a straight line.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float | None]
+    colour: int = 1
+    steps: bool = False
+
+    def text(self, at: float, scale: Scale) -> str:
+        """What it is at a place, in words; empty where it is nothing."""
+        number = bisect_right(self.xs, at) - 1
+        value = self.ys[number] if 0 <= number < len(self.ys) else None
+        return "" if value is None else scale.written(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Points by themselves.
+
+    Attributes:
+        name: What they are; empty: the legend does not name them.
+        xs, ys: Where they stand.
+        look: Their shape.
+        labels: What stands beside each; none, or as many as points.
+        texts: What each of them is in words; none, or as many as points.
+    """
+
+    name: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    look: Look
+    labels: Sequence[str] = ()
+    texts: Sequence[str] = ()
+
+    def text(self, at: float, scale: Scale) -> str:
+        """All that stands at a place, in words; empty where nothing does."""
+        return ", ".join(text for x, text in zip(self.xs, self.texts, strict=False) if x == at)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A value that is not to be exceeded, across the panel."""
+
+    name: str
+    y: float
+
+    def text(self, at: float, scale: Scale) -> str:
+        """It is the same everywhere, and stands in the legend."""
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """How many values fell into each cell of a grid.
+
+    Attributes:
+        name: What is counted.
+        low, high: Where the first column begins and the last one ends, on the shared axis.
+        edges: Of the rows, ascending; one more than there are rows.
+        counts: By column and row.
+    """
+
+    name: str
+    low: float
+    high: float
+    edges: Sequence[float]
+    counts: Sequence[Sequence[int]]
+
+    @property
+    def most(self) -> int:
+        """The count of the fullest cell."""
+        return max((max(column, default=0) for column in self.counts), default=0)
+
+    def text(self, at: float, scale: Scale) -> str:
+        """How many there are in the column of a place."""
+        column = int((at - self.low) / (self.high - self.low) * len(self.counts))
+        return f"{sum(self.counts[column])}" if 0 <= column < len(self.counts) else ""
+
+
+Mark = Curve | Dots | Limit | Heat
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What stands between two axes.
+
+    Attributes:
+        title: What stands above it.
+        scale: Its vertical axis.
+        marks: What is drawn, the first below the others.
+        height: Of the plot, in pixels of a page 720 wide.
+    """
+
+    title: str
+    scale: Scale
+    marks: tuple[Mark, ...]
+    height: int = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Panels above each other.
+
+    Attributes:
+        title: What it is, in a few words.
+        about: What can be seen in it, for who cannot see it.
+        along: What the horizontal axis of all panels is, with its unit.
+        scale: That axis.
+        panels: From above; one at least.
+        stops: Places on that axis of which a reader can be told what stands there, ascending.
+    """
+
+    title: str
+    about: str
+    along: str
+    scale: Scale
+    panels: tuple[Panel, ...]
+    stops: Sequence[float] = ()
+
+    def told(self) -> list[tuple[str, list[str]]]:
+        """Every mark that says something at a stop: its name, and its words at each of the stops."""
+        rows = [
+            (mark.name, [mark.text(stop, panel.scale) for stop in self.stops])
+            for panel in self.panels
+            for mark in panel.marks
+            if mark.name
+        ]
+        return [(name, texts) for name, texts in rows if any(texts)]

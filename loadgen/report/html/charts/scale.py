@@ -1,0 +1,147 @@
+"""Scale: where a value stands on an axis, where the axis has its ticks, and how its numbers are written."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from loadgen.util.number_format import four, percentile
+
+STEPS = (1.0, 2.0, 5.0, 10.0)
+MOST_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
+APART = 5  # times: beyond that, values fit a logarithmic axis better
+LEAST = 1e-3  # what is less, 0 included, stands at the end of a logarithmic axis
+SHARES = (0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999)
+
+
+class Scale(Protocol):
+    """An axis."""
+
+    @property
+    def unit(self) -> str:
+        """Of its numbers; empty where they have none."""
+
+    def share(self, value: float) -> float:
+        """Where a value stands: 0 at the beginning of the axis, 1 at its end; what is beyond stands at the end."""
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """The values that have a line, with what is written there."""
+
+    def written(self, value: float) -> str:
+        """A value with its unit, for who asks what exactly stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """From `low` to `high`, in equal steps."""
+
+    unit: str
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, unit: str, values: Iterable[float | None]) -> "Linear":
+        """From 0 to a tick at or above the highest of the values."""
+        most = max((value for value in values if value is not None), default=0.0)
+        step = _step(most / 4) if most > 0 else 1.0
+        return cls(unit, 0.0, step * max(1, math.ceil(most / step - 1e-9)))
+
+    def share(self, value: float) -> float:
+        """See `Scale`."""
+        return _within((value - self.low) / (self.high - self.low))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """See `Scale`."""
+        step = _step((self.high - self.low) / 6)
+        first = math.ceil(self.low / step - 1e-9)
+        count = math.floor((self.high - first * step) / step + 1e-9)
+        return [(value := round((first + k) * step, 12), short(value)) for k in range(count + 1)]
+
+    def written(self, value: float) -> str:
+        """See `Scale`."""
+        return four(value, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """From `low` to `high`, both above 0, each doubling as wide as any other."""
+
+    unit: str
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, unit: str, values: Iterable[float | None]) -> "Log":
+        """From a tick at or below the lowest of the values to one at or above the highest."""
+        found = [max(value, LEAST) for value in values if value is not None] or [1.0]
+        low, high = _below(min(found)), _step(max(found))
+        return cls(unit, low, high if high > low else _step(1.5 * low))
+
+    def share(self, value: float) -> float:
+        """See `Scale`."""
+        return _within(math.log(max(value, self.low) / self.low) / math.log(self.high / self.low))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """See `Scale`."""
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        steps = STEPS[:3] if math.log10(self.high / self.low) <= MOST_DECADES else STEPS[:1]
+        values = [round(step * 10.0**power, 12) for power in range(first, last + 1) for step in steps]
+        return [(value, short(value)) for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+
+    def written(self, value: float) -> str:
+        """See `Scale`."""
+        return four(value, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Nines:
+    """Percentiles as HdrHistogram plots them: as wide from 90 to 99 as from 99 to 99.9. Its values are their decades.
+
+    Its unit is part of them. A percentile p stands at -log10(1 - p / 100): 0 at 0, 90 at 1, 99 at 2.
+    """
+
+    high: float
+    unit: str = ""
+
+    def share(self, value: float) -> float:
+        """See `Scale`."""
+        return _within(value / self.high)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """See `Scale`."""
+        places = [(-math.log10(1 - p / 100) if p else 0.0, f"{p:g}") for p in SHARES]
+        return [(place, text) for place, text in places if place <= self.high + 1e-9]
+
+    def written(self, value: float) -> str:
+        """See `Scale`."""
+        return percentile(round(100 * (1 - 10**-value), max(0, math.ceil(value - 1e-9))))
+
+
+def fitting(unit: str, values: Iterable[float | None]) -> Scale:
+    """An even axis from 0, or a logarithmic one where the values differ so much that the small ones would be lost."""
+    found = [value for value in values if value is not None]
+    apart = min(found, default=0.0) > 0 and max(found) > APART * min(found)
+    return Log.over(unit, found) if apart else Linear.over(unit, found)
+
+
+def short(value: float) -> str:
+    """A number for which there is little room: 1500 -> "1.5k"."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _step(least: float) -> float:
+    """1, 2 or 5 times a power of ten, no less than this."""
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(step * size for step in STEPS if step * size >= least * (1 - 1e-9))
+
+
+def _below(value: float) -> float:
+    size = 10.0 ** math.floor(math.log10(value) + 1e-12)
+    return max(step * size for step in STEPS[:3] if step * size <= value * (1 + 1e-9))
+
+
+def _within(share: float) -> float:
+    return min(max(share, 0.0), 1.0)

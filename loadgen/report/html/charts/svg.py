@@ -1,0 +1,236 @@
+"""SVG: a chart drawn, in colours that the page around it chooses, and what its readout says."""
+
+import base64
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+
+from loadgen.report.html.charts.chart import Chart, Curve, Dots, Heat, Limit, Look, Mark, Panel
+from loadgen.report.html.charts.png import png
+from loadgen.report.html.charts.scale import short
+from loadgen.util.terminal_text import printable
+
+WIDTH, LEFT, RIGHT = 720, 52, 12
+ROW, BELOW, GAP = 18, 38, 14  # a line of words above a panel; ticks and label below all; between panels
+LETTER = 6.2  # as wide as a letter is on average
+APART = 12  # between the lines of two ticks' words
+FAINTEST = 48  # of 255: of a cell of the heat map with one value
+MOST_ROWS = 512  # of pixels, of a heat map
+
+
+def svg(chart: Chart, key: str) -> str:
+    """The chart as an element of a page; its style is in `templates/charts.css`.
+
+    Args:
+        chart: What is drawn.
+        key: A word that no other chart of the page has: its ids begin so.
+    """
+    return "".join(_parts(chart, key, ""))
+
+
+def svg_file(chart: Chart, style: str) -> str:
+    """The chart as a file of its own.
+
+    Args:
+        chart: What is drawn.
+        style: Rules of CSS.
+    """
+    own = f'<style>{style}</style><rect class="paper" width="100%" height="100%"/>'
+    drawn = "".join(_parts(chart, "chart", own))
+    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def readout(chart: Chart) -> str:
+    """What a reader is told at each stop, as JSON that may stand inside HTML; empty where there is no stop.
+
+    That is: `at`, where the stops stand, in the chart's pixels; `along`, their words; `rows`, [name, words at each
+    stop]; `from` and `to`, between which heights they stand.
+    """
+    if not chart.stops:
+        return ""
+    tops = _tops(chart)
+    told = {
+        "at": [round(_x(chart, stop), 1) for stop in chart.stops],
+        "along": [chart.scale.written(stop) for stop in chart.stops],
+        "rows": [[printable(name), [printable(text) for text in texts]] for name, texts in chart.told()],
+        "from": tops[0],
+        "to": tops[-1] + chart.panels[-1].height,
+    }
+    return json.dumps(told, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _parts(chart: Chart, key: str, style: str) -> Iterator[str]:
+    tops = _tops(chart)
+    bottom = tops[-1] + chart.panels[-1].height
+    yield (
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {bottom + BELOW}" role="img" '
+        f'aria-labelledby="{key}-title" aria-describedby="{key}-about">'
+    )
+    yield f'<title id="{key}-title">{_text(chart.title)}</title>'
+    yield f'<desc id="{key}-about">{_text(chart.about)}</desc>{style}'
+    for number, (panel, top) in enumerate(zip(chart.panels, tops, strict=True)):
+        yield from _panel(chart, panel, top, f"{key}-{number}")
+    last = -float(WIDTH)
+    for value, text in chart.scale.ticks():
+        x, half = _x(chart, value), len(text) * LETTER / 2
+        if x - half >= last + 6:
+            yield f'<text x="{min(x, WIDTH - half):.1f}" y="{bottom + 15}" text-anchor="middle">{_text(text)}</text>'
+            last = x + half
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    yield f'<text x="{middle}" y="{bottom + 32}" text-anchor="middle" class="label">{_text(chart.along)}</text></svg>'
+
+
+def _tops(chart: Chart) -> list[int]:
+    """Where the plots of the panels begin, from above."""
+    found, below = list[int](), 0
+    for panel in chart.panels:
+        top = below + ROW * _legend(panel)[1] + 4
+        found.append(top)
+        below = top + panel.height + GAP
+    return found
+
+
+def _x(chart: Chart, value: float) -> float:
+    return LEFT + (WIDTH - RIGHT - LEFT) * chart.scale.share(value)
+
+
+def _panel(chart: Chart, panel: Panel, top: int, key: str) -> Iterator[str]:
+    def x(value: float) -> float:
+        return _x(chart, value)
+
+    def y(value: float) -> float:
+        return top + panel.height * (1 - panel.scale.share(value))
+
+    named, rows = _legend(panel)
+    first = top - ROW * rows + 9
+    yield f'<text x="{LEFT}" y="{first}" class="title">{_text(panel.title)}</text>'
+    for mark, left, row in named:
+        yield from _sample(mark, left, first + ROW * row, f"{key}-key")
+    right, bottom = WIDTH - RIGHT, top + panel.height
+    lines = "".join(f"M{x(value):.1f} {top}V{bottom}" for value, _ in chart.scale.ticks())
+    above = float(bottom + APART)
+    for value, text in panel.scale.ticks():
+        lines += f"M{LEFT} {y(value):.1f}H{right}"
+        if y(value) <= above - APART:
+            yield f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{_text(text)}</text>'
+            above = y(value)
+    yield f'<path class="grid" d="{lines}"/><path class="axis" d="M{LEFT} {top}V{bottom}H{right}"/>'
+    for number, mark in enumerate(panel.marks):
+        yield from _drawn(mark, x, y, f"{key}-{number}")
+
+
+def _drawn(mark: Mark, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+    match mark:
+        case Curve():
+            yield f'<path class="line c{mark.colour}" d="{_path(mark, x, y)}"/>'
+        case Dots():
+            for number, (at, value) in enumerate(zip(mark.xs, mark.ys, strict=True)):
+                yield _dot(mark.look, x(at), y(value))
+                if mark.labels:
+                    left = x(at) > WIDTH - 60
+                    side, anchor = (-7, "end") if left else (7, "start")
+                    label = _text(mark.labels[number])
+                    yield f'<text x="{x(at) + side:.1f}" y="{y(value) - 5:.1f}" text-anchor="{anchor}">{label}</text>'
+        case Limit():
+            yield f'<path class="limit" d="M{LEFT} {y(mark.y):.1f}H{WIDTH - RIGHT}"/>'
+        case Heat():
+            yield from _cells(mark, x, y, key)
+
+
+def _path(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
+    """A line that is broken where there is no value; a value alone is a dot."""
+    drawn, before = "", False
+    for at, value in zip(curve.xs, curve.ys, strict=True):
+        if value is None:
+            if before and curve.steps:
+                drawn += f"H{x(at):.1f}"
+        elif not before:
+            drawn += f"M{x(at):.1f} {y(value):.1f}h0"
+        elif curve.steps:
+            drawn += f"H{x(at):.1f}V{y(value):.1f}"
+        else:
+            drawn += f"L{x(at):.1f} {y(value):.1f}"
+        before = value is not None
+    return drawn
+
+
+def _dot(look: Look, x: float, y: float) -> str:
+    if look == "missed":
+        return f'<path class="dot missed" d="M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0-7l-7 7"/>'
+    return f'<circle class="dot {look}" cx="{x:.1f}" cy="{y:.1f}" r="{8 if look == "ring" else 3.5}"/>'
+
+
+def _cells(heat: Heat, x: Callable[[float], float], y: Callable[[float], float], key: str) -> Iterator[str]:
+    """A grey picture in a mask, through which the page's own colour is seen."""
+    if not heat.most:
+        return
+    left, right = x(heat.low), x(heat.high)
+    above, below = y(heat.edges[-1]), y(heat.edges[0])
+    place = f'x="{left:.1f}" y="{above:.1f}" width="{right - left:.1f}" height="{below - above:.1f}"'
+    data = base64.b64encode(png(_pixels(heat, y))).decode()
+    yield (
+        f'<mask id="{key}"><image {place} preserveAspectRatio="none" class="cells" '
+        f'href="data:image/png;base64,{data}"/></mask><rect class="heat" {place} mask="url(#{key})"/>'
+    )
+
+
+def _pixels(heat: Heat, y: Callable[[float], float]) -> list[bytes]:
+    """A shade for each column and for rows of pixels of one height, though those of the grid may differ in theirs."""
+    shades = [_shades(column, heat.most) for column in heat.counts]
+    heights = [y(edge) for edge in heat.edges]  # falling
+    rows = len(heat.edges) - 1
+    count = min(2 * rows, MOST_ROWS)
+    found, row = list[bytes](), rows - 1
+    for number in range(count):
+        middle = heights[-1] + (heights[0] - heights[-1]) * (number + 0.5) / count
+        while row > 0 and heights[row] < middle:
+            row -= 1
+        found.append(bytes(column[row] for column in shades))
+    return found
+
+
+def _shades(column: Sequence[int], most: int) -> bytes:
+    span = math.log1p(most)
+    return bytes(round(FAINTEST + (255 - FAINTEST) * math.log1p(count) / span) if count else 0 for count in column)
+
+
+def _legend(panel: Panel) -> tuple[list[tuple[Mark, float, int]], int]:
+    """The marks that are named above a panel, each with where its sample begins, and in which row; how many rows."""
+    marks = [mark for mark in panel.marks if mark.name]
+    if len(marks) == 1 and isinstance(marks[0], Curve):
+        return [], 1  # the title names it
+    found, row = list[tuple[Mark, float, int]](), 0
+    left = LEFT + len(panel.title) * LETTER * 1.1 + 16
+    for mark in marks:
+        width = 24 + len(_named(mark)) * LETTER + 14
+        if left + width > WIDTH:
+            row, left = row + 1, LEFT
+        found.append((mark, left, row))
+        left += width
+    return found, row + 1
+
+
+def _named(mark: Mark) -> str:
+    return f"{mark.name}: 1 to {short(mark.most)} a cell" if isinstance(mark, Heat) else mark.name
+
+
+def _sample(mark: Mark, left: float, y: float, key: str) -> Iterator[str]:
+    middle = y - 4
+    match mark:
+        case Curve():
+            yield f'<path class="line c{mark.colour}" d="M{left:.1f} {middle}h20"/>'
+        case Dots():
+            yield _dot(mark.look, left + 12, middle)
+        case Limit():
+            yield f'<path class="limit" d="M{left:.1f} {middle}h20"/>'
+        case Heat():
+            faint = f'<stop class="shade" stop-opacity="{FAINTEST / 255:.2f}"/>'
+            full = '<stop class="shade" offset="1"/>'
+            yield f'<linearGradient id="{key}">{faint}{full}</linearGradient>'
+            yield f'<rect x="{left:.1f}" y="{middle - 5}" width="20" height="10" fill="url(#{key})"/>'
+    yield f'<text x="{left + 24:.1f}" y="{y}">{_text(_named(mark))}</text>'
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

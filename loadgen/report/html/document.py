@@ -1,0 +1,214 @@
+"""Document: what a page says, block by block, in whatever language it will be written."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from loadgen.report.html.charts.chart import Chart
+
+
+class Tone(StrEnum):
+    """How a piece of text is meant."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    CODE = "code"
+    GOOD = "good"  # a gain
+    BAD = "bad"  # a loss
+    QUIET = "quiet"  # neither
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of a line: its text as it is to be read, with nothing escaped.
+
+    Attributes:
+        text: What is read.
+        tone: How it is meant.
+        about: What it means, for who wants to know.
+        link: Where it leads: the path of a file, relative to the page.
+    """
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    about: str = ""
+    link: str = ""
+
+
+Line = tuple[Span, ...]
+Cell = tuple[Line, ...]  # of a table: lines below each other
+
+
+def line(*parts: str | Span) -> Line:
+    """A line of these pieces."""
+    return tuple(Span(part) if isinstance(part, str) else part for part in parts)
+
+
+def prose(text: str) -> Line:
+    """A line of a text of ours, in which `backticks` stand around what is to be typed."""
+    parts = enumerate(re.split("`([^`]+)`", text))
+    return tuple(Span(part, Tone.CODE if number % 2 else Tone.PLAIN) for number, part in parts if part)
+
+
+def cell(*lines: Line | Span | str) -> Cell:
+    """A cell of these lines."""
+    return tuple(each if isinstance(each, tuple) else line(each) for each in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; level 1 is the title of the page."""
+
+    shape: ClassVar = "heading"
+    level: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph."""
+
+    shape: ClassVar = "paragraph"
+    text: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    shape: ClassVar = "items"
+    lines: tuple[Line, ...]
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines that are shown as they are.
+
+    Attributes:
+        text: The lines.
+        language: As Markdown's fences name it.
+        taken: Whether they are there to be taken elsewhere.
+    """
+
+    shape: ClassVar = "code"
+    text: str
+    language: str = ""
+    taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with a line of headings.
+
+    Attributes:
+        head: The headings.
+        rows: Each as long as that.
+        words: How many columns have words in them; those after them have numbers. None: all have words.
+    """
+
+    shape: ClassVar = "table"
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    words: int | None = None
+
+    @property
+    def numbers(self) -> tuple[bool, ...]:
+        """Of each column, whether it has numbers, which stand below each other at its right."""
+        return tuple(self.words is not None and place >= self.words for place in range(len(self.head)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number that stands for much.
+
+    Attributes:
+        name: What it is of.
+        value: It, with its unit.
+        beside: What else is to be known of it, in a few words.
+    """
+
+    name: Span
+    value: str
+    beside: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Numbers that one is to see at once."""
+
+    shape: ClassVar = "facts"
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture.
+
+    Attributes:
+        name: Of its file, without the ending.
+        about: What can be seen in it, for who cannot see it.
+        png: The picture.
+    """
+
+    shape: ClassVar = "figure"
+    name: str
+    about: str
+    png: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart.
+
+    Attributes:
+        name: Of its file, without the ending.
+        chart: What is drawn.
+    """
+
+    shape: ClassVar = "drawing"
+    name: str
+    chart: Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Blocks set apart, as MkDocs' admonitions are.
+
+    Attributes:
+        kind: How it looks.
+        title: What stands above it.
+        blocks: What is in it.
+        folded: Whether it is closed until one opens it; None: it cannot be closed.
+    """
+
+    shape: ClassVar = "note"
+    kind: Literal["note", "tip", "info", "warning", "danger"]
+    title: str
+    blocks: "tuple[Block, ...]"
+    folded: bool | None = None
+
+
+Block = Heading | Paragraph | Items | Code | Table | Facts | Figure | Drawing | Note
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page: its title, and what follows."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def all(self) -> Iterator[Block]:
+        """All blocks in order, those inside of notes too."""
+        return _all(self.blocks)
+
+
+def _all(blocks: tuple[Block, ...]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Note):
+            yield from _all(block.blocks)

@@ -1,0 +1,198 @@
+"""Writing: a document as Markdown and as HTML; nothing in its texts is taken for either language."""
+
+import base64
+import hashlib
+import html as escapes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from loadgen.report.html.charts import svg
+from loadgen.report.html.charts.chart import Chart
+from loadgen.report.html.document import Cell, Code, Document, Drawing, Figure, Heading, Line, Span, Tone
+from loadgen.util.terminal_text import printable, printable_lines
+
+TEMPLATES = Path(__file__).with_name("templates")
+# What Markdown would read as its own, anywhere and at the beginning of a line; not an underscore inside a word.
+OWN = re.compile(r"([\\`*\[\]<#|~]|(?<![^\W_])_|_(?![^\W_]))")
+LEAD = re.compile(r"^(\d*)(>|[-+.)](?= |$))")
+ENTITY = re.compile(r"&(?=#?\w+;)")
+COLOURS = {Tone.GOOD: "lightgreen", Tone.BAD: "lightcoral"}  # as MkDocs' pages show gains and losses
+FENCE = re.compile("^ *(`{3,})", re.MULTILINE)
+
+
+def markdown(document: Document, figures: str) -> str:
+    """The document for MkDocs with its admonitions, collapsible blocks and tables.
+
+    Args:
+        document: Which.
+        figures: Folder of the pictures, relative to the page.
+    """
+    template = _environment(escape=False).get_template("document.md.j2")
+    return template.render(document=document, figures=figures).strip() + "\n"
+
+
+def pictures(document: Document) -> dict[str, bytes]:
+    """The pictures that its Markdown shows, by the names of their files."""
+    found = {}
+    for block in document.all:
+        if isinstance(block, Figure):
+            found[f"{block.name}.png"] = block.png
+        elif isinstance(block, Drawing):
+            found[f"{block.name}.svg"] = drawn(block.chart).encode()
+    return found
+
+
+def drawn(chart: Chart) -> str:
+    """The chart as a file of SVG, in colours for paper."""
+    return svg.svg_file(chart, _template("colours.css") + _template("charts.css"))
+
+
+def html(document: Document) -> str:
+    """The document as one page that loads nothing: style and pictures are in it.
+
+    A script is in it where it does something for a chart, or for lines that one may take; without it the page is whole.
+    """
+    template = _environment(escape=True).get_template("document.html.j2")
+    blocks = list(document.all)
+    charts = any(isinstance(block, Drawing) for block in blocks)
+    script = charts or any(isinstance(block, Code) and block.taken for block in blocks)
+    return (
+        template.render(
+            document=document,
+            anchors=_anchors(document),
+            numbers=count(1),
+            charts=charts,
+            script=Markup(_template("page.js")) if script else "",
+        ).strip()
+        + "\n"
+    )
+
+
+@cache
+def _template(name: str) -> str:
+    return (TEMPLATES / name).read_text()
+
+
+@cache
+def _environment(*, escape: bool) -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=escape,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "plain": _plain,
+        "code": lambda text: printable_lines(text.rstrip("\n")),
+        "text": lambda text: _escaped(_plain(text)),
+        "fence": _fence,
+        "markdown": _markdown_line,
+        "markdown_cell": lambda cell: "<br>".join(_markdown_line(each, cell=True) for each in cell),
+        "html": _html_line,
+        "html_cell": _html_cell,
+        "svg": _svg,
+        "readout": lambda chart: Markup(svg.readout(chart)),
+        "base64": lambda data: base64.b64encode(data).decode(),
+        "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
+    }
+    return made
+
+
+def _plain(text: str) -> str:
+    """On one line, without anything that is no character."""
+    return printable(" ".join(text.split()) if "\n" in text else text)
+
+
+def _escaped(text: str) -> str:
+    return ENTITY.sub("&amp;", OWN.sub(r"\\\1", text))
+
+
+def _fence(text: str) -> str:
+    """A fence that nothing in the text ends."""
+    return "`" * max([3, *(len(found) + 1 for found in FENCE.findall(text))])
+
+
+def _markdown_line(parts: Line, *, cell: bool = False) -> str:
+    text = "".join(_markdown_span(part, cell=cell) for part in parts)
+    return text if cell else LEAD.sub(r"\1\\\2", text)
+
+
+def _markdown_span(span: Span, *, cell: bool) -> str:
+    written = _markdown_toned(span, cell=cell)
+    if span.about:
+        about = escapes.escape(_plain(span.about)).replace("|", "&#124;")
+        written = f'<abbr title="{about}">{written}</abbr>'
+    return f"[{written}]({quote(span.link)})" if span.link else written
+
+
+def _markdown_toned(span: Span, *, cell: bool) -> str:
+    text = _plain(span.text)
+    if span.tone is Tone.CODE:
+        if "`" in text or (cell and "|" in text):  # readers do not agree on either inside backticks
+            return f"<code>{escapes.escape(text).replace('|', '&#124;').replace('`', '&#96;')}</code>"
+        return f"`{text}`"
+    if span.tone is Tone.STRONG:
+        return f"**{_escaped(text)}**"
+    if span.tone in COLOURS:
+        return f'<span style="background-color:{COLOURS[span.tone]};">{_escaped(text)}</span>'
+    return _escaped(text)
+
+
+@pass_context
+def _html_line(context: Context, parts: Line) -> Markup:
+    return Markup().join(_html_span(part, context["numbers"]) for part in parts)
+
+
+@pass_context
+def _html_cell(context: Context, lines: Cell) -> Markup:
+    return Markup("<br>").join(_html_line(context, parts) for parts in lines)
+
+
+def _html_span(span: Span, numbers: Iterator[int]) -> Markup:
+    written = _html_toned(span)
+    if span.about:
+        key = f"about-{next(numbers)}"
+        term = Markup('<dfn tabindex="0" aria-describedby="{0}">{1}</dfn><span role="tooltip" id="{0}">{2}</span>')
+        written = Markup('<span class="term">{}</span>').format(term.format(key, written, _plain(span.about)))
+    return Markup('<a href="{}">{}</a>').format(quote(span.link), written) if span.link else written
+
+
+def _html_toned(span: Span) -> Markup:
+    text = _plain(span.text)
+    tag = {Tone.CODE: "code", Tone.STRONG: "strong"}.get(span.tone)
+    if tag is not None:
+        return Markup(f"<{tag}>{{}}</{tag}>").format(text)
+    if span.tone is Tone.PLAIN:
+        return Markup("{}").format(text)
+    return Markup('<span class="{}">{}</span>').format(span.tone, text)
+
+
+@pass_context
+def _svg(context: Context, chart: Chart) -> Markup:
+    return Markup(svg.svg(chart, f"chart-{next(context['numbers'])}"))
+
+
+def _anchors(document: Document) -> dict[int, str]:
+    """Names of the headings by their places: words of their texts, numbered where two are alike."""
+    found: dict[int, str] = {}
+    taken: set[str] = set()
+    alike: Counter[str] = Counter()
+    for place, block in enumerate(document.blocks):
+        if isinstance(block, Heading):
+            name = first = "-".join(re.findall(r"\w+", block.text.lower())) or "part"
+            while name in taken:
+                alike[first] += 1
+                name = f"{first}-{alike[first] + 1}"
+            taken.add(name)
+            found[place] = name
+    return found

@@ -1,0 +1,76 @@
+"""Origin: what was asked, on what, and the command that asks the same again."""
+
+import dataclasses
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from loadgen.config.option import OUTPUT, flag
+from loadgen.config.serialize import flags, restored
+from loadgen.config.settings import KEY_VARIABLE, RunSettings
+from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone, cell, line
+from loadgen.util.redaction import MARK
+
+# Of the settings that say what is reported and kept, those that change what a report says; the others name files.
+REPORTED = ("percentile_metrics", "metric_percentiles", "label", "metadata")
+PARTS = {
+    "asked": "What was asked",
+    "settings": "All settings",
+    "seeds": "Seeds",
+    "prompts": "Prompts",
+    "schedule": "Schedule",
+    "engine": "Engine",
+    "machine": "Machine",
+    "versions": "Versions",
+}
+
+
+def again(provenance: Mapping[str, Any]) -> Iterator[Block]:
+    """The command that makes the run again, as far as it may be written down.
+
+    Args:
+        provenance: Of the result.
+    """
+    yield Code("\n".join([*_comments(provenance["asked"]), command(provenance["asked"])]), "bash", taken=True)
+
+
+def command(asked: Mapping[str, Any]) -> str:
+    """`loadgen run` with what was asked; credentials are not in it, nor the files that the run wrote.
+
+    Args:
+        asked: The settings that differ from the defaults, as provenance has them.
+    """
+    settings = restored(asked)
+    fields = (field for field in dataclasses.fields(RunSettings) if field.metadata["group"] == OUTPUT)
+    unnamed = {field.name: field.default for field in fields if field.name not in REPORTED}
+    headers = tuple(header.replace(MARK, "@FILE") for header in settings.header)
+    return shlex.join(["loadgen", "run", *flags(settings.replace(**unnamed, api_key=None, header=headers))])
+
+
+def _comments(asked: Mapping[str, Any]) -> Iterator[str]:
+    if asked.get("api_key"):
+        yield f"# {KEY_VARIABLE} must hold the API key."
+    if asked.get("header"):
+        yield f"# FILE is to hold what {flag('header')} had: a file for each."
+    if any(MARK in json.dumps(asked[name]) for name in ("base_url", "engine_arg") if name in asked):
+        yield f"# Put what was left out in place of {MARK}."
+
+
+def settings(provenance: Mapping[str, Any]) -> Iterator[Block]:
+    """Everything that is known of where the numbers come from, folded.
+
+    Args:
+        provenance: Of the result.
+    """
+    for name, title in PARTS.items():
+        found = provenance.get(name)
+        if found:
+            rows = tuple((cell(what), cell(Span(_value(value), Tone.CODE))) for what, value in found.items())
+            yield Note("note", title, (Table(("", ""), rows),), folded=True)
+        elif name == "asked":
+            yield Paragraph(line("All settings are the defaults."))
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

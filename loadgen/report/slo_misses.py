@@ -1,0 +1,69 @@
+"""Misses: the limits of an SLO that a run does not meet, in words: the value, and how far it may be believed."""
+
+from collections.abc import Iterator
+
+from loadgen.config import slo
+from loadgen.config.slo import Limit
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.report.result import judged
+from loadgen.stats.percentile_interval import interval, least_samples
+from loadgen.util.number_format import UNKNOWN, ms, percent, percentile, plural
+
+
+def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
+    """A line for each limit that is not met.
+
+    Args:
+        limits: The SLO.
+        snapshot: What was measured.
+        clock: "due" or "sent", from which latencies start.
+
+    Raises:
+        BadInput: A limit is not understood.
+    """
+    for limit, row in zip(slo.demanded(limits), judged(limits, snapshot, clock), strict=True):
+        if not row["met"]:
+            value = row["value"]
+            assert isinstance(value, float | None)
+            if row["beyond"]:
+                yield f"{limit.text} is missed: {_failed(snapshot)}"
+                continue
+            shown = _rate(value, snapshot) if limit.metric == "error" else _latency(limit, value, snapshot, clock)
+            yield f"{limit.text} is missed: {limit.name} is {shown}"
+
+
+def _failed(snapshot: Snapshot) -> str:
+    failures = snapshot.failures
+    return f"{percent(failures.failed / failures.of, 2)} of {failures.of} requests failed ({_ended(snapshot)})"
+
+
+def _rate(value: float | None, snapshot: Snapshot) -> str:
+    return f"{percent(value, 2)} of {snapshot.failures.of} requests ({_ended(snapshot)})"
+
+
+def _ended(snapshot: Snapshot) -> str:
+    return ", ".join(f"{name} {count}" for name, count in snapshot.outcomes.items()) or "none ended"
+
+
+def _latency(limit: Limit, value: float | None, snapshot: Snapshot, clock: str) -> str:
+    if value is None:
+        return f"{UNKNOWN}: nothing was measured"
+    histogram, p = snapshot.histograms[slo.distribution(limit.metric, clock)], limit.percentile
+    shown = f"{ms(value * 1e6)} of {histogram.count} values"
+    if limit.metric not in slo.GAPS and (failed := snapshot.failures.failed) and limit.statistic != "mean":
+        return f"{shown} and {plural(failed, 'failed request')}"
+    if p is None:
+        return shown
+    needed, requests = least_samples(p), snapshot.requests_of(slo.distribution(limit.metric, clock))
+    few = f" ({percentile(p)} needs {needed})" if requests < needed else ""
+    if limit.metric in slo.GAPS:
+        return f"{shown} of {plural(requests, 'request')}{few}"
+    return f"{shown}{few}, at 99 % confidence {_between(*interval(histogram, p))} if requests were independent"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return "unknown"
+    if high is None:
+        return f"{ms(low)} or more"
+    return f"{ms(low)} to {ms(high)}" if low is not None else f"{ms(high)} or less"

@@ -1,0 +1,1 @@
+"""From settings to a result: processes, machines, engines and recovery around the client."""

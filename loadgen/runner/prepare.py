@@ -1,0 +1,47 @@
+"""Preparer: has the requests of a run made in a process of its own, while the one that measures connects.
+
+Light to import, so that a command can start that process first and import what it needs itself meanwhile.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loadgen.errors import LoadgenError
+from loadgen.metrics.progress import Progress
+from loadgen.util.child_process import Child
+
+if TYPE_CHECKING:
+    from loadgen.runner.prepare_main import Order
+
+
+class Preparer(Child):
+    """Makes the requests of one run."""
+
+    def __init__(self) -> None:
+        super().__init__("loadgen.runner.prepare_main")
+        self._reached = 0
+
+    async def prepare(self, order: "Order", on_progress: Callable[[Progress], None]) -> None:
+        """Have an order carried out, and tell how far it is.
+
+        Raises:
+            BadInput: The requests cannot be made.
+            LoadgenError: The process died.
+        """
+        begun = time.monotonic()
+        known = order.settings.num_prompts is not None or not order.settings.timed_by_data
+        scheduled = order.count if known else 0
+        self.send(order)
+        on_progress(Progress("preparing", scheduled=scheduled))  # a tokenizer may take long before the first is made
+        async for done in self.messages():
+            if done is None:
+                return
+            on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
+        raise LoadgenError(f"the process that makes the prompts {await self.end()}")
+
+    def reached(self, progress: Progress) -> None:
+        """Tell how far the run has come, where further requests are made while it goes on."""
+        if progress.reached > self._reached:
+            self._reached = progress.reached
+            self.send(progress.reached)

@@ -1,0 +1,1 @@
+"""Studies carried out: trials, decisions and the store."""

@@ -1,0 +1,326 @@
+"""Store: all that is known of a study that runs or has run: a SQLite database, and a folder of files for each start.
+
+A start has a row from its beginning; what it found is added in one transaction once its files are there. So a program
+may be killed anywhere: what it leaves is a start that has begun, which is marked as lost and made again.
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from loadgen.errors import BadInput, LoadgenError
+from loadgen.tuning.execute.trial import Answered, Failure, Ran, Trial, Wanted
+
+VERSION = 2
+DATABASE, LOCK, FOLDERS = "study.db", "lock", "starts"
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE starts (
+    id INTEGER PRIMARY KEY,
+    step TEXT NOT NULL, block INTEGER NOT NULL, arm TEXT NOT NULL, attempt INTEGER NOT NULL,
+    config TEXT NOT NULL,        -- hash of what was served
+    state TEXT NOT NULL,         -- running, ended or lost
+    build TEXT,                  -- version of the engine
+    began TEXT NOT NULL, seconds REAL, ready_s REAL,
+    failure TEXT,                -- JSON: kind, cause, transient
+    told TEXT,                   -- JSON: the configuration that the server told
+    answered TEXT                -- JSON: which questions were answered right
+);
+CREATE UNIQUE INDEX once ON starts (step, block, arm, attempt) WHERE state = 'ended';
+CREATE TABLE runs (
+    start INTEGER NOT NULL REFERENCES starts (id),
+    place INTEGER NOT NULL,      -- in the order in which the workloads were run
+    workload TEXT NOT NULL,
+    summary TEXT NOT NULL,       -- JSON: the result's numbers
+    path TEXT NOT NULL,          -- of the whole result
+    PRIMARY KEY (start, workload)
+);
+"""
+
+
+class NotKept(LoadgenError):
+    """What belongs into a store could not be written whole: the start that it is of does not count.
+
+    Args:
+        what: The store, or the file.
+        why: What the system says.
+    """
+
+    def __init__(self, what: Path | str, why: str) -> None:
+        super().__init__(f"{what} cannot be written ({why}); make room, and run the same command again")
+
+
+@contextmanager
+def kept(folder: Path) -> Iterator[None]:
+    """Where something is written into a store.
+
+    Args:
+        folder: Of the store.
+
+    Raises:
+        NotKept: It could not be.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise NotKept(error.filename or folder, error.strerror or str(error)) from error
+    except sqlite3.Error as error:
+        raise NotKept(folder / DATABASE, str(error)) from error
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """The right to add to a store, which the kernel takes away with the program that has it.
+
+    Args:
+        folder: Of the store; it is made if there is none.
+
+    Raises:
+        BadInput: Another program has it, or it cannot be made.
+        NotKept: It cannot be written.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise BadInput("--store", f"{folder} cannot be written ({error.strerror})", "name another folder") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+            problem = f"process {holder} is running this study"
+            raise BadInput(str(folder), problem, "wait for it, or name another folder with --store") from None
+        with kept(folder):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def holder(folder: Path) -> int | None:
+    """The process that adds to a store now; None if there is none."""
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(os.pread(descriptor, 20, 0) or 0) or None
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+class Store:
+    """An open store.
+
+    Args:
+        folder: Where it is; see `create` and `open`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._database = sqlite3.connect(folder / DATABASE, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+
+    @classmethod
+    @contextmanager
+    def create(cls, folder: Path, facts: Mapping[str, Any]) -> "Iterator[Store]":
+        """A new store, made whole or not at all.
+
+        Args:
+            folder: Where; it is there, and held.
+            facts: What is known of the study and of where it runs, by name, as JSON.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        with kept(folder), closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as database:
+            database.executescript(f"BEGIN; {_SCHEMA}")
+            rows = [(name, _json(value)) for name, value in facts.items()]
+            database.executemany("INSERT INTO facts VALUES (?, ?)", rows)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            database.execute("COMMIT")
+        with cls.open(folder) as store:
+            yield store
+
+    @classmethod
+    @contextmanager
+    def open(cls, folder: Path) -> "Iterator[Store]":
+        """A store that is there.
+
+        Raises:
+            BadInput: There is none, it is of another version, or what is in it cannot be read.
+        """
+        if not cls.there(folder):
+            raise BadInput(str(folder), "is no store of a study", "name the folder that `loadgen tune run` has made")
+        try:
+            store = cls(folder)
+            with closing(store._database):
+                found = store._database.execute("PRAGMA user_version").fetchone()[0]
+                if found != VERSION:
+                    problem = f"is a store of version {found}, and this loadgen reads version {VERSION}"
+                    raise BadInput(str(folder), problem, "use the loadgen that made it, or name another folder")
+                yield store
+        except sqlite3.Error as error:
+            raise BadInput(str(folder), f"cannot be read ({error})", "see whether its study.db is whole") from error
+
+    @staticmethod
+    def there(folder: Path) -> bool:
+        """Whether there is a store: one that was being made when its maker was killed is none."""
+        path = folder / DATABASE
+        if not path.is_file():
+            return False
+        try:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+                tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'facts'").fetchone()
+        except sqlite3.Error:
+            return True  # something is there, and whoever opens it is told what is wrong with it
+        return bool(tables[0])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the study and of where it runs."""
+        rows = self._database.execute("SELECT name, value FROM facts")
+        return {name: orjson.loads(value) for name, value in rows}
+
+    def note(self, name: str, value: Any) -> None:
+        """Know a fact from now on, or know it anew.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        row = (name, _json(value))
+        with kept(self.folder):
+            self._database.execute(
+                "INSERT INTO facts VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", row
+            )
+
+    def trials(self) -> dict[Wanted, Trial]:
+        """All starts that have ended."""
+        runs: dict[int, dict[str, Ran]] = {}
+        for start, workload, summary, path in self._database.execute(
+            "SELECT start, workload, summary, path FROM runs ORDER BY start, place"
+        ):
+            runs.setdefault(start, {})[workload] = Ran(orjson.loads(summary), path)
+        found = {}
+        for (
+            number,
+            step,
+            block,
+            arm,
+            attempt,
+            config,
+            build,
+            began,
+            seconds,
+            ready_s,
+            failure,
+            told,
+            said,
+        ) in self._database.execute(
+            "SELECT id, step, block, arm, attempt, config, build, began, seconds, ready_s, failure, told, answered"
+            " FROM starts WHERE state = 'ended' ORDER BY id"
+        ):
+            wanted = Wanted(step, block, arm, attempt)
+            found[wanted] = Trial(
+                wanted=wanted,
+                config=config,
+                build=build,
+                began=began,
+                seconds=seconds,
+                ready_s=ready_s,
+                failure=Failure(**orjson.loads(failure)) if failure else None,
+                told=orjson.loads(told) if told else None,
+                runs=runs.get(number, {}),
+                folder=_place(number),
+                answered=Answered.from_dict(orjson.loads(said)) if said else None,
+            )
+        return found
+
+    def begin(self, wanted: Wanted, config: str, began: str) -> tuple[int, Path]:
+        """Note that a start begins; those that had begun before and have not ended are lost.
+
+        Args:
+            wanted: What it is for.
+            config: Hash of what is served.
+            began: When, ISO 8601 in UTC.
+
+        Returns:
+            Its number, to be given to `end`, and its folder, which is there and empty.
+
+        Raises:
+            NotKept: It cannot be written.
+        """
+        with kept(self.folder):
+            self._database.execute("UPDATE starts SET state = 'lost' WHERE state = 'running'")
+            row = self._database.execute(
+                "INSERT INTO starts (step, block, arm, attempt, config, state, began)"
+                " VALUES (?, ?, ?, ?, ?, 'running', ?)",
+                (wanted.step, wanted.block, wanted.arm, wanted.attempt, config, began),
+            )
+            number = row.lastrowid
+            assert number is not None
+            folder = self.folder / _place(number)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return number, folder
+
+    def end(self, number: int, trial: Trial) -> None:
+        """Keep what came of a start.
+
+        Raises:
+            NotKept: It cannot be written; the start is then one that has not ended.
+        """
+        with kept(self.folder), self._whole():
+            self._database.execute(
+                "UPDATE starts SET state = 'ended', build = ?, seconds = ?, ready_s = ?, failure = ?, told = ?,"
+                " answered = ? WHERE id = ?",
+                (
+                    trial.build,
+                    trial.seconds,
+                    trial.ready_s,
+                    None if trial.failure is None else _json(asdict(trial.failure)),
+                    None if trial.told is None else _json(trial.told),
+                    None if trial.answered is None else _json(trial.answered.to_dict()),
+                    number,
+                ),
+            )
+            self._database.executemany(
+                "INSERT INTO runs VALUES (?, ?, ?, ?, ?)",
+                [
+                    (number, place, workload, _json(ran.summary), ran.path)
+                    for place, (workload, ran) in enumerate(trial.runs.items())
+                ],
+            )
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            if self._database.in_transaction:  # where the disk is full, SQLite has rolled back by itself
+                self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+def _place(number: int) -> str:
+    """The folder of a start, relative to the store."""
+    return f"{FOLDERS}/{number:05}"
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

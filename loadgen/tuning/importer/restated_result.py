@@ -1,0 +1,123 @@
+"""Restated: a published result as a run's summary: in the names of vLLM's result, and without what cannot be true."""
+
+import math
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from loadgen.analysis.audit.files import KEYS
+from loadgen.analysis.audit.finding import Finding
+from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.published import Published
+from loadgen.analysis.audit.rules import OF_RESULTS
+from loadgen.analysis.audit.rules.rates import PARTS
+from loadgen.errors import BadInput
+from loadgen.report.run_summary import OF_RESULT, reasons
+
+NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
+# What a rule of the audit takes away: of a latency all statistics, since none was of what its name says.
+UNTRUE = {
+    "tpot": ("tpot",),
+    "itl": ("itl", "tpot"),
+    "itl-zero": ("itl", "tpot"),
+    "itl-diluted": ("itl",),
+    "itl-coalesced": ("itl",),
+    "peak-throughput": ("peak_output_per_s",),
+    "peak-concurrency": ("peak_in_flight",),
+}
+OF_TOOL = {"tpot"}  # what is untrue of one result by how it is computed, and so of all that the same tool made
+
+
+def findings(result: Published) -> list[Finding]:
+    """What of a result cannot be true."""
+    return [finding for rule in OF_RESULTS for finding in rule(result) if not finding.note]
+
+
+def untrue_of_all(results: Iterable[Published]) -> set[str]:
+    """Latencies that no result of a file tells, since one of them shows that its tool computes another thing."""
+    return {metric for each in results for metric in _untrue(findings(each)) if metric in OF_TOOL}
+
+
+def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
+    """A result as the summary of a run.
+
+    A throughput that does not follow from what was counted and the duration is computed from these; a number that an
+    audit finds to be another thing than its name says is null. `loadgen.published` keeps all as it was printed.
+
+    Args:
+        result: The result.
+        asked: How many requests were sent, if the result itself does not say it.
+        untrue: Latencies to be left out, as `ttft`.
+
+    Returns:
+        Scalars by vLLM's names, and under `loadgen` what a run's summary has there; `servers`: how many it is of.
+    """
+    wrong, printed = findings(result), as_printed(result)
+    untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
+    completed, failed = int(printed.get("completed", 0)), printed.get("failed")
+    sent = result.data.get("num_prompts")
+    if type(sent) is not int or sent < completed:
+        sent = max(asked, completed) if failed is None else completed + int(failed)
+    told = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
+    told |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    for name in PARTS:
+        counted, said = _counted(result, name), result.get(name)
+        if counted is not None and (said is None or not said.agrees(counted)):
+            told[NAMES[name]] = counted.value
+    told |= {key: None for key, value in told.items() if _is_untrue(key, value, untrue)}
+    return told | {"loadgen": _own(result, wrong, told)}
+
+
+def as_printed(result: Published) -> dict[str, int | float]:
+    """The numbers of a result as they were published, by the names of `restated`."""
+    numbers = ((NAMES.get(name, name), number) for name, number in result.numbers.items())
+    return {name: _plain(number) for name, number in numbers if math.isfinite(number.value)}
+
+
+def _own(result: Published, wrong: list[Finding], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the measurement: what loadgen itself has judged; else null, for nobody else does."""
+    own, sent = result.data.get("loadgen", {}), told["num_prompts"]
+    try:
+        judged = {name: own.get(name) for name in OF_RESULT} | {
+            "reasons": reasons(result.data) if own.get("checks") else [],
+            "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in own.get("slo") or ()],
+            "servers": len(own.get("targets") or ()) or 1,
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        problem = f"{result.place} is not whole ({type(error).__name__}: {error})"
+        raise BadInput("FILE", problem, "name a result as it was saved") from error
+    return judged | {
+        "verdict": result.verdict or ("SUSPECT" if wrong else None),
+        "reasons": [*judged["reasons"], *map(_line, wrong)],
+        "simulated": bool(judged["simulated"]),
+        "error_rate": own.get("error_rate", 1 - told["completed"] / sent if sent else None),
+        "published": as_printed(result),
+    }
+
+
+def _untrue(wrong: Iterable[Finding]) -> set[str]:
+    return {part for finding in wrong for part in UNTRUE.get(finding.rule, ())}
+
+
+def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:
+    if not key.endswith("_ms"):
+        return key in {NAMES[name] for name in untrue & NAMES.keys()}
+    was_not_measured = value == 0 and not key.startswith("std_")  # an answer takes time; all may take the same
+    return was_not_measured or key.split("_")[-2] in untrue
+
+
+def _counted(result: Published, name: str) -> Number | None:
+    """A throughput, of what was counted."""
+    counts, duration = result.all(*PARTS[name][2]), result.get("duration_s")
+    if counts is None or duration is None or duration.low <= 0:
+        return None
+    return sum(counts[1:], counts[0]) / duration
+
+
+def _plain(number: Number) -> int | float:
+    """The value; counts, which have no bounds, are whole."""
+    whole = number.low == number.high == int(number.value)
+    return int(number.value) if whole else number.value
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.rule}: {finding.says}" + (f", should be {finding.should_be}" if finding.should_be else "")

@@ -1,0 +1,1 @@
+"""What a study would start, in which order."""

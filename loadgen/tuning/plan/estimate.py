@@ -1,0 +1,108 @@
+"""Estimate: how long starts and loads may take, before anything is measured, each with what it rests on."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from loadgen.analysis.search.criteria import Share
+from loadgen.analysis.search.levels import RUN_S
+from loadgen.config.settings import RunSettings
+from loadgen.tuning.spec.limits import Effort
+
+UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine, if it ever started here
+
+# Seconds until an engine answers: up to so many billions of parameters, the least and the most that is usual.
+STARTS: dict[str, tuple[tuple[float, float, float], ...]] = {
+    "vllm": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "sglang": ((40, 30, 180), (300, 180, 600), (math.inf, 600, 1800)),
+    "trtllm": ((40, 120, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "mindie": ((40, 60, 300), (300, 180, 600), (math.inf, 600, 1800)),
+    "llamacpp": ((1, 0.3, 5), (40, 3, 60), (math.inf, 30, 600)),
+    "transformers": ((1, 5, 30), (40, 20, 180), (math.inf, 60, 1200)),
+    "sim": ((math.inf, 0.1, 1),),
+}
+ANY_ENGINE = ((40.0, 60.0, 300.0), (math.inf, 180.0, 1800.0))
+# Published results of five models from 9 to 235 billion parameters, input and output tokens, all at once.
+TOKENS_BILLIONS_PER_S = (50_000.0, 300_000.0)  # of one accelerator: tokens/s times billions of parameters
+TOKEN_GAP_S = (0.02, 0.12)  # between two tokens of an answer, where few requests run at once
+SHAREGPT_TOKENS = (217, 202)  # mean prompt and answer of a thousand conversations, by vLLM's sampling rule
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time that is not known exactly.
+
+    Attributes:
+        least_s: The shortest that is usual.
+        most_s: The longest.
+        basis: What it rests on.
+    """
+
+    least_s: float
+    most_s: float
+    basis: str
+
+
+def billions(model: str) -> float | None:
+    """Parameters in billions, by the first size in a model's name; None where it has none: Qwen3-235B-A22B -> 235."""
+    found = re.search(r"(?<![\d.A-Za-z])(\d+(?:\.\d+)?)([bBmM])(?![A-Za-z])", model)
+    return None if found is None else float(found[1]) * (1.0 if found[2] in "bB" else 1e-3)
+
+
+def start(engine: str, model: str, usual_s: UsualStart) -> Span:
+    """Until a server answers."""
+    measured = usual_s(engine, model)
+    if measured is not None:
+        return Span(measured, measured, "as it has started on this machine")
+    rows = STARTS.get(engine) or STARTS.get(engine.partition("-")[0]) or ANY_ENGINE
+    size = billions(model)
+    if size is None:
+        return Span(rows[0][1], rows[-1][2], "usual, of whatever size")
+    _, least, most = next(row for row in rows if size <= row[0])
+    return Span(least, most, f"usual for {size:g} billion parameters")
+
+
+def load(settings: RunSettings, model: str, devices: int) -> Span | None:
+    """A run of a workload; None where nothing tells how long that takes.
+
+    Args:
+        settings: Of the run.
+        model: Its name tells its size.
+        devices: Accelerators that compute; 0: none.
+    """
+    if settings.duration is not None and settings.num_prompts is None:
+        return Span(settings.duration, settings.duration, "its duration")
+    requests = settings.num_prompts or 1000
+    due_s = requests / settings.request_rate  # 0 where all are due at once
+    size, lengths = billions(model), tokens(settings)
+    if size is None or lengths is None or devices == 0:
+        return Span(due_s, due_s, "requests over their rate, if the server keeps up") if due_s else None
+    slow, fast = (speed * devices / size for speed in TOKENS_BILLIONS_PER_S)
+    basis = f"{requests} requests of {sum(lengths):,} tokens at {slow:,.0f} to {fast:,.0f} tok/s, usual for {size:g}B"
+    times = [requests * sum(lengths) / speed for speed in (fast, slow)]
+    cap = settings.max_concurrency
+    if cap is not None and math.isinf(settings.request_rate):
+        decoding = [requests * lengths[1] * gap / cap for gap in TOKEN_GAP_S]
+        if decoding[0] > times[0]:
+            times, basis = decoding, f"{requests} answers of {lengths[1]} tokens, {cap} at a time, 20 to 120 ms a token"
+    if due_s > times[0]:
+        basis = f"{requests} requests at {settings.request_rate:g} a second, more if the server does not keep up"
+    return Span(max(due_s, times[0]), max(due_s, times[1]), basis)
+
+
+def searched(span: Span, limits: Share, effort: Effort) -> Span:
+    """A workload as it stands, and after it the search for the highest rate that meets limits."""
+    runs = effort.least_runs, effort.most_runs
+    basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.enough} requests"
+    return Span(span.least_s + runs[0] * RUN_S, span.most_s + runs[1] * RUN_S, basis)
+
+
+def tokens(settings: RunSettings) -> tuple[int, int] | None:
+    """Mean tokens of a prompt and of its answer; None where only the data set knows."""
+    if settings.dataset_name == "sharegpt" and not settings.timed_by_data:
+        return SHAREGPT_TOKENS[0], settings.sharegpt_output_len or SHAREGPT_TOKENS[1]
+    lengths = settings.random_input_len, settings.random_output_len
+    if settings.dataset_name == "random" and isinstance(lengths[0], int) and isinstance(lengths[1], int):
+        return lengths[0] + settings.random_prefix_len, lengths[1]
+    return None

@@ -1,0 +1,115 @@
+"""Reproduce: a script that starts the baseline and the winner once more and measures each on the deciding workload."""
+
+import math
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from loadgen.config import serialize
+from loadgen.config.settings import RunSettings
+from loadgen.runner.engine_session import SIMULATOR, asking
+from loadgen.tuning.plan.plan import Planned
+from loadgen.tuning.spec.study import Study
+from loadgen.util.redaction import SECRET_NAME, public_words
+
+HEAD = """\
+#!/usr/bin/env bash
+# {what}
+# Say {names} to start only that one. What servers say goes to $LOGS (.).
+set -euo pipefail
+
+logs=$(cd "${{LOGS:-.}}" && pwd)
+servers=()
+stop() {{
+    for server in "${{servers[@]}}"; do kill "$server" 2>/dev/null || true; done
+    for server in "${{servers[@]}}"; do wait "$server" 2>/dev/null || true; done
+    servers=()
+}}
+trap stop EXIT
+
+# serve NAME COMMAND...: start a server.
+serve() {{
+    "${{@:2}}" >"$logs/$1.log" 2>&1 &
+    servers+=($!)
+}}
+
+# await HOST PORT: until somebody listens there, or the last server has ended.
+await() {{
+    for ((second = 0; second < {patience}; second++)); do
+        if (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null; then return; fi
+        kill -0 "${{servers[-1]}}" || {{ echo "the server has ended: see its log" >&2; exit 1; }}
+        sleep 1
+    done
+    echo "nobody listens at $1:$2" >&2
+    exit 1
+}}
+"""
+TAIL = """
+status=0
+for arm in ${{@:-{names}}}; do
+    case $arm in
+    {pattern}) echo "== $arm"; "$arm" || status=$?; stop ;;
+    *) echo "there is no $arm: say {pattern}" >&2; exit 2 ;;
+    esac
+done
+exit "$status"
+"""
+
+
+def script(study: Study, settings: RunSettings, arms: Mapping[str, Planned]) -> str:
+    """The script, for bash; credentials are asked for where they are needed, and never in it.
+
+    Args:
+        study: Whose.
+        settings: Of the deciding workload.
+        arms: What is started, by a name that is a word: baseline, winner.
+    """
+    on = f"{study.objective.metric} on {study.objective.workload}"
+    what = _comment(f"Study {study.name}: {on}, once more; each arm from one fresh start.")
+    names = " or ".join(arms)
+    parts = [HEAD.format(what=what, names=names, patience=math.ceil(study.budget.start_timeout))]
+    parts += ["\n".join(_function(name, planned, study, settings)) + "\n" for name, planned in arms.items()]
+    return "\n".join(parts) + TAIL.format(names=" ".join(arms), pattern="|".join(arms))
+
+
+def _function(name: str, planned: Planned, study: Study, settings: RunSettings) -> Iterator[str]:
+    yield f"{name}() {{  # {_comment(planned.name)}"
+    for number, launch in enumerate(planned.launches):
+        secrets = [variable for variable in launch.env if SECRET_NAME.search(variable)]
+        yield from (f'    : "${{{variable}:?the study was run with one}}"' for variable in secrets)
+        for path, text in launch.files.items():
+            yield f"    mkdir -p {shlex.quote(str(path.parent))}"
+            yield f"    printf %s {shlex.quote(text)} >{shlex.quote(str(path))}"
+        if launch.folder is not None:
+            yield f"    cd {shlex.quote(str(launch.folder))}"
+        variables = [f"{variable}={value}" for variable, value in launch.env.items() if variable not in secrets]
+        words = ["env", *variables] if variables else []
+        words += ["python3" if word == sys.executable else word for word in public_words(launch.argv)]
+        yield f"    serve {name}-{number} {shlex.join(words)}"
+        where = urlsplit(launch.base_url)
+        yield f"    await {where.hostname} {where.port}"
+    yield f"    loadgen run {shlex.join(run(planned, study, settings))}"
+    yield "}"
+
+
+def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
+    """The words after `loadgen run` that run a workload on an arm, where its shown commands listen.
+
+    Args:
+        planned: The arm.
+        study: Whose.
+        settings: Of the workload.
+    """
+    simulated = planned.arm.engine == SIMULATOR
+    asked = asking(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+        base_url=tuple(launch.base_url for launch in planned.launches),
+        ready_check_timeout_sec=study.budget.start_timeout,
+        slo=study.objective.slo if study.objective.metric != "goodput" else None,
+    )
+    return serialize.flags(asked)
+
+
+def _comment(text: str) -> str:
+    """On one line."""
+    return " ".join(text.split())

@@ -1,0 +1,153 @@
+"""Study: a question about serving, as its file asks it."""
+
+import itertools
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from loadgen.errors import BadInput
+from loadgen.tuning.spec.objective import Objective
+from loadgen.tuning.spec.stages import BASELINE, INCUMBENT, AnyStage, Change, Interactions, Name, RawFlag, Text
+from loadgen.tuning.spec.strict_model import AtFault, Strict, refused, suggestion
+from loadgen.util.plugins import find
+
+MOST_STAGES = 100
+
+
+def _version(value: Any) -> Any:
+    if isinstance(value, float):
+        raise refused(f"{value!r} is a number to YAML, and 0.10 would be 0.1", "put the version into quotes")
+    return str(value) if type(value) is int else value
+
+
+class Hardware(Strict):
+    """What the study claims to run on; it is probed when it is run, and never believed."""
+
+    name: str = Field(description="in reports")
+    devices: int = Field(default=0, ge=0, le=4096, description="accelerators in the box; 0: it has none")
+    gpu_hour_price: float | None = Field(default=None, gt=0, description="of one accelerator, in any currency")
+
+
+class EngineBase(Strict):
+    """An engine, and what every arm begins with that uses it."""
+
+    version: Annotated[str, BeforeValidator(_version), WithJsonSchema({"type": ["string", "integer"]})] | None = Field(
+        default=None, description="the version that is expected, and for which commands are written (the installed one)"
+    )
+    host: str = Field(default="127.0.0.1", description="address to listen on")
+    knobs: dict[str, Any] = Field(default={}, description="engine-neutral knobs")
+    raw: list[RawFlag] = Field(default=[], description="flags of its own, each with its values")
+    env: dict[str, Text] = Field(default={}, description="variables")
+
+
+class Repeats(Strict):
+    """Fresh starts of each arm."""
+
+    least: int = Field(default=2, ge=2, le=100, description="before anything is decided")
+    most: int = Field(default=7, ge=2, le=100, description="where it stays undecided")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Repeats":
+        if self.least > self.most:
+            raise refused(f"{self.least} to {self.most}", "let most be no less than least")
+        return self
+
+
+class Decision(Strict):
+    """When an arm counts as better."""
+
+    min_effect: float = Field(default=0.01, ge=0, lt=1, description="a gain below this share is none")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="that a gain is real")
+    repeats: Repeats = Repeats()
+    seed: int = Field(default=0, ge=0, lt=1 << 63, description="of the order of starts, and of what a sampler draws")
+
+
+class Budget(Strict):
+    """What may be spent."""
+
+    hours: float | None = Field(default=None, gt=0, description="of time")
+    gpu_hours: float | None = Field(default=None, gt=0, description="hours times the devices of the box")
+    start_timeout: float = Field(default=600.0, gt=0, le=86400, description="seconds until a server answers")
+
+
+class Report(Strict):
+    """How the result is shown."""
+
+    title: str | None = Field(default=None, description="(the study's name)")
+    formats: list[Literal["markdown", "html"]] = Field(default=["markdown", "html"], min_length=1)
+    layout: Literal["stages", "groups"] = Field(
+        default="stages", description="stages: each against the one before; groups: each against the baseline"
+    )
+
+
+class Study(Strict):
+    """A question about serving: which arm is best at the objective, found stage by stage."""
+
+    name: Name = Field(description="of the study")
+    models: dict[Name, Annotated[str, Field(min_length=1)]] = Field(
+        min_length=1, description="variants of the model: name to folder, hub name or .gguf file"
+    )
+    hardware: Hardware
+    engines: dict[str, EngineBase] = Field(min_length=1, description="by the names that `loadgen engines` lists")
+    workloads: dict[Name, Any] = Field(
+        min_length=1, description="a preset, a profile file, the keys of a GPUStack profile, or flags of `loadgen run`"
+    )
+    objective: Objective
+    baseline: Change = Field(description="the arm that all is held against; with engine and model")
+    stages: list[AnyStage] = Field(min_length=1, max_length=MOST_STAGES)
+    keep: int = Field(default=1, ge=1, le=8, description="best arms that go on to the next stage")
+    decision: Decision = Decision()
+    budget: Budget = Budget()
+    report: Report = Report()
+
+    def check(self) -> None:
+        """Look whether all that is named is there.
+
+        Raises:
+            AtFault: It is not.
+        """
+        self._check_change(("baseline",), self.baseline)
+        for key in ("engine", "model"):
+            if getattr(self.baseline, key) is None:
+                raise AtFault(("baseline",), f"has no {key}", f"name one of {', '.join(getattr(self, key + 's'))}")
+        self._check_name(("objective", "workload"), self.objective.workload, self.workloads)
+        if self.objective.metric == "cost_per_mtok" and self.hardware.gpu_hour_price is None:
+            raise AtFault(("hardware",), "has no gpu_hour_price", "give it: cost_per_mtok is computed with it")
+        for name in self.engines:
+            try:
+                find("engines", name)
+            except BadInput as error:
+                raise AtFault(("engines", name), error.problem, error.remedy) from error
+        self._check_stages()
+
+    def _check_stages(self) -> None:
+        for number, stage in enumerate(self.stages):
+            at, before = ("stages", number), [earlier.name for earlier in self.stages[:number]]
+            if stage.name in before:
+                raise AtFault((*at, "name"), f"there is another stage {stage.name!r}", "give it a name of its own")
+            for place, workload in enumerate(stage.workloads):
+                self._check_name((*at, "workloads", place), workload, self.workloads)
+            if stage.from_ not in (INCUMBENT, BASELINE):
+                self._check_name((*at, "from"), stage.from_.partition("/")[0], before)
+            if isinstance(stage, Interactions):
+                for place, name in enumerate(stage.interactions):
+                    self._check_name((*at, "interactions", place), name, before)
+                for one, other in itertools.pairwise(sorted(stage.interactions)):
+                    if one == other:
+                        raise AtFault((*at, "interactions"), f"{one} stands twice", "name it once")
+            if len(getattr(stage, "expect", ())) > self.keep and not isinstance(stage.expect, dict):
+                raise AtFault((*at, "expect"), f"{len(stage.expect)} arms, and {self.keep} are kept", "raise keep")
+            for name, change in getattr(stage, "choice", {}).items():
+                self._check_change((*at, "choice", name), change)
+
+    def _check_change(self, at: tuple[str | int, ...], change: Change) -> None:
+        for key, known in (("engine", self.engines), ("model", self.models)):
+            if getattr(change, key) is not None:
+                self._check_name((*at, key), getattr(change, key), known)
+
+    @staticmethod
+    def _check_name(at: tuple[str | int, ...], name: str, known: Any) -> None:
+        if name not in known:
+            among = list(known)
+            remedy = suggestion(name, among) or (f"use {', '.join(among)}" if among else "there is none before it")
+            raise AtFault(at, f"{name!r} is not there", remedy)

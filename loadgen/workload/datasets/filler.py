@@ -1,0 +1,47 @@
+"""Stand-ins: random words for a data set that has no prompts beyond those of a run."""
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer import word_list
+from loadgen.workload.tokenizer.random_text import Drawing
+
+FIRST_ROW = 2**63  # of the words that a seed draws: prompts are rows from 0 on, prefixes from the last on downwards
+
+
+def prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) -> Iterator[Prompt]:
+    """Yield a prompt of random words for each of these lengths, no two alike but by chance.
+
+    Args:
+        settings: Name the tokenizer, and the seed of the prompts.
+        lengths: Tokens of each prompt and of its answer. Where no tokenizer can be had, a word is taken for a token.
+    """
+    seed = seed_of(settings, "prompts")
+    for number, ((tokens, wanted), text) in enumerate(zip(lengths, _texts(settings, seed, lengths), strict=True)):
+        yield Prompt(text, tokens, wanted, f"stand-in/{seed}/{number}")
+
+
+def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]]) -> list[str]:
+    try:
+        tokenizer = tokenizers.of_settings(settings)
+        drawing = Drawing(tokenizer, word_list.of(tokenizer), seed)
+    except BadInput:
+        drawn = random.Random(seed)
+        return [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
+    rows = np.arange(len(lengths), dtype=np.uint64) + np.uint64(FIRST_ROW)
+    return drawing.texts(rows, [max(1, tokens - tokenizer.special_tokens) for tokens, _ in lengths])
+
+
+@cache
+def _words() -> list[str]:
+    """The words of the built-in prose, each once."""
+    text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
+    return sorted({word for word in text.split() if word.isalpha()})

@@ -1,0 +1,41 @@
+"""Rules: how other tools made the prompts of workloads that were published, so that their numbers can be compared.
+
+A rule is a data set of its own that stands in for the one of its kind when `--dataset-rule` names it.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from loadgen.errors import BadInput
+
+if TYPE_CHECKING:
+    from loadgen.workload.datasets import DatasetClass
+
+FIELD = "--dataset-rule"
+RULES: Mapping[str, Mapping[str, str]] = {
+    "random": {
+        "vllm-0.11": "loadgen.workload.datasets.rules.vllm_0_11:Vllm011Random",
+        "vllm-0.9": "loadgen.workload.datasets.rules.vllm_0_9:Vllm09Random",
+        "guidellm-0.5": "loadgen.workload.datasets.rules.guidellm_0_5:Guidellm05Random",
+    },
+    "sharegpt": {
+        "vllm-0.11": "loadgen.workload.datasets.sharegpt:ShareGPTDataset",
+        "benchmark-runner": "loadgen.workload.datasets.rules.benchmark_runner:BenchmarkRunnerShareGPT",
+    },
+}
+
+
+def find(kind: str, rule: str) -> "DatasetClass":
+    """Return the data set that makes prompts of a kind (`--dataset-name`) by a rule.
+
+    Raises:
+        BadInput: The kind has no such rule.
+    """
+    rules = RULES.get(kind, {})
+    if rule not in rules:
+        remedy = f"choose one of: {', '.join(rules)}; or leave it out" if rules else "leave it out: it has none"
+        raise BadInput(FIELD, f"{kind} has no rule {rule!r}", remedy)
+    module, attribute = rules[rule].split(":")
+    found: DatasetClass = getattr(import_module(module), attribute)
+    return found

@@ -1,0 +1,97 @@
+"""guidellm 0.5's synthetic text: made-up sentences of Faker's, cut to a number of tokens."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.util.packages import require
+from loadgen.workload.datasets import rules
+from loadgen.workload.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+RULE = "guidellm-0.5"
+CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number, and to spare
+
+
+@dataclass(frozen=True, slots=True)
+class Guidellm05Random:
+    """Prompt i is "1 i " and sentences, of which the first `input_tokens` tokens are taken.
+
+    What is left of a text may be another number of tokens when it is encoded again: that is `input_tokens` of a Prompt.
+    Its last token may be white space, which a chat template may trim. Sentences are drawn one prompt after the other.
+
+    Attributes:
+        tokenizer: What encodes, its special tokens included, and decodes, without them.
+        input_tokens: Tokens asked of each prompt.
+        output_tokens: Tokens wanted of each answer; the rule asks the server to go on to this number.
+        seed: Seeds Faker.
+    """
+
+    tokenizer: Tokenizer
+    input_tokens: int
+    output_tokens: int
+    seed: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Make it of `--tokenizer`, `--random-input-len`, `--random-output-len` and the seed of the prompts.
+
+        Raises:
+            BadInput: Faker is missing, a prefix or a range is asked for, or the tokenizer cannot be had.
+        """
+        if any(parse_ratios(settings.random_range_ratio)):
+            raise BadInput(RATIO, f"{RULE} knows no range", "leave it out")
+        if settings.random_prefix_len:
+            raise BadInput("--random-prefix-len", f"{RULE} knows no prefix", "leave it out")
+        _faker(0)
+        return cls(
+            tokenizer=tokenizers.of_settings(settings),
+            input_tokens=plain(INPUT_LEN, settings.random_input_len, RULE),
+            output_tokens=plain("--random-output-len", settings.random_output_len, RULE),
+            seed=seed_of(settings, "prompts"),
+        )
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, of which the first k are those of `prompts(k)`; one at a time is in memory."""
+        faker = _faker(self.seed)
+        for row in range(count):
+            text = self._text(faker, row)
+            (tokens,) = self.tokenizer.count([text], special=True)
+            yield Prompt(text, tokens, self.output_tokens, f"random/{RULE}/{self.seed}/{row}")
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, its seed and lengths in tokens, Faker's version, and the tokenizer's name and hash."""
+        from importlib.metadata import version
+
+        return {
+            "name": "random",
+            "rule": RULE,
+            "seed_prompts": self.seed,
+            "input_tokens": [self.input_tokens, self.input_tokens],
+            "output_tokens": [self.output_tokens, self.output_tokens],
+            "faker": version("faker"),
+            **self.tokenizer.provenance(),
+        }
+
+    def _text(self, faker: Any, row: int) -> str:
+        ids: list[int] = []
+        attempts = 0
+        while len(ids) < self.input_tokens:  # each attempt draws a longer text, until it has the tokens
+            attempts += 1
+            characters = int(self.input_tokens * CHARACTERS_PER_TOKEN * attempts)
+            (ids,) = self.tokenizer.encode_batch([f"1 {row} {faker.text(max_nb_chars=characters)}"], special=True)
+        (text,) = self.tokenizer.decode_batch([ids[: self.input_tokens]], special=False)
+        return text
+
+
+def _faker(seed: int) -> Any:
+    require(rules.FIELD, f"making texts as {RULE}", "faker")
+    from faker import Faker
+
+    faker = Faker()
+    faker.seed_instance(seed)
+    return faker

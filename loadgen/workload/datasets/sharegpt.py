@@ -1,0 +1,148 @@
+"""ShareGPT prompts: real questions, sampled by the rule of `vllm bench serve`."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.session import ThinkTime, parse_turns
+from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
+from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
+from loadgen.workload.files.mapped_file import FIELD, path_of
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer import tokenizer as tokenizers
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+LEAST_TOKENS = 4  # of a prompt, and of an answer whose recorded length is asked for
+MOST_PROMPT_TOKENS = 1024
+MOST_TOKENS = 2048  # of prompt and answer together
+BATCH = 256  # conversations read and encoded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGPTDataset:
+    """Conversations in an order that `seed_order` shuffles, cut down to question and length of the answer.
+
+    The rule is that of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns
+    whoever speaks, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, stop at
+    `count`; where the file has fewer, go on with random ones of those kept. With one seed for all, the rows are vLLM's.
+
+    Attributes:
+        conversations: The file.
+        tokenizer: What counts the tokens, special ones included.
+        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
+        seed_prompts: Draws what is repeated where the file is too short.
+        seed_order: Shuffles the file.
+    """
+
+    conversations: Conversations
+    tokenizer: Tokenizer
+    output_tokens: int | None
+    seed_prompts: int
+    seed_order: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
+        """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds; with `--turns`, sessions.
+
+        Raises:
+            BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
+        """
+        path = path_of(settings, REMEDY)
+        turns, think = parse_turns(settings.turns, 1), ThinkTime.parse(settings.think_time)
+        conversations = Conversations(path)
+        tokenizer = tokenizers.of_settings(settings)
+        if turns != 1:
+            return ShareGPTSessions(
+                conversations=conversations,
+                tokenizer=tokenizer,
+                turns=turns,
+                output_tokens=settings.sharegpt_output_len,
+                recorded=settings.history == "recorded",
+                think=think,
+                seed_arrivals=seed_of(settings, "arrivals"),
+                seed_prompts=seed_of(settings, "prompts"),
+                seed_order=seed_of(settings, "order"),
+            )
+        return cls(
+            conversations=conversations,
+            tokenizer=tokenizer,
+            output_tokens=settings.sharegpt_output_len,
+            seed_prompts=seed_of(settings, "prompts"),
+            seed_order=seed_of(settings, "order"),
+        )
+
+    @classmethod
+    def made_of(cls, settings: RunSettings) -> list[Path] | None:
+        """The file and the tokenizer's; None where either is not there, and for sessions."""
+        tokenizer = tokenizers.file_of(settings)
+        if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
+            return None
+        return [path_of(settings, REMEDY), tokenizer]
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+
+        Raises:
+            BadInput: The file is not JSON where it is read, or no conversation in it is of a usable length.
+        """
+        rows = iter(self._shuffled())
+        used: list[int] = []
+        while len(used) < count and (batch := list(islice(rows, min(BATCH, count - len(used))))):
+            for row, prompt in self._read(batch):
+                used.append(row)
+                yield prompt
+        if len(used) < count:
+            if not used:
+                raise BadInput(FIELD, f"{self.conversations.path} holds no conversation of a usable length", REMEDY)
+            repeats = random.Random(self.seed_prompts)
+            more = [repeats.choice(used) for _ in range(count - len(used))]
+            for start in range(0, len(more), BATCH):
+                yield from (prompt for _, prompt in self._read(more[start : start + BATCH]))
+
+    def beyond(self, count: int) -> Iterator[Prompt]:
+        """Yield the usable conversations after the first `count`, each once.
+
+        Raises:
+            BadInput: The file is not JSON where it is read.
+        """
+        rows = iter(self._shuffled())
+        batches = iter(lambda: list(islice(rows, BATCH)), [])
+        return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
+        return {
+            "name": "sharegpt",
+            "rule": "vllm-0.11",
+            "seed_prompts": self.seed_prompts,
+            "seed_order": self.seed_order,
+            "output_tokens": self.output_tokens,
+            **self.conversations.provenance(),
+            "conversations_of_two_turns": len(self.conversations),
+            **self.tokenizer.provenance(),
+        }
+
+    def _shuffled(self) -> list[int]:
+        """All rows of the file, in the order in which they are looked at."""
+        shuffled = list(range(len(self.conversations)))
+        random.Random(self.seed_order).shuffle(shuffled)
+        return shuffled
+
+    def _read(self, rows: Sequence[int]) -> Iterator[tuple[int, Prompt]]:
+        """Read some conversations and yield those of usable lengths, each with its row."""
+        found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
+        inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
+        # An answer is only counted where its prompt is usable: the longest ones follow prompts that are too long.
+        asked = [pair for pair in zip(found, inputs, strict=True) if LEAST_TOKENS <= pair[1] <= MOST_PROMPT_TOKENS]
+        if self.output_tokens is None:
+            outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
+        else:
+            outputs = [self.output_tokens] * len(asked)
+        for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
+            if tokens + wanted <= MOST_TOKENS and (wanted >= LEAST_TOKENS or self.output_tokens is not None):
+                yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")

@@ -1,0 +1,113 @@
+"""ShareGPT sessions: real conversations, asked turn by turn."""
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.session import ThinkTime, Turn, prompts, thinking
+from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
+from loadgen.workload.files.mapped_file import FIELD
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+BATCH = 64  # conversations read and encoded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGPTSessions:
+    """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
+
+    A conversation is used if human (user) and gpt (assistant) speak in turns from its beginning and every text is
+    whole; any other is left out. A last question without an answer is left off. There is no limit of tokens.
+
+    Attributes:
+        conversations: The file.
+        tokenizer: What counts the tokens.
+        turns: Most questions of a session; None for all.
+        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
+        recorded: Whether further turns repeat the recorded answers; else those of the server that is measured.
+        think: The time between an answer and the next question.
+        seed_arrivals: Draws it.
+        seed_prompts: Draws what is repeated where the file is too short.
+        seed_order: Shuffles the file.
+    """
+
+    conversations: Conversations
+    tokenizer: Tokenizer
+    turns: int | None
+    output_tokens: int | None
+    recorded: bool
+    think: ThinkTime
+    seed_arrivals: int
+    seed_prompts: int
+    seed_order: int
+
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        """Yield `count` prompts, of which the first k are those of `prompts(k)`; the last session may be cut short.
+
+        Raises:
+            BadInput: The file is not JSON where it is read, or no conversation in it can be used.
+        """
+        return itertools.islice((prompt for session in self._all() for prompt in session), count)
+
+    def sessions(self, count: int) -> Iterator[Prompt]:
+        """Yield the prompts of `count` sessions, always the same ones in the same order.
+
+        Raises:
+            BadInput: As `prompts`.
+        """
+        return itertools.chain.from_iterable(itertools.islice(self._all(), count))
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
+        return {
+            "name": "sharegpt",
+            "rule": "whole conversations",
+            "turns": self.turns,
+            "history": "recorded" if self.recorded else "real",
+            "think_time_s": self.think.mean_s,
+            "think_time_varies": self.think.varies,
+            "seed_prompts": self.seed_prompts,
+            "seed_order": self.seed_order,
+            "output_tokens": self.output_tokens,
+            **self.conversations.provenance(),
+            **self.tokenizer.provenance(),
+        }
+
+    def _all(self) -> Iterator[list[Prompt]]:
+        """Sessions without end: once the file is through, some are repeated."""
+        shuffled = list(range(len(self.conversations)))
+        random.Random(self.seed_order).shuffle(shuffled)
+        generator, used = thinking(self.seed_arrivals), list[int]()
+        for start in range(0, len(shuffled), BATCH):
+            for row, session in self._read(shuffled[start : start + BATCH], generator):
+                used.append(row)
+                yield session
+        if not used:
+            problem = f"{self.conversations.path} holds no conversation in which human and gpt take turns"
+            raise BadInput(FIELD, problem, REMEDY)
+        repeats = random.Random(self.seed_prompts)
+        while True:
+            for _, session in self._read(repeats.choices(used, k=BATCH), generator):
+                yield session
+
+    def _read(self, rows: Sequence[int], generator: np.random.Generator) -> Iterator[tuple[int, list[Prompt]]]:
+        """Read some conversations and yield the sessions of those that can be used, each with its row."""
+        found = [(row, *taken) for row in rows if (taken := self.conversations.exchanges(row))]
+        found = [(row, source, pairs[: self.turns]) for row, source, pairs in found]
+        counts = iter(self.tokenizer.count([text for _, _, pairs in found for pair in pairs for text in pair]))
+        for row, source, pairs in found:
+            turns = []
+            for question, answer in pairs:
+                asked, answered = next(counts), next(counts)
+                turns.append(Turn(question, asked, self.output_tokens or answered, answer, answered))
+            special = self.tokenizer.special_tokens
+            session = prompts(
+                f"sharegpt/{source}", turns, self.think, generator, recorded=self.recorded, tokens=special
+            )
+            yield row, list(session)

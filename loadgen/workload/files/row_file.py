@@ -1,0 +1,164 @@
+"""Row files: JSON lines and CSV of any size, of which only what is asked for is read."""
+
+import mmap
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.prompt_rows import FIELDS, Row
+from loadgen.workload.files.mapped_file import FIELD, mapped, provenance
+
+REMEDY = f"give rows of {', '.join(FIELDS)}, of which prompt or messages must be there"
+CHUNK = 1 << 24  # bytes looked at in one go
+NEWLINE, QUOTE = b'\n"'
+MARK = b"\xef\xbb\xbf"  # a byte order mark may come first
+CELL = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)')
+
+Kind = Literal["jsonl", "csv"]
+
+
+class RowFile:
+    """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
+
+    The file is mapped and only line ends are looked at; a row is parsed when it is read. Empty lines do not count.
+
+    Attributes:
+        path: The file.
+        size: Its bytes.
+        columns: Of a CSV file, the names in its header.
+    """
+
+    def __init__(self, path: Path, kind: Kind, *, strict: bool = True) -> None:
+        """Look through the file.
+
+        Args:
+            path: The file.
+            kind: What it is.
+            strict: Refuse fields that are none of a row's; else they are left alone.
+
+        Raises:
+            BadInput: It cannot be read, or holds no row.
+        """
+        self.path, self._kind, self._strict = path, kind, strict
+        self._data = mapped(path, REMEDY)
+        self.size = len(self._data)
+        self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
+        self.columns: list[str] = []
+        if kind == "csv":
+            self.columns = self._cells("its header", 0)
+            self._refuse_unknown("its header", self.columns)
+            twice = next((name for name in self.columns if self.columns.count(name) > 1), None)
+            if twice is not None:
+                raise self._bad("its header", f"names {twice!r} twice")
+            self._starts, self._ends = self._starts[1:], self._ends[1:]
+        if not len(self):
+            raise BadInput(FIELD, f"{path} holds no row", REMEDY)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, number: int) -> Row:
+        """Read one row.
+
+        Raises:
+            BadInput: It is none.
+        """
+        place = f"row {number + 1}"
+        found = self._object(place, number) if self._kind == "jsonl" else self._record(place, number)
+        self._refuse_unknown(place, found)
+        try:
+            return Row.of(found, f"{self._kind}/{number + 1}")
+        except ValueError as error:
+            raise self._bad(place, str(error)) from error
+
+    def provenance(self) -> dict[str, Any]:
+        """Return name, size and hash of the file and the number of its rows, as JSON; reads the whole file."""
+        return provenance(self.path, self.size) | {"rows": len(self)}
+
+    def _object(self, place: str, number: int) -> dict[str, Any]:
+        data = self._bytes(number)
+        try:
+            found = orjson.loads(data)
+        except ValueError as error:
+            problem = "is not UTF-8" if not _is_utf8(data) else f"is not JSON ({error})"
+            raise self._bad(place, problem) from error
+        if not isinstance(found, dict):
+            raise self._bad(place, "is no JSON object")
+        return found
+
+    def _record(self, place: str, number: int) -> dict[str, Any]:
+        cells = self._cells(place, number)
+        if len(cells) != len(self.columns):
+            raise self._bad(place, f"has {len(cells)} columns where the header has {len(self.columns)}")
+        found: dict[str, Any] = {name: cell for name, cell in zip(self.columns, cells, strict=True) if cell}
+        try:
+            for name in found.keys() & {"input_tokens", "output_tokens"}:
+                found[name] = int(found[name])
+            if "messages" in found:
+                found["messages"] = orjson.loads(found["messages"])
+        except ValueError as error:
+            raise self._bad(place, f"has a number or messages that cannot be read ({error})") from error
+        return found
+
+    def _cells(self, place: str, number: int) -> list[str]:
+        try:
+            text = self._bytes(number).decode()
+        except ValueError as error:
+            raise self._bad(place, "is not UTF-8") from error
+        if "\0" in text:
+            raise self._bad(place, "holds NUL bytes: it is no text")
+        cells, at = [], 0
+        while match := CELL.match(text, at):
+            quoted, plain, end = match.groups()
+            cells.append(plain if quoted is None else quoted.replace('""', '"'))
+            at = match.end()
+            if end != ",":
+                return cells
+        raise self._bad(place, "is not CSV: a quote stands alone, or is not closed")
+
+    def _bytes(self, number: int) -> bytes:
+        return self._data[self._starts[number] : self._ends[number]]
+
+    def _refuse_unknown(self, place: str, names: "dict[str, Any] | list[str]") -> None:
+        if self._strict and (unknown := [name for name in names if name not in FIELDS]):
+            raise self._bad(place, f"has an unknown field {unknown[0]!r}")
+
+    def _bad(self, place: str, problem: str) -> BadInput:
+        return BadInput(FIELD, f"{self.path}: {place} {problem}", REMEDY)
+
+
+def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where lines that are not empty begin and end; with `quoted`, a line end between quotes is none."""
+    begin = len(MARK) if data[: len(MARK)] == MARK else 0
+    ends = np.concatenate([*_line_ends(data, quoted), [len(data)]])
+    starts = np.concatenate([[begin], ends[:-1] + 1])
+    alone = np.flatnonzero(ends - starts == 1)
+    empty = ends <= starts
+    empty[alone] = [data[at : at + 1] == b"\r" for at in starts[alone].tolist()]
+    return starts[~empty], ends[~empty]
+
+
+def _line_ends(data: mmap.mmap, quoted: bool) -> Iterator[NDArray[np.int64]]:
+    inside = 0
+    for begin in range(0, len(data), CHUNK):
+        chunk = np.frombuffer(data[begin : begin + CHUNK], dtype=np.uint8)
+        ends = np.flatnonzero(chunk == NEWLINE)
+        if quoted:
+            quotes = np.flatnonzero(chunk == QUOTE)
+            ends = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+            inside = (inside + len(quotes)) % 2
+        yield ends + begin
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,206 @@
+"""Target: where and how to ask. Turns prompts into the bytes of requests."""
+
+import base64
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import orjson
+
+from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, KEY_VARIABLE, RunSettings
+from loadgen.errors import BadInput
+from loadgen.util.redaction import HEADER_NAME, header_name, without_user
+from loadgen.workload.prompt import Prompt
+
+_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
+_REQUEST_ID = "x-request-id"
+_PORT = re.compile(r"^https?://[^/]*:([0-9]{1,9})(?:/|$)")
+_FRAMING = ("content-length", "transfer-encoding", "connection")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One endpoint of one server.
+
+    Attributes:
+        url: Scheme, host, port and path of the endpoint.
+        model: The model's name in requests.
+        headers: Extra request headers, credentials among them; never logged.
+        fields: What every request body holds beside model, prompt and length.
+        request_id_prefix: What every request's id begins with.
+        continuous_usage: Whether usage is asked with every event, not with the last alone.
+        chat: Whether the endpoint takes messages (else a prompt).
+        verify_tls: Whether certificates are checked.
+    """
+
+    url: str
+    model: str
+    chat: bool
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    fields: dict[str, Any] = field(default_factory=dict)
+    verify_tls: bool = True
+    continuous_usage: bool = False
+    request_id_prefix: str = "loadgen-"
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings, model: str) -> "Target":
+        """Describe the server that the settings name, the first of several; `model` is its name in requests."""
+        chat = is_chat(settings)
+        fields = {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
+        if settings.ignore_eos:
+            fields["ignore_eos"] = True
+        return cls(
+            url=base_url(settings) + endpoint(settings),
+            model=model,
+            chat=chat,
+            headers=headers(settings),
+            fields=fields | _body(settings.extra_body),
+            verify_tls=not settings.insecure,
+            continuous_usage=settings.continuous_usage,
+            request_id_prefix=settings.request_id_prefix,
+        )
+
+    def body(self, prompt: Prompt) -> bytes:
+        """The JSON body that asks `prompt`.
+
+        Raises:
+            BadInput: It is a chat, and the endpoint takes none.
+        """
+        asked: dict[str, Any] = {"model": self.model}
+        if self.chat:
+            asked["messages"] = prompt.messages or [{"role": "user", "content": prompt.text}]
+            asked["max_completion_tokens"] = prompt.output_tokens
+        elif prompt.messages:
+            raise BadInput("--endpoint", f"{prompt.source} is a chat", "ask a chat endpoint: --backend openai-chat")
+        else:
+            asked["prompt"] = prompt.text
+            asked["max_tokens"] = prompt.output_tokens
+        options = {"include_usage": True}
+        if self.continuous_usage:
+            options["continuous_usage_stats"] = True
+        asked |= {"stream": True, "stream_options": options}
+        return orjson.dumps(asked | self.fields)
+
+    def head(self, run: str = "") -> bytes:
+        """The request head, with `%d` twice: for the request's number and for its Content-Length.
+
+        `run` stands before the number in X-Request-Id, which a server may need to be unlike any other.
+        """
+        parts = urlsplit(self.url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        lines = {
+            "Host": parts.netloc,
+            "Accept": "text/event-stream, application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": "loadgen",
+        }
+        for name, value in self.headers.items():
+            _put(lines, name, value)
+        text = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        text += f"X-Request-Id: {self.request_id_prefix}{run}"
+        return text.replace("%", "%%").encode("latin-1") + b"%d\r\nContent-Length: %d\r\n\r\n"
+
+
+def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
+    try:
+        orjson.dumps(extra)
+    except (TypeError, ValueError) as error:
+        raise BadInput("--extra-body", f"cannot be sent ({error})", "write plain JSON") from error
+    return extra or {}
+
+
+def is_chat(settings: RunSettings) -> bool:
+    """Whether the settings ask for chat completions."""
+    if settings.backend is None:
+        return endpoint(settings).endswith("/chat/completions")
+    return settings.backend == "openai-chat"
+
+
+def endpoint(settings: RunSettings) -> str:
+    """The path of the API: as given, else by backend."""
+    path = settings.endpoint or (CHAT_ENDPOINT if settings.backend == "openai-chat" else COMPLETIONS_ENDPOINT)
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise BadInput("--endpoint", f"{path!r} is no path", "write it percent-encoded, as it stands in a URL")
+    return path if path.startswith("/") else "/" + path
+
+
+def base_url(settings: RunSettings) -> str:
+    """Scheme, host and port of the server, the first of several, without a user, and without a slash at the end."""
+    if not settings.urls:
+        host = settings.host or "127.0.0.1"
+        return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
+    parts = _base_parts(settings.urls[0])
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+
+
+def origin(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of a URL, the scheme's own port where it names none."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def headers(settings: RunSettings) -> dict[str, str]:
+    """The extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
+    found: dict[str, str] = {}
+    user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
+    if settings.api_key or not user:
+        key = settings.api_key or os.environ.get(KEY_VARIABLE)
+        if key:
+            found["Authorization"] = f"Bearer {_clean('--api-key', key)}"
+    else:
+        found["Authorization"] = "Basic " + base64.b64encode(unquote(user).encode()).decode()
+    for given in settings.header:
+        name, equals, value = given.partition("=")
+        if not equals or not HEADER_NAME.fullmatch(name.strip()):
+            shown = header_name(given)  # alone: what else stands there may be a secret
+            problem = f"{shown!r} comes without =" if shown else "one that is not shown has no name, or no ="
+            raise BadInput("--header", problem, "write Name=value")
+        if name.strip().lower() in _FRAMING:
+            raise BadInput(
+                "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"
+            )
+        if name.strip().lower() == _REQUEST_ID:
+            problem = f"{name.strip()} would be the same for every request"
+            raise BadInput("--header", problem, "give --request-id-prefix: what follows it is unique")
+        _put(found, name.strip(), _clean("--header", value.strip()))
+    return found
+
+
+def _base_parts(url: str) -> SplitResult:
+    parts = _parts(url)
+    if parts is None:
+        shown = without_user(url)
+        beyond = _PORT.search(shown)
+        if beyond is not None and not 0 < int(beyond[1]) < 65536:
+            raise BadInput("--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give one from 1 to 65535")
+        meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
+        raise BadInput("--base-url", f"{shown!r} is no http or https URL", f"write {meant}")
+    return parts
+
+
+def _parts(url: str) -> SplitResult | None:
+    """The parts of a URL that a server may have; None of any other."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    plain = url.isascii() and url.isprintable() and " " not in url
+    return parts if usable and plain and not parts.query and not parts.fragment else None
+
+
+def _put(headers: dict[str, str], name: str, value: str) -> None:
+    """Set a header in place of one of the same name, in whatever case."""
+    for same in [other for other in headers if other.lower() == name.lower()]:
+        del headers[same]
+    headers[name] = value
+
+
+def _clean(flag: str, value: str) -> str:
+    # The value stays out of the message: it may be a secret.
+    if any(ord(c) < 32 or ord(c) > 255 for c in value):
+        raise BadInput(flag, "a value with control or non-Latin characters", "write printable Latin-1 text")
+    return value

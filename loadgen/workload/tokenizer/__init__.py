@@ -1,0 +1,1 @@
+"""Tokenizers, and texts whose length in tokens is known."""
