@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard loadgen/*.pyx loadgen/*.pxd loadgen/*.pxi loadgen/*/*.pyx)
+SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][xid]")
 
 # Of a build with other switches: its tests, and where they are.
 DEBUGGED := tests/unit tests/wire tests/faults
@@ -40,10 +40,8 @@ docs: $(VENV)/.docs  ## the site of docs/, into build/site
 check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# The package as it is installed: engines/ and bench/ stand below loadgen/.
-	rm -rf $(VENV)/typed && mkdir $(VENV)/typed && cp -r loadgen $(VENV)/typed/
-	cp -r engines bench $(VENV)/typed/loadgen/
-	cd $(VENV)/typed && ../bin/mypy --strict -p loadgen
+	$(BIN)/lint-imports
+	$(BIN)/mypy --strict -p loadgen
 	$(BIN)/python -m pytest --quiet tests/packaging/test_structure.py
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
@@ -83,8 +81,8 @@ fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference,
 # $(1) says how, and to no other command: what they need first is built as usual.
 define built_apart
 rm -rf $(VENV)/$@ && mkdir -p $(VENV)/$@/source
-cp -r setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
-rm -f $(foreach built,so c,$(VENV)/$@/source/loadgen/*.$(built) $(VENV)/$@/source/loadgen/*/*.$(built))
+cp -Pr setup.py pyproject.toml README.md loadgen engines bench $(VENV)/$@/source/
+find $(VENV)/$@/source/loadgen $(VENV)/$@/source/engines -name '*.so' -o -name '*.c' | xargs rm -f
 $(1) $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/$@ $(VENV)/$@/source
 cp -r pyproject.toml tests engines docs $(VENV)/$@/
 endef
@@ -105,7 +103,8 @@ wheels: $(VENV)/.test  ## a wheel for each CPython at hand of those that are wan
 	$(BIN)/python -m tests.packaging.wheels
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info loadgen/*.c loadgen/*.so
+	rm -rf $(VENV) build dist *.egg-info
+	find loadgen engines -name '*.c' -o -name '*.so' | xargs rm -f
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

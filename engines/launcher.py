@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from loadgen.config.settings import KEY_VARIABLE
 from loadgen.engines import ports, processes
 from loadgen.engines.crash import Crash, EngineFailed
 from loadgen.engines.engine import Engine, Launch, Place
@@ -26,6 +25,7 @@ from loadgen.engines.server import READY_S, OnProgress, Server
 from loadgen.engines.start_times import StartTimes
 from loadgen.errors import EngineError
 from loadgen.util import private_files
+from loadgen.util.redaction import KEY_VARIABLE
 
 LOG = "engine.log"
 MOST_KEPT = 10  # logs of engines that failed

@@ -3,6 +3,8 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from loadgen.version import __version__
+
 if TYPE_CHECKING:
     from loadgen.checks import Check, Verdict
     from loadgen.config.settings import RunSettings
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from loadgen.workload.arrivals import Schedule
     from loadgen.workload.prompt import Dataset, Prompt
 
-__version__ = "0.1.0"
 
 # Where each public name lives. They are imported when first used: `import loadgen` alone costs a few ms.
 _HOMES = {
@@ -57,6 +58,7 @@ __all__ = [
     "Unreachable",
     "Verdict",
     "Watched",
+    "__version__",
     "from_records",
     "run",
     "run_sync",

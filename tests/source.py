@@ -18,3 +18,12 @@ def modules() -> dict[str, Path]:
             if name and name != "__init__":
                 found[name] = path
     return found
+
+
+def compiled() -> list[tuple[str, ...]]:
+    """The parts of the name of every compiled module."""
+    return [
+        (*package.split("."), *path.relative_to(folder).with_suffix("").parts)
+        for package, folder in FOLDERS.items()
+        for path in folder.rglob("*.pyx")
+    ]

@@ -8,7 +8,6 @@ from typing import Literal
 
 import orjson
 
-from loadgen import __version__
 from loadgen.engines.sim import http1, metrics
 from loadgen.engines.sim.answers import Answer, Client, StreamedAnswer, WholeAnswer
 from loadgen.engines.sim.cores import Cores
@@ -17,6 +16,7 @@ from loadgen.engines.sim.questions import ApiError, check_model, message_texts, 
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.engines.sim.shapes import CHAT, COMPLETION, Shape, Writer
 from loadgen.engines.sim.tokenizer import SimTokenizer
+from loadgen.version import __version__
 
 
 class Api:

@@ -30,7 +30,7 @@ class Simulator(Command):
 
     def version(self) -> str:
         """Loadgen's."""
-        from loadgen import __version__
+        from loadgen.version import __version__
 
         return __version__
 

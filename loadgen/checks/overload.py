@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadgen.metrics.run_data import Evidence
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 FEWEST = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.

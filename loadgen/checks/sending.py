@@ -9,8 +9,9 @@ from loadgen.checks.check import Check, inapplicable
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.snapshot import Snapshot
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import ms, percent, plural
-from loadgen.workload.arrivals import Int64s, Schedule
+from loadgen.workload.arrivals import Schedule
 
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005

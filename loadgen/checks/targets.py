@@ -10,8 +10,8 @@ from loadgen.metrics import throughput
 from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.stats.percentile_interval import CONFIDENCE, by_chance
+from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
-from loadgen.workload.arrivals import Floats, Int64s
 
 SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "targets fail alike", "targets as fast"
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.settings import KEY_VARIABLE
 from loadgen.errors import BadInput
-from loadgen.util.redaction import header_name, is_credential
+from loadgen.util.redaction import KEY_VARIABLE, header_name, is_credential
 
 VISIBLE = "{}: other users of this machine can read it while this runs; {}"
 LONGEST = 65536  # characters; no header may be longer

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator
 
+from loadgen.util.arrays import Int64s
 from loadgen.util.terminal_text import cut, printable
-from loadgen.workload.arrivals import Int64s
 from loadgen.workload.datasets.overview import Overview, bins, summary
 from loadgen.workload.prompt import UNPLANNED, Prompt
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from loadgen import __version__
 from loadgen.cli import exit_codes
 from loadgen.errors import BadInput, GivenUp, LoadgenError, Unreachable
 from loadgen.util.terminal_text import printable, printable_lines
+from loadgen.version import __version__
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from loadgen import __version__
 from loadgen.errors import BadInput
+from loadgen.version import __version__
 
 FORMAT, VERSION = "loadgen capture", 1
 NOTE = "reads: ns since the request was sent, and what the socket gave; secrets and cookies are blanked with *"

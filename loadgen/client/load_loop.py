@@ -12,8 +12,9 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.wire import BY_EVENTS, Bell, Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
+from loadgen.util.arrays import Int64s
 from loadgen.util.clock import KERNEL, NS_PER_S, Clock
-from loadgen.workload.arrivals import FOLLOWS, Int64s, is_bounded_by_time
+from loadgen.workload.arrivals import FOLLOWS, is_bounded_by_time
 from loadgen.workload.request_store import Requests
 
 P = ParamSpec("P")

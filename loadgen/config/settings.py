@@ -37,7 +37,6 @@ MAX_DURATION_S = 30 * 86400.0
 MOST_REPLICAS = 128  # sixteen accelerators, each cut into seven, are the most that a machine has
 SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request, as one answer needs them
 SWEPT = ("request_rate", "max_concurrency")  # of which a command takes several, for a run each
-KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 
 
 @dataclass(frozen=True, kw_only=True)

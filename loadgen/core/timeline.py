@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from loadgen.core.histogram import DAY_NS, coarse_row
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 COLUMNS = 256
 SHORTEST_NS = 250_000_000

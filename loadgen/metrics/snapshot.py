@@ -10,7 +10,7 @@ from loadgen.config.slo import GAPS
 from loadgen.core.histogram import Histogram
 from loadgen.core.timeline import Timeline
 from loadgen.metrics.failures import Failures
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 BIN_NS = 10_000_000  # output tokens are counted per hundredth of a second: 3 MB an hour
 LATENCIES = (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 SECOND = 1_000_000_000 // BIN_NS  # bins in a second
 LEAST_STEADY_NS = 1_000_000_000

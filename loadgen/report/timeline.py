@@ -9,7 +9,7 @@ from loadgen.core.histogram import coarse_lowest
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.metrics.throughput import most_in_each
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 PERCENTILES = (50, 99)
 JOINED = 2  # rows of the timeline that make one of the heat map: 8 a doubling

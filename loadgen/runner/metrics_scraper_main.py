@@ -1,7 +1,8 @@
 """Scraper: a process that asks servers of themselves once a second, so that no process that measures has to.
 
-`python -m loadgen.runner.metrics_scraper_main` reads one message, an Order, then the lines `first` and `last`,
-and answers None to each once it is done. In between it asks every second. What it hears it writes down at once: it outlives every process.
+`python -m loadgen.runner.metrics_scraper_main` reads one message, an Order, then the lines `first` and `last`, and
+answers None to each once it is done. In between it asks every second. What it hears it writes down at once: it outlives
+every process.
 """
 
 import asyncio

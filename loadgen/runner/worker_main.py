@@ -1,9 +1,9 @@
 """Worker: a process that carries out one stripe of a run in its own event loop and draws nothing.
 
 `python -m loadgen.runner.worker_main` reads messages: a Job, upon which it opens connections, then what its
-`Measurement` is to do, a name and arguments. Each of STEPS is answered with how far it is then, and with what came of it, or the error that
-stopped it; `stop` and `abort` may come at any time and have no answer. In between it tells Progress several times a
-second, as long as somebody reads it.
+`Measurement` is to do, a name and arguments. Each of STEPS is answered with how far it is then, and with what came of
+it, or the error that stopped it; `stop` and `abort` may come at any time and have no answer. In between it tells
+Progress several times a second, as long as somebody reads it.
 """
 
 import asyncio

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 RESAMPLES = 400
 FEWEST = 5  # of a run: what fewer differ by says too little

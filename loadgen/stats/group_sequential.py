@@ -26,7 +26,7 @@ import numpy as np
 
 from loadgen.stats import student_t
 from loadgen.stats.variance import Noise
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 GRID_POINTS = 401  # of the recursion: its boundaries are then right to four digits
 BEYOND = 8.0  # standard deviations, where the grid ends

@@ -2,9 +2,10 @@
 
 Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
 gaps, the sum of a latency by how many there are. A bootstrap of blocks of requests (`loadgen.stats.block_bootstrap`)
-gives the standard error of a ratio of requests that shared the server, and Student's distribution the bound, as in comparisons.
-Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so that a run that
-happens to have a low mean shows too small an error of it: the upper bound of a mean is that of its reciprocal.
+gives the standard error of a ratio of requests that shared the server, and Student's distribution the bound, as in
+comparisons. Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so
+that a run that happens to have a low mean shows too small an error of it: the upper bound of a mean is that of its
+reciprocal.
 """
 
 import math
@@ -12,7 +13,7 @@ import math
 import numpy as np
 
 from loadgen.stats import block_bootstrap, student_t
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 def of_share(good: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
-from loadgen.config.settings import KEY_VARIABLE
 from loadgen.errors import LoadgenError
 from loadgen.util import messages
 from loadgen.util.machine import BLAS_THREADS
+from loadgen.util.redaction import KEY_VARIABLE
 
 LONGEST_MESSAGE = 1 << 32  # a snapshot has some 40 bytes for each request
 PATIENCE_S = 1.0  # for the end of its stderr, which what it has started may keep open

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
+KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
 SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
 SHORTEST_WORD = 8  # so are shorter values that may be words
 TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop
 from loadgen.errors import BadInput
+from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 
 LONGEST_S = 2**62 / NS_PER_S  # leaves room for a clock's own value in int64 ns
@@ -35,9 +36,6 @@ DEFAULT_COUNT = 1000
 CLOSED_LOOP_RPS = 10_000  # requests held ready per second of a burst that only a duration ends
 # In the place of a due time: the request follows the one before it; the arrival process says.
 FOLLOWS, DRAWN = -1, -2
-
-Floats = NDArray[np.float64]
-Int64s = NDArray[np.int64]
 
 
 class Rate(Protocol):

@@ -20,7 +20,8 @@ import orjson
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.arrivals import DRAWN, FOLLOWS, Int64s
+from loadgen.util.arrays import Int64s
+from loadgen.workload.arrivals import DRAWN, FOLLOWS
 from loadgen.workload.prompt import HOLE, Prompt
 from loadgen.workload.prompt_digest import Digest
 

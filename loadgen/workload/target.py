@@ -9,9 +9,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, KEY_VARIABLE, RunSettings
+from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.redaction import HEADER_NAME, header_name, without_user
+from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, without_user
 from loadgen.workload.prompt import Prompt
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")

@@ -15,7 +15,7 @@ TOLD = {
     for first, *_ in cells_of(part)
     for name in re.findall(r"`([a-z-]+)`", first)
 }
-SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "audit" / "rules").glob("*.py"))
+SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "analysis" / "audit" / "rules").glob("*.py"))
 
 
 @pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("qwen*.md")))

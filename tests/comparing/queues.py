@@ -8,7 +8,7 @@ import numpy as np
 from loadgen.analysis.compare.latency_values import Values
 from loadgen.analysis.compare.sample import Ended, Sample
 from loadgen.core.histogram import Histogram
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 @cache

@@ -5,7 +5,7 @@ import pytest
 
 from loadgen.analysis.compare.latency_values import Values
 from loadgen.stats.block_bootstrap import RESAMPLES
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 from tests.comparing.queues import values
 
 

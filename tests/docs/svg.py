@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from tests.source import ROOT
 
-LOOK = ROOT / "loadgen" / "pages" / "templates"
+LOOK = ROOT / "loadgen" / "report" / "html" / "templates"
 OWN = """\
 .chart .bracket { fill: none; stroke: var(--c1); stroke-width: 1.5; }
 .chart .token, .chart .good { fill: var(--c3); }

@@ -11,7 +11,7 @@ import orjson
 from tests.mutants.mutant import Check, Edit, Test
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("loadgen", "engines", "bench", "docs", "tests", "pyproject.toml")
+PARTS = ("loadgen", "engines", "bench", "docs", "tests", "pyproject.toml", "setup.py", "README.md")
 LONGEST_S = 300
 
 
@@ -22,11 +22,9 @@ class Copy:
         self.folder = folder
         for part in PARTS:
             if (ROOT / part).is_dir():
-                shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(ROOT / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(ROOT / part, folder / part)
-        for package in ("engines", "bench"):
-            (folder / "loadgen" / package).symlink_to(Path("..") / package)
 
     def edit(self, edits: tuple[Edit, ...]) -> None:
         """Make the edits and build what is compiled.
@@ -71,8 +69,7 @@ class Copy:
 
     def _build(self, files: set[str]) -> None:
         if any(file.endswith((".pyx", ".pxd", ".pxi")) for file in files):
-            modules = [f"loadgen/{path.name}" for path in (self.folder / "loadgen").glob("*.pyx")]
-            command = [sys.executable, "-m", "Cython.Build.Cythonize", "--quiet", "--inplace", "--force", *modules]
+            command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "--force"]
             subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -27,7 +27,7 @@ def sdist(folder: Path) -> Path:
     source = folder / "source"
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, source / part, ignore=BUILT)
+            shutil.copytree(ROOT / part, source / part, symlinks=True, ignore=BUILT)
         else:
             shutil.copy(ROOT / part, source / part)
     called(sys.executable, "-c", SDIST.format(to=str(folder)), cwd=source)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from importlib import resources
 
-COMPILED = ("histogram", "wire", "tally", "emit", "datasets.structure")
+COMPILED = ("core.histogram", "core.wire", "core.accumulator", "engines.sim.emit", "workload.files.json_index")
 LENGTHS = ("--random-input-len", "16", "--random-output-len", "4")
 COUNT = 50
 

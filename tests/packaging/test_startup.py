@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from loadgen.cli.main import OWN, _added
 from tests.commands.calling import environment
-from tests.packaging.test_structure import HOMES
+from tests.source import ROOT
 
-HEAVY = {*HOMES, "asyncio", "multiprocessing", "numpy", "ssl", "sqlite3"}
+RULES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["flake8-tidy-imports"]
+HEAVY = {*RULES["banned-module-level-imports"], "asyncio", "multiprocessing", "numpy", "ssl", "sqlite3"}
 COMMAND = """
 import contextlib, io
 from loadgen.cli.main import dispatch

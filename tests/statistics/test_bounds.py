@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis.search.algorithm import Goal, Run, Shown, highest
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 LEVELS = 200
 SHARES = {"p50": 0.5, "p80": 0.8, "p90": 0.9, "p95": 0.95}

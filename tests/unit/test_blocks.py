@@ -7,7 +7,7 @@ import pytest
 
 from loadgen.stats import block_bootstrap
 from loadgen.stats.block_bootstrap import RESAMPLES, correlated, length, long_enough, ratios, standard_error, tell
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 def remembering(share: float, count: int, seed: int) -> Floats:

@@ -6,7 +6,7 @@ import pytest
 from loadgen.stats import student_t
 from loadgen.stats.block_bootstrap import long_enough
 from loadgen.stats.ratio_interval import of_mean, of_share
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 def of_wilson(share: float, n_eff: float, quantile: float) -> tuple[float, float]:

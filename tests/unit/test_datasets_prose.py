@@ -16,7 +16,7 @@ from tests import tokenizers_trained as trained
 from tests.unit.test_datasets_random import SIMULATOR
 
 PREFIXES = st.just(0) | st.integers(8, 900)  # a word of the text may be several tokens, so that none is one
-TEXT = Path(__file__).parents[2] / "loadgen" / "datasets" / "prose.txt"
+TEXT = Path(__file__).parents[2] / "loadgen" / "workload" / "datasets" / "prose.txt"
 
 
 def options(path=SIMULATOR, **changes):

@@ -10,7 +10,7 @@ from loadgen.cli.doctor import State, connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit
 from loadgen.util import machine
 from loadgen.util.machine import Busy
-from tests.source import ROOT
+from tests.source import compiled
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
 V2, V1 = "0::/pod\n", "4:memory:/pod\n2:cpu,cpuacct:/pod\n"
@@ -257,8 +257,7 @@ def test_proxies_are_named_and_what_they_hold_is_not(environment: dict[str, str]
 
 
 def test_every_compiled_module_is_looked_for() -> None:
-    sources = (path.relative_to(ROOT).with_suffix("") for path in (ROOT / "loadgen").rglob("*.pyx"))
-    assert sorted(software.COMPILED) == sorted(".".join(path.parts) for path in sources)
+    assert sorted(software.COMPILED) == sorted(".".join(parts) for parts in compiled())
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:

@@ -1,8 +1,8 @@
 """What a response says, in plain Python: what the compiled wire must agree with, byte for byte.
 
 Written from RFC 9112 (framing), the event stream format of the WHATWG HTML standard, `loadgen.core.sse_event` (one
-event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact with
-the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
+event) and the definitions of the outcomes; never from the compiled code. It reads a whole response at once, each fact
+with the offset of the wire's byte that settled it, so that stamps can be foretold for any slicing.
 
 Where the standards leave a choice: a tab separates the parts of a status line as a space does; a lone LF is no line
 line end as CR LF is; a list of lengths is refused; an interim response is passed over; a last

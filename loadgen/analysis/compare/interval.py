@@ -11,7 +11,7 @@ from loadgen.analysis.compare.metrics import Metric
 from loadgen.analysis.compare.sample import Sample
 from loadgen.stats import block_bootstrap, student_t
 from loadgen.stats.variance import Noise
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 CONFIDENCE = 0.95
 

@@ -9,7 +9,7 @@ import numpy as np
 from loadgen.core.histogram import Histogram
 from loadgen.stats import block_bootstrap
 from loadgen.stats.percentile_interval import least_samples
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 FEWEST = 100  # independent values, for anything that is said of them
 ROUNDING = 1e-12  # a share that is no difference

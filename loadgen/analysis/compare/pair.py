@@ -13,8 +13,8 @@ from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Row, change
 from loadgen.analysis.compare.sample import Sample
 from loadgen.analysis.compare.side import LEAST_STARTS, Side
+from loadgen.util.arrays import Floats
 from loadgen.util.number_format import percent
-from loadgen.workload.arrivals import Floats
 
 MOST_ERRORS = 0.01  # of requests: beyond it, latencies are those of a choice of them
 

@@ -18,7 +18,7 @@ from loadgen.core.wire import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Sample:
         return f"{self.count} requests are fewer than {block_bootstrap.FEWEST} blocks of {length}"
 
     def drawn(self, metric: Metric, length: int, seed: int) -> Floats | None:
-        """The values of a metric in resampled runs, shape (block_bootstrap.RESAMPLES,); None where requests do not tell it.
+        """The values of a metric in resampled runs, shape (block_bootstrap.RESAMPLES,); None if unknown.
 
         Args:
             metric: Which.

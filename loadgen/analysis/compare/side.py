@@ -15,7 +15,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import is_series, load
 from loadgen.runner import run_result
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 LEAST_STARTS = 3  # of a side, to know what starts of one thing differ by
 

@@ -22,7 +22,7 @@ from loadgen.analysis.emulate.rule import (
 )
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.core.sse_event import CONTENT, REASONING, TOKENS, TOOL
-from loadgen.workload.arrivals import Floats, Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")
 UNTOLD = Rule("untold", "an answer whose usage is not told has no output tokens and no ITL; loadgen counts what came")

@@ -21,7 +21,7 @@ from loadgen.analysis.emulate.rule import (
     Rules,
 )
 from loadgen.analysis.emulate.windows import busiest_second, most_touching, sliding_second, spread
-from loadgen.workload.arrivals import Floats, Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True)

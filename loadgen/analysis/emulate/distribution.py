@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

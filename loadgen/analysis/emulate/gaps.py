@@ -4,7 +4,7 @@ import numpy as np
 
 from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.recorded_run import Bools, Run
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 
 
 def gaps(run: Run, tokens: bytes, marks: bytes, of: Bools, imputed: bool = False) -> Distribution:

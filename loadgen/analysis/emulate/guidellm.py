@@ -19,7 +19,7 @@ from loadgen.analysis.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING,
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.analysis.emulate.windows import sliding_second, spread
 from loadgen.core.sse_event import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
-from loadgen.workload.arrivals import Floats, Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 EMPTY_IS_TOKEN = Rule(
     "empty_is_token",

@@ -6,8 +6,8 @@ from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.recorded_run import Bools, Run
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, ERRED, FROM_SENT, UNKNOWN, ZERO, Rule, Rules
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
-from loadgen.workload.arrivals import Int64s
 
 MS = 1_000_000
 

@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.workload.arrivals import Floats, Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 APART_S = 1e-4  # events closer than this are one
 LEAST_S = 1e-6  # the shortest time that the last event is given

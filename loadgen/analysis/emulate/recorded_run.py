@@ -16,7 +16,7 @@ from loadgen.core.wire import Record
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
-from loadgen.workload.arrivals import Int64s
+from loadgen.util.arrays import Int64s
 from loadgen.workload.target import is_chat
 
 Bools = NDArray[np.bool_]

@@ -12,7 +12,7 @@ class Row:
     Attributes:
         label: The tool's own words.
         value: In the unit that the label names; None where it cannot be known.
-        ours: loadgen's number that answers the same question (`loadgen.analysis.emulate.own_numbers`); None: it has none.
+        ours: The number of loadgen that answers the same question, as `own_numbers` finds it; None if there is none.
         digits: Shown after the point.
         unit_ms: The unit of `value` in ms, where it is a latency; else 1.
         notes: What else a reader must know of this value.

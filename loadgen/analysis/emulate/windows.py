@@ -5,7 +5,7 @@ import numpy as np
 from loadgen.analysis.emulate.recorded_run import Bools, Chosen, Run
 from loadgen.metrics.snapshot import BIN_NS
 from loadgen.metrics.throughput import best_second
-from loadgen.workload.arrivals import Floats, Int64s
+from loadgen.util.arrays import Floats, Int64s
 
 SECOND_NS = 1_000_000_000
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_interval import of_mean, of_share
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 AGAIN = 3  # runs at a level of which the first does not tell
 # That a demand is met holds one-sided with 95 % over AGAIN looks at a level: at each the bound is the normal quantile

@@ -1,8 +1,8 @@
 """Demands: what an SLO asks of the requests of a run, and what those show of it.
 
 `ttft_p99<500ms` is met exactly where 99 % of the requests have a TTFT below 500 ms: a limit on a percentile is one on a
-share, of which bounds are known (`loadgen.stats.ratio_interval`). A request that fails meets none. Means and gaps between
-tokens are those of the requests that succeeded; where nothing else is limited, failures are (`slo.demanded`).
+share, of which bounds are known (`loadgen.stats.ratio_interval`). A request that fails meets none. Means and gaps
+between tokens are those of the requests that succeeded; where nothing else is limited, failures are (`slo.demanded`).
 """
 
 import math
@@ -19,8 +19,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.wire import Record
 from loadgen.errors import BadInput
+from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms
-from loadgen.workload.arrivals import Floats
 
 FEWEST = 100  # requests of a run
 

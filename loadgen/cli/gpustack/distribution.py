@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.workload.arrivals import Floats
+from loadgen.util.arrays import Floats
 
 PERCENTILES = {
     "p001": 0.1,

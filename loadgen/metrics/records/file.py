@@ -20,8 +20,8 @@ from loadgen.metrics.records import events
 from loadgen.metrics.records.header import Heading
 from loadgen.metrics.records.trailer import Ending
 from loadgen.util import private_files
+from loadgen.util.arrays import Int64s
 from loadgen.util.partition import WHOLE, Stripe
-from loadgen.workload.arrivals import Int64s
 from loadgen.workload.prompt import UNPLANNED
 
 SCHEMA = 1

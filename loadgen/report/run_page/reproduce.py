@@ -8,9 +8,9 @@ from typing import Any
 
 from loadgen.config.option import OUTPUT, flag
 from loadgen.config.serialize import flags, restored
-from loadgen.config.settings import KEY_VARIABLE, RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.report.html import Block, Code, Note, Paragraph, Span, Table, Tone, cell, line
-from loadgen.util.redaction import MARK
+from loadgen.util.redaction import KEY_VARIABLE, MARK
 
 # Of the settings that say what is reported and kept, those that change what a report says; the others name files.
 REPORTED = ("percentile_metrics", "metric_percentiles", "label", "metadata")

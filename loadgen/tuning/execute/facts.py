@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loadgen import __version__
 from loadgen.errors import BadInput
 from loadgen.tuning.plan import joint_search
 from loadgen.tuning.plan.planner import Planner
@@ -14,6 +13,7 @@ from loadgen.tuning.spec.stages import Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 from loadgen.util import gpus, machine
+from loadgen.version import __version__
 from loadgen.workload.files import file_hash
 
 LOCAL = ("/", "./", "../", "~")  # how a path begins that is no hub name

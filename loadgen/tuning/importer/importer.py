@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from loadgen import __version__
 from loadgen.analysis.audit.published import Published
 from loadgen.errors import BadInput
 from loadgen.tuning.execute.facts import IMPORTED
@@ -19,6 +18,7 @@ from loadgen.tuning.importer.entries import Entry, Source
 from loadgen.tuning.importer.restated_result import as_printed, restated
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
+from loadgen.version import __version__
 
 CRASH = "crash"  # all that a page tells of the class of a failure
 TOTAL = "total_token_throughput"

@@ -54,8 +54,9 @@ class DatasetClass(Protocol):
     """What a name in the registry stands for: something that makes a data set out of a run's settings.
 
     Where making prompts costs more than reading them, it may also have `made_of(settings)`: the paths of the files that
-    they depend on beside the settings, or None. Then they are kept between runs (`loadgen.workload.datasets.prompt_cache`);
-    those of sessions, or with due times or server tokens of their own, are not.
+    they depend on beside the settings, or None. Then they are kept between runs
+    (`loadgen.workload.datasets.prompt_cache`); those of sessions, or with due times or server tokens of their own, are
+    not.
     """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:

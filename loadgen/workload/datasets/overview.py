@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
-from loadgen.workload.arrivals import Int64s
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.prompt_digest import Digest
 

@@ -22,11 +22,11 @@ from typing import IO, Any
 
 import orjson
 
-from loadgen import __version__
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util import private_files
+from loadgen.version import __version__
 from loadgen.workload import datasets
 from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
 from loadgen.workload.files import cache_folder, file_hash

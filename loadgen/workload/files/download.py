@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from loadgen import __version__
 from loadgen.errors import BadInput, LoadgenError, Unreachable
+from loadgen.version import __version__
 
 HUB = "https://huggingface.co"
 ATTEMPTS = 5  # of one call
