@@ -5,14 +5,13 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from loadgen.tuning.execute import trial_score
+from loadgen.tuning.execute import published, trial_score
 from loadgen.tuning.execute.findings import ArmFound, Findings
 from loadgen.tuning.execute.trial import Trial
 from loadgen.tuning.importer.arms import Arms
 from loadgen.tuning.importer.entries import Source
 from loadgen.tuning.importer.importer import Importer, Told, store
 from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.report import published
 from loadgen.tuning.spec import study_file
 from loadgen.tuning.spec.study_file import StudyFile
 from tests.source import ROOT

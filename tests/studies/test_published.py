@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from loadgen.tuning.execute import published
 from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
 from loadgen.tuning.execute.trial import Failure, Trial, Wanted
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.report import published
 from loadgen.tuning.spec.study import Study
 from tests.studies.walking import trial
 from tests.studies.writing import study

@@ -13,8 +13,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
 from loadgen.workload.datasets import prompt_rows as rows
-from loadgen.workload.files import row_file
-from loadgen.workload.files.row_file import REMEDY, RowFile
+from loadgen.workload.datasets import row_file
+from loadgen.workload.datasets.row_file import REMEDY, RowFile
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.target import Target
 from loadgen.workload.tokenizer.tokenizer import load

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
-from loadgen.tuning.execute import accuracy_gate, facts
+from loadgen.tuning.execute import accuracy_gate, facts, published
 from loadgen.tuning.execute.findings import BUDGET, NOT_YET, Findings
 from loadgen.tuning.execute.store import Store, held
 from loadgen.tuning.execute.trial import Trial, Wanted, now
@@ -15,7 +15,6 @@ from loadgen.tuning.execute.trial_runner import Bench
 from loadgen.tuning.execute.walk import Walk
 from loadgen.tuning.plan.estimate import UsualStart
 from loadgen.tuning.plan.planner import Planner
-from loadgen.tuning.report import published
 from loadgen.tuning.spec.study import Study
 from loadgen.tuning.spec.study_file import StudyFile
 

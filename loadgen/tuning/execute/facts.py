@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.tuning.plan import joint_search
+from loadgen.tuning.execute import joint_search
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
 from loadgen.tuning.spec.stages import Joint

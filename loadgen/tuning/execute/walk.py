@@ -8,9 +8,9 @@ from collections.abc import Generator
 
 from loadgen.stats.variance import Noise
 from loadgen.tuning.execute.findings import Findings, StepFound
+from loadgen.tuning.execute.joint_search import Drawing
 from loadgen.tuning.execute.race import Assignments, Race
 from loadgen.tuning.execute.trial import Answered, Trial, Wanted
-from loadgen.tuning.plan.joint_search import Drawing
 from loadgen.tuning.plan.plan import Planned, Step
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec.stages import Joint

@@ -10,8 +10,8 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prompt_rows import counted
+from loadgen.workload.datasets.row_file import REMEDY, RowFile
 from loadgen.workload.files.mapped_file import path_of
-from loadgen.workload.files.row_file import REMEDY, RowFile
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import OnDemand
