@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][xid]")
 
 # Of a build with other switches: its tests, and where they are.
-DEBUGGED := tests/unit tests/wire tests/faults
-SANITIZED := tests/wire tests/faults tests/unit/test_histogram.py tests/unit/test_records.py $(wildcard tests/unit/test_recorder*.py) tests/unit/test_datasets_structure.py tests/engines/test_sim_emit.py
+DEBUGGED := tests/unit tests/core/wire tests/integration/faults
+SANITIZED := tests/core/wire tests/integration/faults tests/core/test_histogram.py tests/metrics/test_records_file.py $(wildcard tests/unit/test_recorder*.py) tests/workload/test_json_index.py tests/engines/test_sim_emit.py
 
 .PHONY: demo test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo
@@ -15,10 +15,10 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 	$(BIN)/loadgen run --rate 1000
 
 # What `make test` leaves to `make test-all`, half of the time: pages, wheels, clusters, benches, simulations, long series.
-LEFT_TO_ALL := tests/docs tests/packaging tests/cluster tests/performance tests/statistics \
-	tests/accuracy/virtual/test_search.py tests/comparing/test_interval.py tests/engines/test_sim_capacity.py \
-	tests/studies/test_goodput.py $(wildcard tests/studies/test_report_*.py) \
-	tests/library/test_pytest_plugin.py tests/unit/test_published_workloads.py
+LEFT_TO_ALL := tests/slow/docs tests/slow/packaging tests/slow/cluster tests/qa/performance tests/slow/statistics \
+	tests/integration/virtual_time/test_search.py tests/analysis/compare/test_interval.py tests/engines/test_sim_capacity.py \
+	tests/tuning/test_goodput.py $(wildcard tests/tuning/test_report_*.py) \
+	tests/integration/library/test_pytest_plugin.py tests/workload/test_published_workloads.py
 # What is run by hand before a release, beside `make test-all` and `make qa`.
 BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
 
@@ -42,40 +42,40 @@ check: $(VENV)/.check  ## style, types and structure
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy --strict -p loadgen
-	$(BIN)/python -m pytest --quiet tests/packaging/test_structure.py
+	$(BIN)/python -m pytest --quiet tests/slow/packaging/test_structure.py
 
 bench: $(VENV)/.test  ## what the client costs, beside a plain aiohttp client and a loop in C; FLAGS=--quick shows that it works
-	$(BIN)/python -m tests.performance.cost $(FLAGS)
-	$(BIN)/python -m tests.performance.scaling $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.performance.prompts $(filter --quick,$(FLAGS))
-	$(BIN)/python -m tests.performance.live $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.cost $(FLAGS)
+	$(BIN)/python -m tests.qa.performance.scaling $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.prompts $(filter --quick,$(FLAGS))
+	$(BIN)/python -m tests.qa.performance.live $(filter --quick,$(FLAGS))
 
 accuracy: $(VENV)/.test  ## how near the client comes to the truth; FLAGS=--write puts the table into docs/accuracy.md
-	$(BIN)/python -m tests.accuracy $(FLAGS)
+	$(BIN)/python -m tests.qa.accuracy $(FLAGS)
 
 mutants: $(VENV)/.test  ## lies told in a copy of the source: each must be noticed, by name; FLAGS=--write puts the table there too
-	$(BIN)/python -m tests.mutants $(FLAGS)
+	$(BIN)/python -m tests.qa.mutants $(FLAGS)
 
 test-browser: $(VENV)/.test  ## pages of results in a real Chromium, fetched on first use (100 MB)
-	$(BIN)/python -m pytest -m browser tests/browser
+	$(BIN)/python -m pytest -m browser tests/qa/browser
 
 test-engines: $(VENV)/.test  ## real engines on this CPU, installed on first use (5 GB): kit, load, shutdowns; FLAGS=--write puts the tables there too
 	$(BIN)/python -m tests.engines.real $(FLAGS)
 
 compare-vllm: $(VENV)/.test  ## `vllm bench serve` and loadgen on one real vLLM server; FLAGS=--write puts the tables into docs/peers.md
-	$(BIN)/python -m tests.peers.compare_vllm $(FLAGS)
+	$(BIN)/python -m tests.qa.peers.compare_vllm $(FLAGS)
 
 compare-peers: $(VENV)/.test  ## other load generators on a server that knows the truth, installed on first use (8 GB); FLAGS=--only=NAME, --write
-	$(BIN)/python -m tests.peers.compare_peers $(FLAGS)
+	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)
 
 rehearsal: $(VENV)/.test  ## a whole study of the simulator, of which every number is computed again from the records
-	$(BIN)/python -m pytest -m rehearsal tests/studies/test_rehearsal.py
+	$(BIN)/python -m pytest -m rehearsal tests/tuning/test_rehearsal.py
 
 llamacpp-study: $(VENV)/.test  ## a study of llama.cpp with a small model, half an hour; FLAGS=--write puts its report into docs
-	$(BIN)/python -m tests.studies.on_llamacpp $(VENV)/llamacpp $(FLAGS)
+	$(BIN)/python -m tests.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
-	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/wire/test_fuzz.py -k test_fuzz
+	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/wire/test_fuzz.py -k test_fuzz
 
 # Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree;
 # $(1) says how, and to no other command: what they need first is built as usual.
@@ -100,7 +100,7 @@ sanitize: $(VENV)/.test  ## the address and undefined-behaviour sanitizers over 
 		$(abspath $(BIN))/python -m pytest --quiet --capture=sys --timeout 300 $(SANITIZED)
 
 wheels: $(VENV)/.test  ## a wheel for each CPython at hand of those that are wanted, installed by itself and tried
-	$(BIN)/python -m tests.packaging.wheels
+	$(BIN)/python -m tests.slow.packaging.wheels
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from loadgen.engines import Server
-from tests.engines.sim_client import FAST, Client
-from tests.engines.sim_server import simulated
+from tests.helpers.raw_client import FAST, Client
+from tests.helpers.sim_server import simulated
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
 from loadgen.engines.knobs import KNOBS
 from loadgen.engines.sim import command as sim
 from loadgen.engines.table import Table
-from tests.documents import between, table
-from tests.source import ROOT
+from tests.helpers.documents import between, table
+from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- knobs: written by python -m tests.engines.knob_table -->", "<!-- end of knobs -->"

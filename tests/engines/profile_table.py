@@ -4,8 +4,8 @@ from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.deployment import GIB, StartFailed
 from loadgen.engines.sim.profiles import PROFILES, deployment
 from loadgen.engines.sim.settings import SimSettings
-from tests.documents import between, table
-from tests.source import ROOT
+from tests.helpers.documents import between, table
+from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/simulator.md"
 BEGIN, END = "<!-- profiles: written by python -m tests.engines.profile_table -->", "<!-- end of profiles -->"

@@ -10,7 +10,7 @@ from loadgen.engines import llamacpp, mindie, sglang, transformers, trtllm, vllm
 from loadgen.engines.command import Command
 from loadgen.engines.engine import Place
 from loadgen.errors import BadInput
-from tests.engines.launching import FOLDER, MODEL, PLACE, launch, said
+from tests.helpers.engine_launch import FOLDER, MODEL, PLACE, launch, said
 
 MTP = {"method": "mtp", "num_speculative_tokens": 3}
 DRAFT = {"method": "draft_model", "num_speculative_tokens": 5, "model": "/models/draft.gguf"}

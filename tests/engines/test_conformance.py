@@ -12,8 +12,8 @@ from loadgen.engines.sim import engine as sim
 from loadgen.errors import BadInput
 from loadgen.testing.engine_conformance import Case, EngineAlive, EngineOnPaper
 from loadgen.testing.touched import touched
-from tests.engines.fakes import Fake
-from tests.engines.real_llamacpp import KNOBS, RAW, gguf, real
+from tests.helpers.fake_engine import Fake
+from tests.helpers.real_llamacpp import KNOBS, RAW, gguf, real
 
 HUB = "Qwen/Qwen3-14B"
 ON_PAPER = [

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.calling import environment
 from tests.engines.knob_table import BEGIN, DOCUMENT, END, written
-from tests.source import ROOT
+from tests.helpers.command_line import environment
+from tests.helpers.source import ROOT
 
 # In the place of LMDeploy: its flags, in front of the simulator.
 STAND_IN = """#!{python}

@@ -7,9 +7,9 @@ import pytest
 from loadgen.engines import EngineFailed, Launcher
 from loadgen.engines.gpu_memory import TOLERANCE_BYTES, GpuMemory
 from loadgen.engines.stopping import Leaked
-from tests.engines.fakes import Fake, gone
-from tests.nvml import GIB, install
-from tests.nvml import Fake as Nvml
+from tests.helpers.fake_engine import Fake, gone
+from tests.helpers.fake_nvml import GIB, install
+from tests.helpers.fake_nvml import Fake as Nvml
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from loadgen.engines.command import Command
 from loadgen.engines.engine import Engine
 from loadgen.engines.knobs import KNOBS
 from loadgen.errors import BadInput
-from tests.engines.launching import PLACE, launch
+from tests.helpers.engine_launch import PLACE, launch
 
 ENGINES: list[Command] = [vllm.engine, sglang.engine, trtllm.engine, llamacpp.engine, transformers.engine]
 

@@ -12,7 +12,7 @@ from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.runner import engine_session as module
 from loadgen.runner.engine_session import launched
-from tests.engines.fakes import Fake
+from tests.helpers.fake_engine import Fake
 
 SETTINGS = RunSettings(engine="fake", model="m", engine_timeout=60)
 

@@ -15,7 +15,7 @@ from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
 from loadgen.engines.launcher import MOST_KEPT
 from loadgen.errors import BadInput, EngineError
 from loadgen.util import private_files
-from tests.engines.fakes import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
+from tests.helpers.fake_engine import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
 
 MODEL = "some/model"
 

@@ -10,7 +10,7 @@ import pytest
 from loadgen.cli.main import dispatch
 from loadgen.engines import commands
 from loadgen.engines.knobs import KNOBS
-from tests.commands.calling import environment
+from tests.helpers.command_line import environment
 
 HEAVY = ("aiohttp", "numpy", "tokenizers", "torch", "transformers", "vllm", "xllamacpp")
 

@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.engines import EngineFailed, Launcher, Server, shared_memory
 from loadgen.engines.processes import descendants
-from tests.engines.fakes import Fake, litter_of
+from tests.helpers.fake_engine import Fake, litter_of
 
 
 @pytest.fixture(autouse=True)

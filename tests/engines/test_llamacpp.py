@@ -14,8 +14,8 @@ from loadgen.engines.engine import Launch
 from loadgen.engines.llamacpp import RUNNER, engine
 from loadgen.engines.llamacpp_server import main, parser
 from loadgen.errors import BadInput
-from tests.engines.launching import launch
-from tests.engines.real_llamacpp import RAW, gguf, real
+from tests.helpers.engine_launch import launch
+from tests.helpers.real_llamacpp import RAW, gguf, real
 
 MODEL = "/models/tiny.gguf"
 

@@ -15,7 +15,7 @@ from loadgen.engines.mindie import engine
 from loadgen.engines.mindie_config import configure
 from loadgen.engines.mindie_settings import read
 from loadgen.errors import BadInput
-from tests.source import ROOT
+from tests.helpers.source import ROOT
 
 GOLDEN = ROOT / "tests/data/engines/mindie"
 PLACE = Place(1025, Path("/runs/1"), host="10.0.0.1")

@@ -8,7 +8,7 @@ import pytest
 from loadgen.engines import mindie
 from loadgen.engines.engine import Place
 from loadgen.engines.table import Table
-from tests.published import COMMANDS, MINDIE
+from tests.helpers.published_workloads import COMMANDS, MINDIE
 
 PLACE = Place(8001, Path("/runs/1"), host="10.0.0.1")
 

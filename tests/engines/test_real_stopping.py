@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import EngineFailed, Server
-from tests.commands.calling import loadgen
-from tests.engines.fakes import a_stranger_who_is_faster, gone
-from tests.engines.real_llamacpp import MODEL, real, started
-from tests.tokenizers_from_packages import kept_folder, smollm2
+from tests.helpers.command_line import loadgen
+from tests.helpers.fake_engine import a_stranger_who_is_faster, gone
+from tests.helpers.real_llamacpp import MODEL, real, started
+from tests.helpers.real_tokenizers import kept_folder, smollm2
 
 pytestmark = real("gguf")
 

@@ -13,8 +13,8 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.engines.registry import Registry
 from loadgen.metrics.records.file import RecordFile
 from loadgen.util.redaction import MARK
-from tests.commands.calling import SHORT, hear, in_flight, loadgen, start
-from tests.engines.real_llamacpp import RAW, gguf, real
+from tests.helpers.command_line import SHORT, hear, in_flight, loadgen, start
+from tests.helpers.real_llamacpp import RAW, gguf, real
 
 FEW = ["--num-prompts", "8", "--max-concurrency", "2", *SHORT]
 

@@ -16,15 +16,15 @@ from loadgen.engines import Launch, commands, vllm
 from loadgen.engines.foreground import foreground, shown
 from loadgen.engines.knobs import KNOBS
 from loadgen.errors import EngineError
-from tests.commands.calling import ignored
-from tests.engines.fakes import Fake, wait_for_end
-from tests.source import ROOT
+from tests.helpers.command_line import ignored
+from tests.helpers.fake_engine import Fake, wait_for_end
+from tests.helpers.source import ROOT
 
 PROGRAM = """
 import signal, sys
 from loadgen.engines import foreground
 from loadgen.errors import LoadgenError
-from tests.engines.fakes import Fake
+from tests.helpers.fake_engine import Fake
 signal.signal(signal.SIGHUP, {hangup})
 foreground.GRACE_S = {grace_s}
 try:

@@ -8,7 +8,7 @@ import pytest
 from loadgen.engines.sim.capacity import capacity_per_s, forecast
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
-from tests.engines.virtual_steps import MS, poisson, steps
+from tests.helpers.sim_steps import MS, poisson, steps
 
 H100, FP8, TP2 = "h100-qwen3-8b", {"quantization": "fp8"}, {"tensor_parallel_size": 2}
 # Settings, tokens of prompt and of answer: prompts of an eighth of a step or less.

@@ -13,8 +13,8 @@ from loadgen.engines.sim.flags import flag
 from loadgen.engines.sim.profiles import FORMATS, GPUS, KV_BYTES, MODELS, PROFILES
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
-from tests.documents import found_between
 from tests.engines.profile_table import BEGIN, DOCUMENT, END, written
+from tests.helpers.documents import found_between
 
 
 def deployed(profile: str = "h100-qwen3-8b", **others: Any) -> Deployment:

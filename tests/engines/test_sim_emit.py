@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from loadgen.engines.sim.emit import Grouped, Stream, Words, emit
-from tests.engines.pair import Pair, on_both_loops
+from tests.helpers.socket_pair import Pair, on_both_loops
 
 WORDS = Words(["alpha", "be", "gammaray"])
 HEAD, TAIL = b'data: {"t":"', b'"}\n\n'

@@ -14,8 +14,8 @@ from loadgen.engines.sim import engine
 from loadgen.engines.sim.faults import CRASHES, Faults
 from loadgen.errors import BadInput, Unreachable
 from loadgen.testing.stream import Stream
-from tests.engines.fakes import gone, is_answered, wait_until
-from tests.engines.sim_server import words
+from tests.helpers.fake_engine import gone, is_answered, wait_until
+from tests.helpers.sim_server import words
 
 LONG_S = 3600.0
 AT_START = {name: "oom_load" if name == "oom" else name for name in CRASHES}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loadgen.engines import Server
-from tests.engines.sim_client import FAST, Client, gauge
-from tests.engines.sim_server import simulated
+from tests.helpers.raw_client import FAST, Client, gauge
+from tests.helpers.sim_server import simulated
 
 CHAT = "/v1/chat/completions"
 COUNTED = {"include_usage": True, "continuous_usage_stats": True}

@@ -10,8 +10,8 @@ from tokenizers import Tokenizer
 import loadgen
 from loadgen.engines import Server
 from loadgen.runner.server import OWNER
-from tests.engines.sim_client import FAST, Client, Reply, gauge, raw
-from tests.engines.sim_server import simulated
+from tests.helpers.raw_client import FAST, Client, Reply, gauge, raw
+from tests.helpers.sim_server import simulated
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 

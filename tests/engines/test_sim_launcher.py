@@ -16,9 +16,9 @@ from loadgen.engines.sim.flags import given
 from loadgen.engines.sim.server import parser
 from loadgen.engines.sim.settings import SimSettings
 from loadgen.errors import BadInput
-from tests.engines.fakes import gone
-from tests.engines.sim_client import FAST
-from tests.engines.sim_server import simulated
+from tests.helpers.fake_engine import gone
+from tests.helpers.raw_client import FAST
+from tests.helpers.sim_server import simulated
 
 
 def launch(*raw: str, **knobs: object) -> Launch:

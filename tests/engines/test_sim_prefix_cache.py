@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from loadgen.engines.sim.prefix_cache import BLOCK, PrefixCache, block_names
 from loadgen.engines.sim.scheduler import Limits, Scheduler, Sequence, StepCosts
-from tests.engines.virtual_steps import steps
+from tests.helpers.sim_steps import steps
 
 COSTS = StepCosts(base_ns=1000, prefill_ns_per_token=1, decode_ns_per_seq=1, kv_ns_per_token=1)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from loadgen.engines.sim.scheduler import Limits, Progress, Scheduler, Sequence, StepCosts
 from loadgen.engines.sim.settings import SimSettings
-from tests.engines.virtual_steps import MS, poisson, steps
+from tests.helpers.sim_steps import MS, poisson, steps
 
 ROOMY = Limits(max_num_seqs=100, max_num_batched_tokens=1000, num_kv_tokens=10_000)
 COSTS = StepCosts(base_ns=8 * MS, prefill_ns_per_token=100, decode_ns_per_seq=500, kv_ns_per_token=1)

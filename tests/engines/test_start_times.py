@@ -7,7 +7,7 @@ import pytest
 from loadgen.engines import Launcher
 from loadgen.engines.start_times import FILE, KEPT_SERVERS, KEPT_STARTS, StartTimes
 from loadgen.util import private_files
-from tests.engines.fakes import Fake
+from tests.helpers.fake_engine import Fake
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,8 @@ import pytest
 
 from loadgen.engines import Launcher, Leaked, Server
 from loadgen.engines.processes import Process
-from tests.engines.fakes import Fake, daemon_of, gone, wait_for_end
+from tests.helpers.fake_engine import Fake, daemon_of, gone, wait_for_end
+from tests.helpers.source import ROOT
 
 MODEL = "m"
 
@@ -137,7 +138,7 @@ def test_what_sigkill_does_not_end_is_a_leak_that_names_it(monkeypatch: pytest.M
 PROGRAM = """
 import signal
 from loadgen.engines import Launcher
-from tests.engines.fakes import Fake, daemon_of
+from tests.helpers.fake_engine import Fake, daemon_of
 server = Launcher().start(Fake(), "m", raw=["--double-fork", "tagged"])
 print(server.pid, daemon_of(server), server._kept.keeper_pid, flush=True)
 signal.pause()
@@ -146,9 +147,7 @@ signal.pause()
 
 def killed(*, keeper_too: bool) -> tuple[int, int]:
     """Kill a program that has started a server; returns the ids of that and of its daemon."""
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
-    ) as program:
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=ROOT) as program:
         assert program.stdout is not None
         server, daemon, keeper = map(int, program.stdout.readline().split())
         if keeper_too:

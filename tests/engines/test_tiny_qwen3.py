@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.engines.real.tiny_qwen3 import ANSWER, REASONING, _weights
-from tests.tokenizers_from_packages import kept_folder, qwen3
+from tests.helpers.real_tokenizers import kept_folder, qwen3
 
 pytestmark = [
     pytest.mark.real_data,

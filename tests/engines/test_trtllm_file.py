@@ -7,7 +7,7 @@ import yaml
 
 from loadgen.engines.trtllm import engine
 from loadgen.errors import BadInput
-from tests.engines.launching import FOLDER, launch
+from tests.helpers.engine_launch import FOLDER, launch
 
 FILE = "--extra_llm_api_options"
 

@@ -1,1 +1,0 @@
-"""Checks of a release that take minutes: `make qa` runs them."""

@@ -10,7 +10,7 @@ import pytest
 from loadgen.testing.pace import Pace
 from loadgen.testing.process import Process, started
 from loadgen.testing.truth import Truth
-from tests.engines.sim_client import Client, Reply, raw
+from tests.helpers.raw_client import Client, Reply, raw
 
 FAST = {"first_ms": 1.0, "gap_ms": 1.0}
 PATH = "/v1/chat/completions"

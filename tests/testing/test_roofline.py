@@ -1,7 +1,7 @@
 """The roofline server: whole answers at once."""
 
 from loadgen.testing.process import Process, started
-from tests.engines.sim_client import Client, Reply
+from tests.helpers.raw_client import Client, Reply
 
 PATH = "/v1/chat/completions"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.engines.sim.emit import BLANK_TIME, Outlet, Planned, Ticker
 from loadgen.util.clock import now_ns
-from tests.engines.pair import Pair, on_both_loops
+from tests.helpers.socket_pair import Pair, on_both_loops
 
 EVENT = b'{"plan":%b,"write":%b}\n' % (BLANK_TIME, BLANK_TIME)
 NEVER = 1 << 62

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.testing.stream import Habits, Stream
-from tests.documents import between, cells_of, found_between, table
 from tests.engines.real.engines import ENGINES, Real
 from tests.engines.real.loads import RATE, REQUESTS, load
 from tests.engines.real.shutdowns import TRIALS, Shutdown, shut_down
-from tests.source import ROOT
+from tests.helpers.documents import between, cells_of, found_between, table
+from tests.helpers.source import ROOT
 
 DOCUMENT = ROOT / "docs/engines.md"
 BEGIN, END = "<!-- real engines: written by make test-engines FLAGS=--write -->", "<!-- end of real engines -->"

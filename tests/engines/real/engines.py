@@ -11,8 +11,8 @@ from loadgen.testing.engine_conformance import Case
 from tests.engines.real import recipes, xpyd
 from tests.engines.real.environments import CACHE, Recipe, made
 from tests.engines.real.tiny_qwen3 import tiny_qwen3
-from tests.engines.real_llamacpp import KNOBS, RAW, gguf
-from tests.tokenizers_from_packages import smollm2
+from tests.helpers.real_llamacpp import KNOBS, RAW, gguf
+from tests.helpers.real_tokenizers import smollm2
 
 NO_TOKEN = 151935  # of the vocabulary, and never generated
 # Two threads on two busy cores wait for each other in loops.

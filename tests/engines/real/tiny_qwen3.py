@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from tests.engines.real.environments import alone
-from tests.tokenizers_from_packages import QWEN_CONTROL, qwen3
+from tests.helpers.real_tokenizers import QWEN_CONTROL, qwen3
 
 HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD = 64, 2, 4, 2, 32
 VOCABULARY = 151936

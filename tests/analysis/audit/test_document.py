@@ -1,0 +1,28 @@
+"""docs/audit.md tells of every rule, and of no other."""
+
+import re
+
+import pytest
+
+from loadgen.analysis.audit import audit
+from tests.helpers.audited_pages import PAGES
+from tests.helpers.documents import cells_of
+from tests.helpers.source import ROOT
+
+TOLD = {
+    name
+    for part in (ROOT / "docs" / "audit.md").read_text().split("## Rules")[1:]
+    for first, *_ in cells_of(part)
+    for name in re.findall(r"`([a-z-]+)`", first)
+}
+SOURCES = "".join(path.read_text() for path in (ROOT / "loadgen" / "analysis" / "audit" / "rules").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", sorted(path.stem for path in PAGES.glob("qwen*.md")))
+def test_what_is_found_is_told(page: str) -> None:
+    assert {finding.rule for finding in audit(str(PAGES / f"{page}.md"))} <= TOLD
+
+
+def test_what_is_told_is_a_rule() -> None:
+    assert len(TOLD) > 30
+    assert [name for name in sorted(TOLD) if f'"{name}"' not in SOURCES] == []

@@ -1,0 +1,202 @@
+"""Results as JSON: each kind is read in its own meaning, and what is no result is refused in a line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.report import render, to_json
+from tests.helpers.audited_pages import found, only, rules
+from tests.helpers.run_facts import result, steady
+
+# As `vllm bench serve --save-result` keeps it; 100 replies of 101 tokens.
+VLLM: dict[str, Any] = {
+    "date": "20261121-015143",
+    "completed": 100,
+    "failed": 0,
+    "max_concurrency": 11,
+    "duration": 10.0,
+    "total_input_tokens": 10_000,
+    "total_output_tokens": 10_100,
+    "request_throughput": 10.0,
+    "output_throughput": 1010.0,
+    "total_token_throughput": 2010.0,
+    "output_lens": [101] * 100,
+    "max_output_tokens_per_s": 2000.0,
+    "max_concurrent_requests": 11,
+    **{f"{statistic}_ttft_ms": 100.0 for statistic in ("mean", "median", "p99")},
+    **{f"{statistic}_tpot_ms": 10.0 for statistic in ("mean", "median", "p99")},
+    **{f"{statistic}_itl_ms": 10.0 for statistic in ("mean", "median", "p99")},
+    "mean_e2el_ms": 1100.0,
+}
+# As SGLang's bench_serving appends it to a file, a line a run.
+SGLANG: dict[str, Any] = {
+    "backend": "sglang",
+    "request_rate": float("inf"),
+    "duration": 10.0,
+    "completed": 100,
+    "total_input_tokens": 10_000,
+    "total_output_tokens": 10_100,
+    "total_output_tokens_retokenized": 10_090,
+    "request_throughput": 10.0,
+    "input_throughput": 1000.0,
+    "output_throughput": 1010.0,
+    "mean_e2e_latency_ms": 1100.0,
+    "median_e2e_latency_ms": 1100.0,
+    "mean_ttft_ms": 100.0,
+    "mean_tpot_ms": 10.0,
+    "mean_itl_ms": 10.0,
+    "median_itl_ms": 10.0,
+    "concurrency": 11.0,
+}
+
+
+def guidellm(**metrics: float) -> dict[str, Any]:
+    """As guidellm keeps a benchmark: its TPOT counts from the start of the request, over all tokens."""
+    means = {
+        "requests_per_second": 10.01,
+        "output_tokens_per_second": 1011.0,
+        "tokens_per_second": 2012.0,
+        "request_latency": 1.1,
+        "time_to_first_token_ms": 100.0,
+        "time_per_output_token_ms": 1100 / 101,
+        "inter_token_latency_ms": 10.0,
+        "prompt_token_count": 100.0,
+        "output_token_count": 101.0,
+    } | metrics
+    told: dict[str, Any] = {
+        name: {"successful": {"mean": value, "median": value, "percentiles": {"p95": value, "p99": value}}}
+        for name, value in means.items()
+    }
+    told["request_totals"] = {"successful": 100, "incomplete": 0, "errored": 0, "total": 100}
+    return {"benchmarks": [{"start_time": 50.0, "end_time": 60.0, "metrics": told}]}
+
+
+def audited(tmp_path: Path, data: Any) -> Any:
+    return found(tmp_path, json.dumps(data), "result.json")
+
+
+@pytest.mark.parametrize("clean", [VLLM, SGLANG, guidellm()], ids=["vllm", "sglang", "guidellm"])
+def test_a_result_whose_numbers_agree_has_no_finding(tmp_path: Path, clean: dict) -> None:
+    assert audited(tmp_path, clean) == []
+
+
+def test_vllms_rates_are_its_tokens_by_its_duration(tmp_path: Path) -> None:
+    assert only(audited(tmp_path, VLLM | {"total_token_throughput": 2011.0}), "throughput").should_be == "2010 tok/s"
+
+
+def test_vllms_peak_above_the_cap_is_found(tmp_path: Path) -> None:
+    assert rules(audited(tmp_path, VLLM | {"max_concurrent_requests": 16})) == {"peak-concurrency"}
+    assert rules(audited(tmp_path, VLLM | {"max_concurrent_requests": 101, "max_concurrency": None})) == {
+        "peak-concurrency"
+    }
+
+
+def test_lengths_of_replies_decide_whether_they_are_all_the_same(tmp_path: Path) -> None:
+    wrong = VLLM | {"mean_tpot_ms": 9.0}
+    assert rules(audited(tmp_path, wrong)) == {"tpot"}
+    assert audited(tmp_path, wrong | {"output_lens": [100, 102] * 50}) == []
+
+
+def test_sglangs_file_has_a_run_in_each_line(tmp_path: Path) -> None:
+    lines = [SGLANG, SGLANG | {"mean_ttft_ms": 0.0}, SGLANG | {"concurrency": 12.0}]
+    findings = found(tmp_path, "\n".join(map(json.dumps, lines)) + "\n", "runs.jsonl")
+    assert [(finding.place.line, finding.rule) for finding in findings if finding.rule != "tpot"] == [
+        (2, "latency-zero"),
+        (3, "in-flight"),
+    ]
+
+
+def test_sglangs_input_has_a_rate_of_its_own(tmp_path: Path) -> None:
+    finding = only(audited(tmp_path, SGLANG | {"input_throughput": 999.0}), "throughput")
+    assert (finding.says, finding.should_be) == ("input 999 tok/s", "1000 tok/s")
+
+
+def test_guidellms_rates_may_be_off_by_what_lies_beyond_its_events(tmp_path: Path) -> None:
+    finding = only(audited(tmp_path, guidellm(tokens_per_second=2032.0)), "throughput")
+    assert "+1.09 %" in finding.why
+    assert finding.place.within == "benchmark 1"
+
+
+def test_guidellms_tpot_is_the_whole_latency_by_the_tokens(tmp_path: Path) -> None:
+    finding = only(audited(tmp_path, guidellm(time_per_output_token_ms=100 / 101)), "tpot")
+    assert (finding.says, finding.should_be) == ("mean TPOT 0.99 ms", "10.89 ms")
+    assert "TTFT by output tokens" in finding.why
+
+
+def test_guidellms_itl_of_nothing_is_found(tmp_path: Path) -> None:
+    assert only(audited(tmp_path, guidellm(inter_token_latency_ms=0.0)), "itl-zero").should_be == "10 ms"
+
+
+# -- loadgen's own
+
+
+def test_a_clean_result_of_ours_has_no_finding_as_json_and_as_it_is_printed(tmp_path: Path) -> None:
+    data = result([steady(n, due=50.0 * n, n=5) for n in range(40)])
+    assert found(tmp_path, to_json(data), "result.json") == []
+    assert found(tmp_path, f"# A run\n\n```\n{render(data)}```\n") == []
+
+
+def test_a_run_that_does_not_believe_itself_is_believed_in_that(tmp_path: Path) -> None:
+    invalid = only(audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "INVALID"}}), "verdict")
+    suspect = only(audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "SUSPECT"}}), "verdict")
+    assert (invalid.note, suspect.note) == (False, True)
+    assert audited(tmp_path, VLLM | {"loadgen": {"schema": 1, "verdict": "VALID"}}) == []
+
+
+def test_tpot_of_some_replies_is_not_held_against_all(tmp_path: Path) -> None:
+    own = {"verdict": "VALID", "latency_ms": {"tpot_n1": {"count": 50}}}
+    assert audited(tmp_path, VLLM | {"mean_tpot_ms": 9.0, "loadgen": own}) == []
+
+
+def test_percentiles_of_ours_are_exact_to_three_digits(tmp_path: Path) -> None:
+    whole_run = VLLM | {"p99_e2el_ms": 10_005.0}
+    assert rules(audited(tmp_path, whole_run)) == {"latency-bounds"}
+    assert audited(tmp_path, whole_run | {"loadgen": {"verdict": "VALID"}}) == []
+
+
+def test_the_order_in_which_a_tool_adds_up_is_no_finding(tmp_path: Path) -> None:
+    assert audited(tmp_path, VLLM | {"request_throughput": 10.000001, "mean_tpot_ms": 10.000002}) == []
+
+
+# -- refused
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", "page.md:1 is JSON, but no result that is known"),
+        ("[1]", "is JSON, but no result that is known"),
+        ('{"benchmarks": [1]}', "is JSON, but no result that is known"),
+        ('{"benchmarks": []}', "is JSON, but no result that is known"),
+        ('{"benchmarks": [{"metrics": {}}]}', "is JSON, but no result that is known"),
+        ('{"completed": 1\n', "page.md:1 is no JSON"),
+        ("[" * 100_000, "page.md:1 is no JSON"),
+        ("A page without numbers.\n", "has no block of results and no table"),
+        ("", "has no block of results and no table"),
+    ],
+)
+def test_what_is_no_result_is_refused_in_one_line(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        found(tmp_path, text)
+    assert refused.value.field == "FILE"
+    assert problem in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
+    from loadgen.analysis.audit import audit
+
+    with pytest.raises(BadInput, match="No such file"):
+        audit(str(tmp_path / "none.md"))
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(BadInput, match="is no text"):
+        audit(str(tmp_path / "image.png"))
+
+
+def test_odd_values_in_json_are_as_if_they_were_not_there(tmp_path: Path) -> None:
+    odd = VLLM | {"mean_ttft_ms": None, "mean_tpot_ms": "NaN", "median_e2el_ms": True, "max_concurrency": "inf"}
+    odd |= {"mean_itl_ms": float("nan"), "p99_itl_ms": float("-inf"), "median_itl_ms": float("inf"), "loadgen": 3}
+    assert audited(tmp_path, odd) == []

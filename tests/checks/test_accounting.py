@@ -1,0 +1,210 @@
+"""Accounting: red when a request, a token or a process is missing, green when all are there."""
+
+import dataclasses
+
+import pytest
+
+from loadgen.checks import Check, Verdict, accounting, verdict
+from loadgen.core.histogram import DAY_NS, Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.snapshot import LATENCIES
+from loadgen.metrics.worker_report import Shard
+from tests.helpers.run_facts import answered, at, due_at, evidence, failed, measured, shard, steady, unsent
+
+RUN = [
+    steady(0),
+    answered(1, tokens=[20, 40], counts={"completion_tokens": 9}),
+    answered(2, tokens=[], reasoning=[20]),
+    failed(3, Outcome.STATUS),
+    failed(4, Outcome.TRUNCATED),
+    unsent(5),
+]
+
+
+def of(snapshot, **facts):
+    """The checks by name."""
+    checks = accounting(evidence(snapshot, **facts))
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+def test_a_run_of_all_kinds_of_endings_is_green():
+    assert red(of(measured(RUN), client={"engine_runs": True})) == []
+
+
+def test_a_run_whose_tokens_a_tokenizer_has_counted_is_green():
+    record = answered(0, tokens=[20, 40])
+    record.tokenized = 7
+    assert red(of(measured([record, answered(1)]))) == []
+
+
+def test_a_run_without_a_success_is_green_its_books_are_in_order():
+    assert red(of(measured([failed(0), unsent(1)]))) == []
+
+
+@pytest.mark.parametrize(("unsent_requests", "accounted"), [(1, True), (2, False)])
+def test_beyond_a_hundredth_what_the_client_could_not_send_leaves_another_load(unsent_requests, accounted):
+    sent = [steady(index) for index in range(100, 200 - unsent_requests)]
+    failures = [unsent(index, Outcome.CLIENT_ERROR) for index in range(unsent_requests)]
+    snapshot = measured([*failures, *sent])
+    check = of(snapshot)["load as asked"]
+    assert check.value == f"{unsent_requests} of 100 requests never sent by a fault of the client"
+    assert "loadgen doctor" in check.advice
+    assert check.ok is accounted
+
+
+def test_merged_stripes_are_green():
+    assert red(of(measured(RUN[:3]).merge(measured(RUN[3:])))) == []
+
+
+@pytest.mark.parametrize(("scheduled", "value"), [(7, "6 outcomes of 7 scheduled"), (5, "6 outcomes of 5 scheduled")])
+def test_a_request_without_an_outcome_or_with_two_is_red(scheduled, value):
+    checks = of(measured(RUN, scheduled=scheduled))
+    assert red(checks) == ["every request ended once"]
+    assert checks["every request ended once"].value == value
+    assert "bug in loadgen" in checks["every request ended once"].advice
+
+
+def test_in_a_partial_run_missing_outcomes_are_not_called_a_bug():
+    check = of(measured(RUN, scheduled=9, partial="interrupted"))["every request ended once"]
+    assert check.ok is False
+    assert "ended early" in check.advice
+
+
+@pytest.mark.parametrize("name", ["ttft_due", "e2el_sent", "icl", "lag", "pool_wait", "connect"])
+def test_a_value_missing_from_a_histogram_is_red_and_says_which(name):
+    snapshot = measured(RUN)
+    count = snapshot.histograms[name].count
+    broken = dataclasses.replace(snapshot, histograms=snapshot.histograms | {name: Histogram()})
+    checks = of(broken)
+    assert red(checks) == ["histograms complete"]
+    assert checks["histograms complete"].value == f"{name} 0 for {count}"
+
+
+def test_a_value_too_many_is_red_too():
+    snapshot = measured(RUN)
+    snapshot.histograms["ttft_due"].record(1)
+    assert red(of(snapshot)) == ["histograms complete"]
+
+
+@pytest.mark.parametrize("name", [*LATENCIES, "lag", "pool_wait", "connect"])
+def test_a_value_out_of_range_is_red_in_whatever_histogram(name):
+    snapshot = measured(RUN)
+    before = red(of(snapshot))
+    snapshot.histograms[name].record(DAY_NS + 1)
+    assert before == []
+    assert "values in range" in red(of(snapshot))
+
+
+def test_a_latency_below_zero_is_out_of_range():
+    record = answered(due=10, tokens=[20, 30])
+    record.first_token = at(5)
+    assert "values in range" in red(of(measured([record])))
+
+
+def test_stamps_out_of_order_are_red():
+    record = answered(tokens=[20, 30], closed=40)
+    record.closed = at(25)
+    checks = of(measured([record]))
+    assert red(checks) == ["stamps in order"]
+    assert checks["stamps in order"].value == "1 record out of order"
+
+
+def test_a_request_that_ended_twice_in_place_of_another_is_red():
+    checks = of(measured([steady(0), steady(0)]))
+    assert red(checks) == ["every request ended once"]
+    assert checks["every request ended once"].value == "2 outcomes of 2 scheduled, 1 of them repeated"
+
+
+def test_gaps_between_tokens_are_counted_where_the_events_tell_all_tokens():
+    whole = answered(tokens=[20, 30, 40], counts={"completion_tokens": 3})
+    hidden = answered(tokens=[20, 30, 40], counts={"completion_tokens": 9})
+    for record, expected in ((whole, ["histograms complete"]), (hidden, [])):
+        snapshot = measured([record])
+        assert red(of(snapshot)) == []
+        assert red(of(dataclasses.replace(snapshot, histograms=snapshot.histograms | {"itl": Histogram()}))) == expected
+
+
+@pytest.mark.parametrize("name", ["usage_requests", "event_requests"])
+def test_an_answer_whose_tokens_were_counted_in_no_way_or_in_two_is_red(name):
+    snapshot = measured(RUN)
+    counters = snapshot.counters | {name: snapshot.counters[name] + 1}
+    assert red(of(dataclasses.replace(snapshot, counters=counters))) == ["every answer counted once"]
+
+
+def test_an_answer_without_a_finish_reason_in_the_books_is_red():
+    checks = of(dataclasses.replace(measured(RUN), finishes={"stop": 2}))
+    assert red(checks) == ["every answer counted once"]
+    assert checks["every answer counted once"].value == "2 finish reasons and 3 token counts of 3 answers"
+
+
+def test_another_schedule_than_the_reports_is_red():
+    assert red(of(measured(RUN), shards=[Shard(schedule_sha256="another")])) == ["one schedule"]
+
+
+def test_an_engine_that_is_another_process_at_the_end_is_red():
+    assert red(of(measured(RUN), client={"engine_runs": False})) == ["same engine"]
+
+
+def test_an_engine_that_was_not_launched_here_is_not_judged():
+    assert of(measured(RUN), client={"engine_runs": None})["same engine"].ok is None
+
+
+def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
+    started = {"engine": {"commands": ["sim"]}, "client": {"engine_runs": None}}
+    check = of(measured(RUN), **started)["same engine"]
+    assert (check.ok, check.value) == (None, "what the measuring process met is not known")
+    assert of(measured(RUN), client={"engine_runs": None})["same engine"].value == "not launched here"
+
+
+def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_present():
+    schedule = due_at(*[0] * len(RUN))
+    shards = [shard(schedule), Shard(number=1, schedule_sha256=schedule.sha256)]
+    check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
+    assert (check.ok, check.limit) == (None, "what the measuring process met is not known")
+
+
+def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+    for check in of(measured(RUN)).values():
+        for text in (check.value, check.limit, check.advice):
+            assert text
+            assert "\n" not in text
+
+
+# -- the verdict
+
+
+def check(group, ok, counts=True):
+    return Check("name", ok, "1", "2", "do this", counts, group=group)
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ([], Verdict.VALID),
+        ([check("A", True), check("B", True)], Verdict.VALID),
+        ([check("A", None), check("B", None)], Verdict.VALID),
+        ([check("A", True), check("B", False)], Verdict.SUSPECT),
+        ([check("A", False), check("B", True)], Verdict.INVALID),
+        ([check("B", False), check("A", False)], Verdict.INVALID),
+        ([check("A", True), check("D", False, counts=False)], Verdict.VALID),
+        ([check("A", True), check("D", False, counts=True)], Verdict.SUSPECT),
+    ],
+)
+def test_accounting_makes_a_run_invalid_any_other_check_that_counts_suspect(checks, expected):
+    assert verdict(checks) is expected
+
+
+def test_a_check_is_json_as_it_stands():
+    assert check("B", None).to_dict() == {
+        "group": "B",
+        "name": "name",
+        "ok": None,
+        "value": "1",
+        "limit": "2",
+        "advice": "do this",
+        "counts": True,
+    }

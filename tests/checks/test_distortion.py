@@ -1,0 +1,256 @@
+"""Distortion: red, by the name of the cause, where the client changed what it measured."""
+
+import dataclasses
+
+import pytest
+
+from loadgen.checks import distortion
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Response
+from tests.helpers.response_bytes import delta, usage
+from tests.helpers.run_facts import (
+    CHUNKED,
+    LAST_CHUNK,
+    MS,
+    answered,
+    at,
+    chunk,
+    evidence,
+    failed,
+    measured,
+    planned,
+    steady,
+)
+
+GREEN = [steady(i, due=i * 10, ttft=40, gap=10, n=20) for i in range(100)]
+OPEN = RunSettings(request_rate=100.0)
+
+
+def of(records, settings=OPEN, **client):
+    """The checks by name."""
+    checks = distortion(evidence(records, settings, client=client))
+    assert all(check.counts for check in checks)
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+def beating(*stalls_ms, records=GREEN):
+    """The snapshot of a run in which the loop's beats were late by so much."""
+    snapshot = measured(records)
+    for late in stalls_ms:
+        snapshot.histograms["loop_stall"].record(round(late * MS))
+    return snapshot
+
+
+def together(index=0, *, reads=((20, 1), (30, 1), (40, 1))):
+    """A record of which each read at a moment brought so many events."""
+    record = planned(index, tokens=(10, sum(events for _, events in reads)))
+    response = Response()
+    response.begin(record)
+    response.feed(CHUNKED, at(reads[0][0]))
+    for ms, events in reads:
+        response.feed(b"".join(chunk(delta(content="x")) for _ in range(events)), at(ms))
+    response.feed(chunk(delta("stop") + usage()) + LAST_CHUNK, at(reads[-1][0]))
+    return record
+
+
+def test_an_undisturbed_run_is_green():
+    checks = of(beating(*[0.3] * 1000))
+    assert red(checks) == []
+    assert all(check.ok for check in checks.values())
+
+
+# -- the loop
+
+
+def test_stalls_of_5_ms_every_20_ms_are_red_by_name():
+    # One beat in four falls into a stall and waits for its end.
+    late = [5 * (i % 80) / 80 if i % 4 == 0 else 0.1 for i in range(1000)]
+    checks = of(beating(*late))
+    assert red(checks) == ["loop stall p99"]
+    assert checks["loop stall p99"].value.endswith("ms (max 4.750 ms)")
+
+
+@pytest.mark.parametrize(
+    ("gap_ms", "limit"), [(3, "0.400 ms"), (20, "2.000 ms"), (30, "3.000 ms"), (40, "4.000 ms"), (400, "4.000 ms")]
+)
+def test_stalls_are_held_against_the_median_gap_between_events(gap_ms, limit):
+    records = [steady(0, gap=gap_ms, n=4)]
+    said = of(beating(*[0.1] * 1000, records=records))["loop stall p99"].limit
+    assert float(said.split()[0]) == pytest.approx(float(limit.split()[0]), rel=1e-3)
+
+
+def test_one_stall_in_a_hundred_beats_is_not_the_p99():
+    checks = of(beating(*[0.1] * 991, *[50] * 9))
+    assert checks["loop stall p99"].ok
+    assert "max 50.000 ms" in checks["loop stall p99"].value
+
+
+def test_fewer_than_a_thousand_appointments_and_reads_are_too_few_to_tell():
+    check = of(beating(*[50] * 999))["loop stall p99"]
+    assert (check.ok, check.limit) == (None, "the run is too short to tell")
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.7, True), (0.71, False)])
+def test_a_loop_busy_for_more_than_seven_tenths_of_the_time_is_red(share, expected):
+    check = of(GREEN, busy_share=share)["loop busy"]
+    assert check.ok is expected
+    assert check.limit == "70%"
+
+
+def test_advice_names_what_else_was_busy():
+    checks = of(GREEN, busy_share=0.9, disturbance="other processes used 1.5 of 2 cores")
+    assert checks["loop busy"].advice.endswith("(other processes used 1.5 of 2 cores)")
+
+
+# -- the processor's time
+
+
+@pytest.mark.parametrize(
+    ("name", "fact", "limit"), [("CPU throttled", "throttled_s", 0.1), ("CPU stolen", "stolen_share", 0.02)]
+)
+def test_time_that_a_limit_or_the_hypervisor_took_is_red(name, fact, limit):
+    assert red(of(GREEN, wall_s=10.0, **{fact: limit})) == []
+    assert red(of(GREEN, wall_s=10.0, **{fact: limit * 1.1})) == [name]
+
+
+def test_garbage_collections_that_took_a_hundredth_of_the_time_are_red():
+    for pause_ms, expected in ((9, []), (11, ["GC pauses"])):
+        snapshot = measured(GREEN)
+        snapshot.histograms["gc_pause"].record(pause_ms * MS)
+        checks = of(snapshot, wall_s=1.0)
+        assert red(checks) == expected
+        assert checks["GC pauses"].value.endswith(f"of the time, the longest {pause_ms}.000 ms")
+
+
+def test_facts_that_died_with_the_process_are_not_judged():
+    checks = of(GREEN, busy_share=None, wall_s=None)
+    unjudged = {name for name, check in checks.items() if "is not known" in check.limit}
+    assert unjudged == {"loop stall p99", "loop busy", "CPU throttled", "CPU stolen", "GC pauses"}
+    assert all(checks[name].ok is None for name in unjudged)
+
+
+# -- connections
+
+
+def test_waiting_for_connections_is_red_and_names_the_flag():
+    records = [steady(i, due=i * 10, connect=5 if i < 3 else 0, ttft=45, n=20) for i in range(100)]
+    checks = of(records)
+    assert "no wait in the pool" in red(checks)
+    assert checks["no wait in the pool"].value.startswith("3 requests had to open a connection, p99 of all waits ")
+    assert checks["no wait in the pool"].advice.endswith("--warm-connections 24")  # the most in flight at once
+
+
+def test_one_late_connection_in_a_thousand_is_green():
+    records = [steady(i, due=i * 10, connect=50 if i == 0 else 0, ttft=60, n=2) for i in range(1000)]
+    assert of(records)["no wait in the pool"].ok
+
+
+def test_a_wait_for_a_slot_is_red_only_where_no_cap_asked_for_it():
+    records = [steady(i, due=i * 10, ready=i * 10 + 50, ttft=100, n=20) for i in range(100)]
+    without, capped = of(records), of(records, OPEN.replace(max_concurrency=4))
+    assert red(without) == ["due and sent agree", "no wait in the pool"]
+    assert without["due and sent agree"].advice == "the wait for a slot explains it: its p99 is 50.000 ms"
+    assert red(capped) == []
+    assert (capped["due and sent agree"].ok, capped["due and sent agree"].limit) == (None, "the cap held requests back")
+
+
+def test_a_cap_that_held_nothing_back_is_no_excuse():
+    records = [answered(i, due=0, sent=15, tokens=[60, 80]) for i in range(100)]
+    assert of(records, OPEN.replace(max_concurrency=400))["due and sent agree"].ok is False
+
+
+def test_a_server_that_closes_its_connections_leaves_no_choice():
+    records = [steady(i, due=i * 10, connect=5, ttft=45, n=2) for i in range(10)]
+    check = of(records, connections_reused=False)["no wait in the pool"]
+    assert (check.ok, check.limit) == (None, "the server closes its connections")
+
+
+def test_when_nothing_was_sent_nothing_waited():
+    checks = of([])
+    assert red(checks) == []
+    assert checks["due and sent agree"].ok is None
+
+
+# -- from due and from sent
+
+
+@pytest.mark.parametrize(
+    ("late", "cause"),
+    [
+        ({"sent": 15}, "the client's own lag explains it: its p99 is 15.000 ms"),
+        ({"connect": 15}, "opening connections explains it: its p99 is 15.000 ms"),
+    ],
+)
+def test_clocks_apart_are_red_and_the_cause_is_named(late, cause):
+    records = [answered(i, due=0, tokens=[60 + i % 7, 80], **late) for i in range(100)]
+    check = of(records)["due and sent agree"]
+    assert check.ok is False
+    assert check.value == "p99 TTFT 15.000 ms longer from due than from sent"
+    assert check.advice == cause
+
+
+# -- events and reads
+
+
+def test_events_that_one_read_brought_are_red():
+    checks = of([together(i, reads=((20, 1), (30, 2), (40, 1))) for i in range(10)])
+    assert red(checks) == ["events read one by one"]
+    assert checks["events read one by one"].value == "1.333 events per read, 25.0% came with another"
+
+
+@pytest.mark.parametrize(("pairs", "expected"), [(4, True), (6, False)])
+def test_one_event_in_twenty_may_come_with_another(pairs, expected):
+    reads = [(20 + 10 * i, 2 if i < pairs else 1) for i in range(100 - pairs)]
+    assert of([together(reads=reads)])["events read one by one"].ok is expected
+
+
+def test_who_held_the_events_back_is_told_by_whether_the_client_could_look():
+    records = [together(i, reads=((20, 5),)) for i in range(10)]
+    idle, busy = of(records)["events read one by one"], of(records, busy_share=0.9)["events read one by one"]
+    assert "server or a proxy" in idle.advice
+    assert "the client looked late" in busy.advice
+
+
+def test_bursts_of_events_read_one_by_one_are_red():
+    # A proxy that holds four tokens back and sends them 30 us apart.
+    tokens = [20 + 40 * (i // 4) + 0.03 * (i % 4) for i in range(40)]
+    checks = of([answered(i, tokens=tokens) for i in range(5)])
+    assert red(checks) == ["gaps above 50 us"]
+    assert checks["gaps above 50 us"].value == "76.9% of gaps are shorter"
+
+
+def test_gaps_inside_a_read_are_not_counted_a_second_time():
+    checks = of([together(i, reads=((20, 10), (30, 10), (40, 10))) for i in range(5)])
+    assert red(checks) == ["events read one by one"]
+    assert checks["gaps above 50 us"].value == "0.0% of gaps are shorter"
+
+
+def test_answers_in_one_read_have_no_gaps_and_no_tokens_no_reads():
+    assert of([together(reads=((20, 3),))])["gaps above 50 us"].ok is None
+    assert of([failed()])["events read one by one"].ok is None
+
+
+# -- the slow reader
+
+
+def test_responses_read_by_the_slow_reader_are_red():
+    def run(slow):
+        snapshot = measured(GREEN)
+        return dataclasses.replace(snapshot, counters=snapshot.counters | {"by_reader": slow})
+
+    assert red(of(run(1))) == []
+    checks = of(run(2))
+    assert red(checks) == ["read directly"]
+    assert checks["read directly"].value == "2 of 100 responses read by the slow reader"
+
+
+def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+    for records in (GREEN, [], [failed()]):
+        for check in of(records).values():
+            for text in (check.value, check.limit, check.advice):
+                assert text
+                assert "\n" not in text

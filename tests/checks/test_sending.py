@@ -1,0 +1,266 @@
+"""Sending: did we send what the schedule asked, when it asked? Red where the client was at fault, and only there."""
+
+import math
+
+import numpy as np
+import pytest
+
+from loadgen.checks import sending
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.recorder import Recorder
+from loadgen.workload.arrivals import Flat, Schedule
+from tests.helpers.run_facts import MS, START, answered, due_at, evidence, failed, measured, steady, unsent
+
+TTFT_MS = 40.0
+
+
+def sent_at(schedule, sent_ns, *, ttft_ms=TTFT_MS):
+    """The snapshot of a run of `schedule` whose requests were sent at these times, ns from the start."""
+    recorder = Recorder(START, schedule.count)
+    for index, (due, sent) in enumerate(zip(schedule.due_ns.tolist(), sent_ns, strict=True)):
+        sent_ms = int(sent) / MS
+        recorder.add(steady(index, due=due / MS, sent=sent_ms, ttft=sent_ms - due / MS + ttft_ms, n=1))
+    return recorder.snapshot()
+
+
+OPEN, CLOSED = RunSettings(request_rate=100.0), RunSettings(max_concurrency=4)
+
+
+def of(snapshot, schedule, settings=OPEN, *, disturbance=""):
+    """The checks by name."""
+    checks = sending(evidence(snapshot, settings, schedule, client={"disturbance": disturbance}))
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+# -- schedules that were met
+
+
+def test_a_schedule_met_to_the_nanosecond_is_green():
+    for schedule in (Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)):
+        checks = of(sent_at(schedule, schedule.due_ns), schedule)
+        assert red(checks) == []
+        assert all(check.ok for check in checks.values())
+
+
+@pytest.mark.parametrize("rate", [100, 1000, 5000])
+@pytest.mark.parametrize("burstiness", [1, math.inf])
+def test_40_us_of_jitter_are_green_also_where_all_gaps_are_asked_to_be_equal(rate, burstiness):
+    schedule = Schedule.draw(Flat(rate), count=2000, burstiness=burstiness, seed=1)
+    sent = schedule.due_ns + np.random.default_rng(3).integers(0, 40_000, schedule.count)
+    assert red(of(sent_at(schedule, sent), schedule)) == []
+
+
+# -- gaps
+
+
+def test_sends_on_a_grid_of_a_millisecond_at_1000_a_second_are_red():
+    schedule = Schedule.poisson(1000, 2000, seed=1)
+    on_the_grid = -(-schedule.due_ns // MS) * MS
+    checks = of(sent_at(schedule, on_the_grid), schedule)
+    assert red(checks) == ["gaps as scheduled"]
+    assert checks["gaps as scheduled"].value.startswith("distance 0.")
+
+
+def test_sends_bunched_by_a_stalling_loop_are_red():
+    schedule = Schedule.constant(1000, 2000)
+    checks = of(sent_at(schedule, -(-schedule.due_ns // (5 * MS)) * 5 * MS), schedule)
+    assert "gaps as scheduled" in red(checks)
+    assert "lag p99" in red(checks)
+
+
+def test_a_constant_schedule_sent_at_random_is_red():
+    schedule, other = Schedule.constant(1000, 2000), Schedule.poisson(1000, 2000, seed=1)
+    assert "gaps as scheduled" in red(of(sent_at(other, other.due_ns), schedule))
+
+
+# -- the rate
+
+
+@pytest.mark.parametrize(("stretch", "expected"), [(1.0, True), (1.004, True), (1.01, False), (0.99, False)])
+def test_a_rate_off_by_a_percent_is_red(stretch, expected):
+    schedule = Schedule.constant(100, 1000)
+    check = of(sent_at(schedule, schedule.due_ns * stretch), schedule)["rate as scheduled"]
+    assert check.ok is expected
+    assert check.limit == "within 0.5%"
+
+
+def test_the_rate_that_was_achieved_is_said():
+    schedule = Schedule.constant(100, 1001)
+    check = of(sent_at(schedule, schedule.due_ns * 1.25), schedule)["rate as scheduled"]
+    assert check.value == "80.00 req/s, 80.00% of the schedule's"
+
+
+def test_requests_that_were_never_sent_are_left_out_of_the_rate():
+    schedule = Schedule.constant(100, 400)
+    records = [steady(i, due=i * 10, n=1) if i % 4 else unsent(i, due=i * 10) for i in range(400)]
+    assert of(measured(records), schedule)["rate as scheduled"].ok is True
+
+
+def test_records_in_the_order_of_their_ends_are_judged_in_that_of_the_schedule():
+    schedule = Schedule.constant(100, 200)
+    assert red(of(measured(steady(i, due=i * 10, n=1) for i in reversed(range(200))), schedule)) == []
+
+
+# -- lag
+
+
+@pytest.mark.parametrize(
+    ("ttft_ms", "limit"),
+    [(2, "1.000 ms"), (20, "1.000 ms"), (40, "2.000 ms"), (100, "5.000 ms"), (200, "10.000 ms"), (5000, "10.000 ms")],
+)
+def test_the_limit_of_lag_is_a_twentieth_of_the_p5_ttft_between_1_and_10_ms(ttft_ms, limit):
+    schedule = due_at(0)
+    assert of(sent_at(schedule, [0], ttft_ms=ttft_ms), schedule)["lag p99"].limit == limit
+
+
+def test_the_p5_ttft_is_from_sent_of_the_fastest_and_not_the_mean():
+    records = [steady(i, ttft=100 if i < 10 else 1000, n=1) for i in range(100)]
+    assert of(measured(records), due_at(*[0] * 100))["lag p99"].limit == "5.000 ms"
+
+
+def test_without_a_ttft_lag_has_its_widest_limit():
+    assert of(measured([failed(0, Outcome.REFUSED)]), due_at(0))["lag p99"].limit == "10.000 ms"
+
+
+@pytest.mark.parametrize(("lag_ms", "expected"), [(1.9, True), (2.1, False)])
+def test_lag_above_its_limit_is_red(lag_ms, expected):
+    schedule = Schedule.constant(100, 200)
+    check = of(sent_at(schedule, schedule.due_ns + round(lag_ms * MS)), schedule)["lag p99"]
+    assert check.ok is expected
+    assert check.value.endswith(f"(p50 {lag_ms:.3f} ms, max {lag_ms:.3f} ms)")
+
+
+def test_a_wait_for_a_slot_or_for_a_connection_is_no_lag():
+    records = [steady(i, due=i * 10, ready=i * 10 + 500, connect=50, ttft=600, n=1) for i in range(200)]
+    assert of(measured(records), Schedule.constant(100, 200))["lag p99"].ok is True
+
+
+def test_when_nothing_was_sent_lag_does_not_apply():
+    check = of(measured([unsent()]), due_at(0))["lag p99"]
+    assert (check.ok, check.value) == (None, "n/a")
+
+
+# -- early, dropped
+
+
+def test_a_request_sent_early_is_red():
+    schedule = due_at(10)
+    assert red(of(measured([steady(due=10, sent=9.9, n=1)]), schedule)) == ["never early"]
+    assert red(of(measured([steady(due=10, sent=9.96, n=1)]), schedule)) == []
+
+
+@pytest.mark.parametrize("outcome", [Outcome.DROPPED, Outcome.CLIENT_ERROR])
+def test_a_request_that_we_failed_to_send_is_red(outcome):
+    checks = of(measured([steady(0), unsent(1, outcome)]), due_at(0, 0))
+    assert red(checks) == ["every request sent"]
+    assert checks["every request sent"].value == "1 request dropped or failed by the client"
+
+
+def test_what_the_end_of_a_run_cancelled_is_no_fault_of_the_client_and_says_what_ended_it():
+    snapshot = measured([steady(0), unsent(1, Outcome.CANCELLED)], partial="interrupted")
+    checks = of(snapshot, due_at(0, 0))
+    assert red(checks) == ["not cut short"]
+    assert checks["not cut short"].value == "1 request cancelled as the run was ended early: interrupted"
+    assert "let the run end" not in checks["not cut short"].advice
+
+
+def test_a_turn_after_one_that_failed_was_not_cut_short():
+    never_due = unsent(1, Outcome.CANCELLED)
+    never_due.ready = 0
+    assert of(measured([steady(0), never_due]), due_at(0, 0))["not cut short"].ok
+
+
+def test_a_request_that_the_server_refused_is_not_our_fault():
+    assert of(measured([steady(0), unsent(1, Outcome.REFUSED)]), due_at(0, 0))["every request sent"].ok
+
+
+# -- where the schedule is not what decides
+
+
+def test_in_a_closed_loop_rate_and_gaps_are_not_judged_and_say_why():
+    schedule = Schedule.burst(200)
+    checks = of(sent_at(schedule, np.arange(200) * 20 * MS), schedule, CLOSED)
+    for name in ("rate as scheduled", "gaps as scheduled"):
+        assert (checks[name].ok, checks[name].value) == (None, "n/a")
+        assert checks[name].limit == "the cap held requests back"
+
+
+def test_a_cap_is_an_excuse_only_where_it_held_something_back():
+    schedule = due_at(*(i * 10 for i in range(200)))
+    late = [answered(i, due=i * 10, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
+    held = [answered(i, due=i * 10, ready=i * 11, sent=i * 11, tokens=[i * 11 + 20]) for i in range(200)]
+    assert of(measured(late), schedule)["rate as scheduled"].ok is False
+    capped = OPEN.replace(max_concurrency=4)
+    assert of(measured(late), schedule, capped)["rate as scheduled"].ok is False
+    assert of(measured(held), schedule, capped)["rate as scheduled"].ok is None
+
+
+def test_a_burst_has_no_rate_and_says_so():
+    schedule = Schedule.burst(200)
+    checks = of(sent_at(schedule, np.arange(200) * 1000), schedule)
+    for name in ("rate as scheduled", "gaps as scheduled"):
+        assert checks[name].ok is None
+        assert checks[name].limit == "all requests are due at once"
+
+
+def test_fewer_than_100_requests_are_too_few_for_rate_and_gaps():
+    for count, expected in ((99, None), (100, True)):
+        schedule = Schedule.constant(100, count)
+        checks = of(sent_at(schedule, schedule.due_ns), schedule)
+        assert checks["rate as scheduled"].ok is checks["gaps as scheduled"].ok is expected
+    assert checks["gaps as scheduled"].value == "distance 0.000"
+
+
+# -- advice
+
+
+def test_advice_names_what_else_was_busy():
+    schedule = Schedule.constant(100, 200)
+    late = sent_at(schedule, schedule.due_ns + 50 * MS)
+    checks = of(late, schedule, disturbance="other processes used 1.5 of 2 cores")
+    assert checks["lag p99"].advice.endswith("(other processes used 1.5 of 2 cores)")
+    assert "(" not in of(late, schedule)["lag p99"].advice
+
+
+def test_a_server_on_this_machine_is_named_among_what_was_busy():
+    schedule = Schedule.constant(100, 200)
+    late = sent_at(schedule, schedule.due_ns + 50 * MS)
+    for url, said in (("http://localhost:8000", True), ("http://gpu-7:8000", False)):
+        checks = of(late, schedule, OPEN.replace(base_url=url), disturbance="other processes used 1.5 of 2 cores")
+        assert ("the server" in checks["lag p99"].advice) == said
+
+
+@pytest.mark.parametrize(
+    ("settings", "schedule", "helps", "does_not"),
+    [
+        (RunSettings(), Schedule.burst(200), "--max-concurrency, or give a rate", "lower the rate"),
+        (RunSettings(max_concurrency=64), Schedule.burst(200), "lower --max-concurrency", "the rate"),
+        (RunSettings(max_concurrency=2), Schedule.burst(200), "timers are late", "--max-concurrency"),
+        (RunSettings(request_rate=10.0), Schedule.constant(10, 200), "timers are late", "rate"),
+        (RunSettings(request_rate=100.0), Schedule.constant(100, 200), "lower the rate", "--max-concurrency"),
+    ],
+)
+def test_advice_against_lag_is_of_what_the_run_can_change(settings, schedule, helps, does_not):
+    advice = of(sent_at(schedule, schedule.due_ns + 50 * MS), schedule, settings)["lag p99"].advice
+    assert helps in advice
+    assert does_not not in advice
+
+
+def test_every_check_says_what_was_seen_what_was_allowed_and_what_to_do_in_a_line():
+    for schedule in (Schedule.constant(100, 200), Schedule.burst(1)):
+        for check in of(sent_at(schedule, schedule.due_ns), schedule).values():
+            for text in (check.value, check.limit, check.advice):
+                assert text
+                assert "\n" not in text
+
+
+def test_an_hour_of_requests_is_judged_without_losing_its_digits():
+    schedule = due_at(*(i * 36_000 for i in range(100)), duration=3_600_000)
+    checks = of(measured(steady(i, due=i * 36_000, n=1) for i in range(100)), schedule)
+    assert checks["rate as scheduled"].value == "0.03 req/s, 100.00% of the schedule's"
+    assert red(checks) == []

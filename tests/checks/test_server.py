@@ -1,0 +1,189 @@
+"""What the server says of itself against what was measured: red where both cannot be, and whom to doubt."""
+
+import dataclasses
+import math
+
+import pytest
+
+from loadgen.checks import GROUPS, examine
+from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.telemetry import Telemetry
+from tests.helpers.run_facts import MS, answered, evidence, failed, measured, unsent
+from tests.helpers.server_scrapes import scrape, scraped, telemetry
+
+NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)
+# Ten requests with a TTFT of 20 ms from sent and 5 tokens each, by the server's usage.
+RUN = [
+    answered(n, due=n * 100, tokens=[n * 100 + 20 + i for i in range(5)], counts={"completion_tokens": 5})
+    for n in range(10)
+]
+
+
+def ttft(count: int, mean_ms: float) -> Buckets:
+    return Buckets(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
+
+
+def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms: float = 1.0, **more):
+    """What a server said that had served others before, and these requests in the run."""
+    before = {"requests": 100, "generation_tokens": 5000, "ttft": ttft(100, 30)}
+    after = {
+        "requests": 100 + requests,
+        "generation_tokens": 5000 + tokens,
+        "ttft": ttft(100, 30) + ttft(more.pop("ttft_count", requests), mean_ms),
+    }
+    return telemetry(before, after | more, took_ms=took_ms)
+
+
+def of(telemetry, records=RUN, **facts):
+    """The checks by name."""
+    return {check.name: check for check in examine(evidence(records, telemetry=telemetry, **facts))}
+
+
+def states(checks):
+    return {name: checks[name].ok for name in NAMES}
+
+
+def test_a_server_that_says_the_same_is_green():
+    assert states(of(said())) == dict.fromkeys(NAMES, True)
+
+
+def test_each_stands_in_its_group_and_only_being_alone_is_a_note():
+    checks = of(said())
+    assert [checks[name].group for name in NAMES] == ["C", "E", "F", "F", "F"]
+    assert [checks[name].counts for name in NAMES] == [True, False, True, True, True]
+    assert of(said(), settings=RunSettings(strict=True))[ALONE].counts
+    assert list(GROUPS) == sorted(GROUPS)
+
+
+def test_where_the_server_says_nothing_none_of_it_applies():
+    checks = of(Telemetry())
+    assert states(checks) == dict.fromkeys(NAMES)
+    assert {checks[name].limit for name in NAMES} == {"the server says nothing of itself"}
+
+
+def test_a_first_token_is_here_later_than_the_server_had_it_by_what_lies_between():
+    check = of(said(mean_ms=13.1, took_ms=2.0))[TTFT]
+    assert (check.ok, check.value, check.limit) == (
+        True,
+        "mean 20.000 ms from sent, 13.100 ms by the server",
+        "7.000 ms apart",
+    )
+    check = of(said(mean_ms=12.9, took_ms=2.0))[TTFT]
+    assert check.ok is False
+    assert "doubt the way to the server" in check.advice
+
+
+def test_of_a_slow_server_a_twentieth_may_lie_between():
+    slow = [answered(n, due=n * 10_000, tokens=[n * 10_000 + 1000]) for n in range(10)]
+    assert of(said(mean_ms=955, tokens=10), slow)[TTFT].limit == "48.750 ms apart"
+
+
+def test_a_loop_that_stalls_as_long_is_doubted_first():
+    snapshot = measured(RUN)
+    for _ in range(100):
+        snapshot.histograms["loop_stall"].record(12 * MS)
+    check = of(said(mean_ms=2.0), snapshot)[TTFT]
+    assert check.ok is False
+    assert "doubt this client" in check.advice
+
+
+@pytest.mark.parametrize(("mean_ms", "ok"), [(20.9, True), (21.2, False)])
+def test_no_first_token_can_be_here_before_the_server_has_it(mean_ms, ok):
+    check = of(said(mean_ms=mean_ms))[SOONER]
+    assert check.ok is ok
+    assert check.limit == "at most 1.000 ms below"
+    assert "doubt this client" in check.advice
+
+
+def test_ttft_of_other_requests_is_not_compared():
+    checks = of(said(ttft_count=9))
+    assert (checks[TTFT].ok, checks[SOONER].ok, checks[TOKENS].ok) == (None, None, True)
+
+
+@pytest.mark.parametrize(("tokens", "ok"), [(50, True), (51, False), (49, False)])
+def test_output_tokens_are_those_that_the_server_generated(tokens, ok):
+    check = of(said(tokens=tokens))[TOKENS]
+    assert check.ok is ok
+    assert check.value == f"50 output tokens, {tokens} by the server"
+    assert "its usage and its metrics differ" in check.advice
+
+
+def test_a_count_of_our_own_is_doubted_before_the_server():
+    records = [answered(n, tokens=[20 + i for i in range(5)]) for n in range(10)]
+    assert "doubt our count" in of(said(tokens=60), records)[TOKENS].advice
+
+
+def test_a_thousandth_of_many_tokens_may_differ():
+    assert of(said(tokens=10_000), [answered(n, tokens=[20], counts={"completion_tokens": 999}) for n in range(10)])[
+        TOKENS
+    ].ok
+
+
+@pytest.mark.parametrize(
+    ("requests", "ok", "word"), [(10, True, ""), (11, False, "others used the server"), (9, False, "every server")]
+)
+def test_alone_is_who_had_all_that_was_served_and_all_of_whom_was_served(requests, ok, word):
+    checks = of(said(requests=requests))
+    assert checks[ALONE].ok is ok
+    assert word in checks[ALONE].advice
+    assert checks[ALONE].value == f"{requests} requests by the server"
+    if not ok:
+        assert {checks[name].limit for name in (TTFT, SOONER, TOKENS)} == {
+            "the server's numbers are not of our requests alone"
+        }
+
+
+def test_requests_that_failed_may_have_been_served_or_not_and_their_tokens_nobody_knows():
+    records = [*RUN, failed(10, Outcome.TRUNCATED), unsent(11)]
+    for requests in (10, 11):
+        checks = of(said(requests=requests), records)
+        assert checks[ALONE].ok is True
+        assert checks[TOKENS].limit == "1 request did not end well, and nobody knows what was done for them"
+    assert of(said(requests=12), records)[ALONE].ok is False
+
+
+@pytest.mark.parametrize(("running", "ok"), [(1, True), (3, False)])
+def test_a_server_that_counts_no_requests_is_alone_with_us_while_it_has_no_more_than_ours_at_once(running, ok):
+    before, after = {"generation_tokens": 7}, {"generation_tokens": 57}
+    checks = of(telemetry(before, after, {"running": running, "waiting": 0}))
+    assert checks[ALONE].ok is ok
+    assert checks[ALONE].value == f"up to {running} requests at once by the server"
+
+
+def test_a_server_that_counts_neither_is_compared_by_what_it_does_count():
+    checks = of(telemetry({"generation_tokens": 7}, {"generation_tokens": 57}))
+    assert (checks[ALONE].ok, checks[TOKENS].ok, checks[TTFT].ok) == (None, True, None)
+    assert of(telemetry({"requests": 0}, {"requests": 10}))[TOKENS].limit == (
+        "the server does not count what it generates"
+    )
+
+
+def test_a_server_that_was_restarted_is_red_and_its_counts_are_not_compared():
+    restarted = telemetry(
+        {"requests": 100, "generation_tokens": 900}, {"requests": 9, "generation_tokens": 45}, {"requests": 1}
+    )
+    checks = of(restarted)
+    assert checks[RESTARTS].ok is False
+    assert checks[RESTARTS].value == "counters began anew 2 times"
+    assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {"its counters began anew"}
+
+
+def test_without_an_answer_before_and_after_the_run_nothing_is_compared():
+    source = scraped(scrape(1, running=1, requests=5), scrape(2, requests=15))
+    checks = of(Telemetry((source,)))
+    assert checks[RESTARTS].ok is True
+    assert {checks[name].limit for name in (TTFT, ALONE, SOONER, TOKENS)} == {
+        "the server did not answer before the run and after it"
+    }
+
+
+def test_a_server_without_metrics_beside_others_is_red_and_nothing_is_compared():
+    checks = of(dataclasses.replace(said(), missing=("http://b:2",)))
+    assert checks[ALL].ok is False
+    assert "http://b:2" in checks[ALL].value
+    assert "--server-metrics" in checks[ALL].advice
+    assert states(checks) == dict.fromkeys(NAMES) | {RESTARTS: True}
+    assert ALL not in of(said())

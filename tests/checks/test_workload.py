@@ -1,0 +1,262 @@
+"""Workload: were the prompts and answers those the settings claim? Notes, unless something rests on them."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadgen.checks import workload
+from loadgen.checks.workload import PAST_THE_END
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.streamed_tokens import sampled
+from loadgen.workload.prompt import UNPLANNED
+from tests.helpers.run_facts import answered, evidence, failed, measured, result
+
+
+def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
+    """An answer whose usage counts these prompt and output tokens, with so many events."""
+    counts = {"prompt_tokens": prompt, "completion_tokens": tokens}
+    if cached is not None:
+        counts["prompt_tokens_details"] = {"cached_tokens": cached}
+    stamps = [20 + 10 * i for i in range(events)]
+    return answered(index, tokens=stamps, counts=counts)
+
+
+def of(records, settings=None, **options):
+    """The checks by name."""
+    checks = workload(evidence(records, settings, **options))
+    return {check.name: check for check in checks}
+
+
+def red(checks):
+    return sorted(name for name, check in checks.items() if check.ok is False)
+
+
+def test_answers_as_planned_are_green():
+    checks = of([reply(i) for i in range(20)])
+    assert red(checks) == []
+    assert all(check.ok for check in checks.values())
+
+
+# -- prompts
+
+
+def test_prompts_of_another_length_are_red_with_the_mean_difference():
+    checks = of([reply(i, prompt=21) for i in range(10)])
+    assert red(checks) == ["input as planned"]
+    expected = "0.0% of prompts have the planned length (11.0 tokens more by the server's mean)"
+    assert checks["input as planned"].value == expected
+
+
+def predicted(record, tokens):
+    record.server_tokens = tokens
+    return record
+
+
+def test_prompts_are_held_against_what_the_server_was_expected_to_count():
+    assert of([predicted(reply(i, prompt=18), 18) for i in range(10)])["input as planned"].ok
+    said = {"server_tokens": {"overhead": 8, "source": "the chat template x"}}
+    check = of([predicted(reply(i, prompt=16), 18) for i in range(10)], prompts=said)["input as planned"]
+    assert check.ok is False
+    expected = "0.0% of prompts have the predicted length (2.0 tokens fewer by the server's mean)"
+    assert check.value == expected
+    assert "(the chat template x; 8 tokens beyond the text's)" in check.advice
+
+
+def test_a_prediction_for_some_alone_is_not_called_one():
+    check = of([predicted(reply(0, prompt=18), 18), reply(1, prompt=11)])["input as planned"]
+    assert check.value == "50.0% of prompts have the planned length (0.5 tokens more by the server's mean)"
+    assert "chat template adds tokens" in check.advice
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(1, True), (2, False)])
+def test_one_prompt_in_a_thousand_may_differ(wrong, expected):
+    records = [reply(i, prompt=10 if i >= wrong else 11) for i in range(1000)]
+    assert of(records)["input as planned"].ok is expected
+
+
+def test_where_the_server_counts_nothing_nothing_is_judged_but_the_repeats():
+    checks = of([answered(i) for i in range(5)])
+    assert [name for name, check in checks.items() if check.ok is not None] == ["prompts distinct"]
+    assert [name for name, check in of([failed()]).items() if check.ok is not None] == ["prompts distinct"]
+
+
+# -- answers
+
+
+def test_answers_that_ended_early_are_red_with_their_finish_reasons():
+    records = [reply(i) for i in range(6)]
+    short = [reply(6 + i, events=2, tokens=2) for i in range(4)]
+    for record in short:
+        record.output_tokens = 3
+    check = of([*records, *short])["output as asked"]
+    assert check.ok is False
+    means = "2.6 of 3.0 tokens on average"
+    assert check.value == f"60.0% of answers have the length asked ({means}; 4 ended early: stop 4)"
+    assert "--ignore-eos" in check.advice
+
+
+def test_answers_that_ended_early_although_their_end_was_to_be_ignored_say_by_what():
+    short = reply(0, events=2, tokens=2)
+    short.output_tokens, short.matched_stop = 3, 151645
+    check = of([short], RunSettings(ignore_eos=True))["output as asked"]
+    assert (check.ok, "1 ended early: stop (token 151645) 1" in check.value) == (False, True)
+    assert "--ignore-eos" not in check.advice
+
+
+def test_hidden_tokens_are_no_tokens_of_events():
+    counts = {"completion_tokens": 510, "completion_tokens_details": {"reasoning_tokens": 500}}
+    told = answered(tokens=list(range(20, 120, 10)), counts=counts)
+    check = of([told])["one token per event"]
+    assert (check.ok, check.value) == (True, "1.00 tokens per event")
+
+
+def test_tokens_that_a_sample_shows_hidden_are_no_tokens_of_events():
+    told = answered(tokens=list(range(20, 120, 10)), counts={"completion_tokens": 510})
+    snapshot = replace(measured([told]), sample=(sampled(told, 10),))
+    assert of(snapshot)["one token per event"].ok
+    assert not of(measured([told]))["one token per event"].ok
+
+
+def test_no_advice_compares_servers_by_tpot_where_events_are_no_tokens():
+    check = of([reply(0, tokens=30, events=10)])["one token per event"]
+    assert (check.ok, "TPOT" in check.advice) == (False, False)
+
+
+def test_several_tokens_in_each_event_are_red():
+    records = [reply(i, tokens=30, events=10) for i in range(5)]
+    for record in records:
+        record.output_tokens = 30
+    checks = of(records)
+    assert red(checks) == ["one token per event"]
+    assert checks["one token per event"].value == "3.00 tokens per event"
+
+
+def test_events_that_bear_no_token_are_red():
+    checks = of([reply(i, tokens=7, events=10) for i in range(5)])
+    assert checks["one token per event"].ok is False
+
+
+def test_the_end_token_that_no_event_shows_is_allowed():
+    assert of([reply(i, tokens=4, events=3) for i in range(5)])["one token per event"].ok
+
+
+# -- repeats
+
+
+@pytest.mark.parametrize(("distinct", "expected"), [(100, True), (99, True), (98, False)])
+def test_more_than_one_prompt_in_a_hundred_repeated_is_red(distinct, expected):
+    records = [reply(i) for i in range(100)]
+    check = of(records, prompts={"requests": 100, "distinct": distinct})["prompts distinct"]
+    assert check.ok is expected
+    assert check.value == f"{100 - distinct} of 100 requests repeated an earlier prompt"
+
+
+def test_requests_beyond_those_prepared_start_over_and_are_repeats():
+    records = [reply(i) for i in range(100)]
+    made = {"requests": 60, "distinct": 50}
+    assert of(records, prompts=made)["prompts distinct"].value.startswith("50 of 100 ")
+    assert result(records, prompts=made)["loadgen"]["repeated_prompts"] == 50
+
+
+def test_what_the_cache_served_is_said_beside_the_repeats():
+    records = [reply(i, prompt=10, cached=8) for i in range(10)]
+    check = of(records, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    assert check.value.endswith("(the server took 80.0% of its input from a cache)")
+
+
+def test_prompts_sent_before_the_clock_are_repeats_too():
+    records = [reply(i) for i in range(100)]
+    made = {"requests": 100, "distinct": 100}
+    assert of(records, prompts=made | {"sent_before": 1})["prompts distinct"].ok
+    check = of(records, prompts=made | {"sent_before": 2})["prompts distinct"]
+    assert check.ok is False
+    assert "2 of the measured prompts had been sent before" in check.value
+
+
+def test_of_prompts_made_while_it_ran_each_request_tells():
+    made = {"requests": 60, "distinct": 60, "further": True}
+    assert of([reply(i) for i in range(100)], prompts=made)["prompts distinct"].ok
+
+
+BOUNDED = RunSettings(max_concurrency=4, duration=10.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"), [(BOUNDED, True), (BOUNDED.replace(num_prompts=10), False), (RunSettings(), False)]
+)
+def test_repeats_count_where_only_a_duration_ends_the_loop(settings, counts):
+    check = of([reply(i) for i in range(10)], settings, prompts={"requests": 5, "distinct": 5})["prompts distinct"]
+    assert (check.ok, check.counts) == (False, counts)
+
+
+KNOWN = {"requests": 10, "distinct": 10, "name": "random", "prefix_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "cached", "expected"),
+    [
+        (KNOWN, 9, False),
+        (KNOWN, 0, True),
+        (KNOWN | {"prefix_tokens": 9}, 9, True),
+        (KNOWN | {"prefix_tokens": 5}, 9, False),
+        (KNOWN | {"name": "jsonl"}, 9, True),  # what its rows share is not known
+        (KNOWN | {"turns": 3}, 9, True),  # turns repeat each other
+    ],
+    ids=["repeat", "cold", "shared prefix", "more than the prefix", "a file", "sessions"],
+)
+def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
+    check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts distinct"]
+    assert check.ok is expected
+    assert ("--seed" in check.advice) is not expected
+
+
+def test_a_cached_chat_template_is_no_earlier_run():
+    check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    assert check.ok
+
+
+# -- notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [(RunSettings(), False), (RunSettings(strict=True), True), (RunSettings(slo="error_rate<1%"), True)],
+)
+def test_they_count_only_where_something_rests_on_them(settings, counts):
+    records = [reply(i, prompt=11, tokens=9) for i in range(10)]
+    checks = of(records, settings, prompts={"requests": 5, "distinct": 5})
+    assert len(red(checks)) == 4
+    assert {check.counts for check in checks.values()} == {counts}
+
+
+# -- answers that are to go on past their end
+
+
+@pytest.mark.parametrize(("broken", "ok"), [(1, True), (5, False)])
+def test_answers_that_break_off_under_ignore_eos_name_the_remedy(broken, ok):
+    records = [*(reply(i) for i in range(20 - broken)), *(failed(20 - i, Outcome.STREAM_ERROR) for i in range(broken))]
+    check = of(records, RunSettings(ignore_eos=True))[PAST_THE_END]
+    assert (check.ok, check.counts) == (ok, False)
+    assert "--no-ignore-eos" in check.advice
+
+
+@pytest.mark.parametrize(
+    ("settings", "outcome"),
+    [
+        (RunSettings(), Outcome.STREAM_ERROR),
+        (RunSettings(ignore_eos=True), Outcome.REFUSED),
+        (RunSettings(ignore_eos=True), Outcome.TRUNCATED),  # a server that dies
+    ],
+)
+def test_other_failures_say_nothing_of_the_end(settings, outcome):
+    assert PAST_THE_END not in of([reply(0), failed(1, outcome)], settings)
+
+
+def test_prompts_that_nobody_has_counted_are_not_held_against_a_plan():
+    unknown = [reply(i) for i in range(10)]
+    for record in unknown:
+        record.input_tokens = UNPLANNED
+    check = of(unknown, RunSettings(tokenizer="none"))["input as planned"]
+    assert (check.ok, check.value) == (None, "n/a")
+    assert "--tokenizer none" in check.limit

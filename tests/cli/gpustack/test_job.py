@@ -1,0 +1,296 @@
+"""A command line of benchmark-runner is runs of loadgen, or is refused by the flag that cannot be had."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen.cli.gpustack import arguments
+from loadgen.cli.gpustack.job import Job, Step
+from loadgen.errors import BadInput
+from tests.helpers.command_line import TOKENIZER
+from tests.helpers.gpustack_contract import COMMAND_LINES, DATA, argv
+from tests.helpers.source import ROOT
+
+PAGE = ROOT / "tests" / "data" / "pages" / "qwen3.5-9b-h100.md"
+SHAREGPT = "/workspace/benchmark-runner/sharegpt_data/ShareGPT_V3_unfiltered_cleaned_split.json"
+TARGET = ("--target", "http://127.0.0.1:8000")
+LENGTHS = ("--data", "prompt_tokens=16,output_tokens=4")
+CONSTANT = ("--profile", "constant", "--rate", "2", "--max-requests", "3")
+
+
+def asked(argv: Sequence[str]) -> Job:
+    return Job.of(arguments.parse(argv))
+
+
+def only(*flags: str) -> Step:
+    (step,) = asked([*TARGET, *flags]).steps
+    return step
+
+
+def refusal(*flags: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        asked(flags)
+    return str(refused.value)
+
+
+def filled(name: str, token: str = "t") -> list[str]:
+    return argv(
+        name,
+        target="http://10.0.0.1:40000",
+        rate=1000,
+        processor=TOKENIZER,
+        output_dir="/var/lib/gpustack/benchmarks",
+        progress_url="http://10.0.0.2/v2/benchmarks/7/state",
+        token=token,
+        input=1024,
+        output=128,
+        requests=1000,
+    )
+
+
+class TestGpustacksCommandLines:
+    @pytest.mark.parametrize("name", COMMAND_LINES)
+    def test_all_are_understood(self, name: str) -> None:
+        job = asked(filled(name))
+        assert job.progress is not None
+        assert (job.progress.url, job.progress.token) == ("http://10.0.0.2/v2/benchmarks/7/state", "t")
+        for step in job.steps:
+            assert step.settings.urls == ("http://10.0.0.1:40000",)
+            assert (step.settings.backend, step.settings.tokenizer) == ("openai-chat", TOKENIZER)
+            assert step.settings.ignore_eos
+
+    @pytest.mark.parametrize("name", ["the first, random", "with reasoning, random"])
+    def test_a_constant_rate_is_evenly_spaced_with_at_most_512_in_flight(self, name: str) -> None:
+        (step,) = asked(filled(name)).steps
+        settings = step.settings
+        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (1000, math.inf, 512)
+        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (1024, 128, 1000)
+        assert (settings.dataset_name, settings.dataset_rule, settings.seed) == ("random", "guidellm-0.5", 42)
+
+    @pytest.mark.parametrize("name", ["the first, random", "with reasoning, random"])
+    def test_the_summary_is_where_gpustack_looks_for_it_with_the_records_beside_it(self, name: str) -> None:
+        (step,) = asked(filled(name)).steps
+        assert step.summary == Path("/var/lib/gpustack/benchmarks/7.json")
+        assert step.settings.records == "/var/lib/gpustack/benchmarks/7.records.jsonl"
+
+    def test_streams_are_a_closed_loop_and_spread_lengths_are_loadgens_own(self) -> None:
+        (step,) = asked(filled("streams")).steps
+        settings = step.settings
+        assert (settings.request_rate, settings.max_concurrency, settings.duration) == (math.inf, 4, 60)
+        assert (settings.random_input_len, settings.dataset_rule) == ("normal:1024:2:4:30", None)
+        assert (step.strategy.type_, step.strategy.rate) == ("concurrent", 4)
+
+    def test_stages_are_runs_with_limits_seeds_and_files_of_their_own(self) -> None:
+        steps = asked(filled("stages")).steps
+        assert [step.summary.name for step in steps] == ["7__stage0.json", "7__stage1.json"]
+        assert [step.settings.request_rate for step in steps] == [50, 100]
+        assert [step.settings.num_prompts for step in steps] == [6, 8]
+        assert [step.settings.duration for step in steps] == [None, 30]
+        assert [step.settings.seed for step in steps] == [42, 43]
+
+    def test_without_an_increment_stages_share_the_seed(self) -> None:
+        line = [flag if flag != "--seed-increment" else "--no-seed-increment" for flag in filled("stages")]
+        assert [step.settings.seed for step in asked(line).steps] == [42, 42]
+
+    def test_the_patience_of_guidellm_is_that_of_a_read(self) -> None:
+        (step,) = asked(filled("with reasoning, random")).steps
+        assert (step.settings.first_token_timeout, step.settings.stall_timeout) == (3600, 3600)
+
+    def test_handlers_that_count_reasoning_are_what_is_done_anyway(self) -> None:
+        older = '{"response_handlers": {"chat_completions": "chat_completions_with_reasoning"}}'
+        assert only(*LENGTHS, *CONSTANT, "--backend-kwargs", older) == only(*LENGTHS, *CONSTANT)
+
+    def test_a_key_and_certificates_are_those_of_the_backend(self) -> None:
+        settings = only(*LENGTHS, *CONSTANT, "--backend-args", '{"api_key": "k", "verify": false}').settings
+        assert (settings.api_key, settings.insecure) == ("k", True)
+
+    def test_sharegpt_is_read_by_benchmark_runners_rule(self) -> None:
+        step = only(*CONSTANT, "--data", SHAREGPT)
+        assert (step.settings.dataset_name, step.settings.dataset_path) == ("sharegpt", SHAREGPT)
+        assert step.settings.dataset_rule == "benchmark-runner"
+
+    def test_a_token_is_not_told_where_a_job_is_shown(self) -> None:
+        assert "hunter2" not in repr(asked(filled("stages", token="hunter2")))
+
+
+class TestProfiles:
+    def published(self) -> dict[str, str]:
+        found = re.findall(r"##### ([A-Za-z ]+?) ```yaml (.*?) ```", PAGE.read_text())
+        return {name: re.sub(r" (?=[a-z_]+:)", "\n", body) for name, body in found}
+
+    def test_those_of_the_page_are_the_command_lines_that_they_become(self, tmp_path: Path) -> None:
+        assert list(self.published()) == ["ShareGPT", "Throughput", "Long Context", "Generation Heavy"]
+        for name, body in self.published().items():
+            file = tmp_path / f"{name}.yaml"
+            file.write_text(body)
+            said = dict(line.split(": ") for line in body.splitlines())
+            lengths = (
+                f"prompt_tokens={said.get('dataset_input_tokens')},output_tokens={said.get('dataset_output_tokens')}"
+            )
+            data = ("--data", SHAREGPT if name == "ShareGPT" else lengths)
+            rate = ("--rate", said["request_rate"], "--max-requests", said["total_requests"])
+            composed = only("--profile", "constant", *rate, *data, "--random-seed", said.get("dataset_seed", "0"))
+            path = ("--data", SHAREGPT) if name == "ShareGPT" else ()
+            assert only("--scenario", str(file), *path, *(("--random-seed", "0") if path else ())) == composed
+
+    @pytest.mark.parametrize(
+        ("name", "rate", "requests"),
+        [("Throughput", math.inf, 1000), ("Latency", 1, 100), ("Long Context", 1, 100), ("Generation Heavy", 1, 200)],
+    )
+    def test_those_that_gpustack_ships_are_chosen_by_name(self, name: str, rate: float, requests: int) -> None:
+        settings = only("--scenario", f"{DATA / 'profiles.yaml'}#{name}").settings
+        assert (settings.request_rate, settings.num_prompts, settings.max_concurrency) == (rate, requests, 512)
+        assert settings.dataset_rule == "guidellm-0.5"
+
+    def test_one_of_several_must_be_named(self) -> None:
+        message = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
+        assert message.endswith(
+            "profiles: has several; choose with FILE#NAME, from Throughput, Latency, Long Context, Generation Heavy"
+        )
+
+    def test_one_that_searches_is_refused(self, tmp_path: Path) -> None:
+        file = tmp_path / "tune.yaml"
+        file.write_text("profiles:\n- {name: Max, load_type: fixed_rate, auto_tune: true}\n")
+        assert "auto_tune: is a search" in refusal(*TARGET, "--scenario", str(file))
+
+
+class TestProfilesOfGuidellm:
+    @pytest.mark.parametrize(
+        ("flags", "rate", "burstiness", "cap"),
+        [
+            (("constant", "--rate", "5"), 5, math.inf, 512),
+            (("async", "--rate", "5"), 5, math.inf, 512),
+            (("constant", "--rate", "-1"), math.inf, math.inf, 512),
+            (("constant", "--rate", "5", "--max-concurrency", "9"), 5, math.inf, 9),
+            (("poisson", "--rate", "5"), 5, 1, 512),
+            (("synchronous",), math.inf, 1, 1),
+            (("concurrent", "--rate", "7"), math.inf, 1, 7),
+            (("throughput",), math.inf, 1, 512),
+        ],
+    )
+    def test_each_is_a_rate_a_shape_and_a_cap(
+        self, flags: tuple[str, ...], rate: float, burstiness: float, cap: int
+    ) -> None:
+        settings = only(*LENGTHS, "--max-requests", "3", "--profile", *flags).settings
+        assert (settings.request_rate, settings.burstiness, settings.max_concurrency) == (rate, burstiness, cap)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            (("--warmup", "0.1"), "--warmup: is not to be had here; leave it out: every request counts"),
+            (("--warmup-percent", "5"), "--warmup-percent: is not to be had here; leave it out: every request counts"),
+            (("--cooldown-percent", "5"), "--cooldown-percent: is not to be had here; leave it out: every request"),
+            (("--over-saturation", "{}"), "--over-saturation: is not to be had here; leave it out"),
+            (("--detect-saturation",), "--detect-saturation: is not to be had here; leave it out"),
+            (("--default-over-saturation",), "--default-over-saturation: is not to be had here; leave it out"),
+            (("--probe-saturation",), "--probe-saturation: is of --auto-tune"),
+            (("--no-probe-saturation",), "--no-probe-saturation: is of --auto-tune"),
+            (
+                ("--auto-tune", "--axis", "rate", "--lower-bound", "4"),
+                "--auto-tune: is a search, and this is one run; run single rates with --profile and --rate, or use "
+                "`loadgen search`",
+            ),
+            (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms: is of --auto-tune"),
+            (("--profile", "sweep"), "--profile: sweep is a search"),
+            (("--rate", "1,2"), "--rate: is more than one; run them one after the other with --stages"),
+            (("--backend-kwargs", '{"http2": true}'), "--backend-kwargs http2: True is not to be had here"),
+            (("--backend-kwargs", "{"), "--backend-kwargs/--backend-args: '{' is no JSON"),
+            (("--backend-kwargs", "3"), "--backend-kwargs/--backend-args: '3' is no JSON object"),
+            (("--backend-kwargs", '{"timeout": "x"}'), "--backend-kwargs timeout: 'x' is no number"),
+            (("--backend-kwargs", '{"timeout": -1}'), "--backend-kwargs timeout: -1.0 is out of range"),
+            (
+                ("--backend-kwargs", '{"request_handlers": "x"}'),
+                "--backend-kwargs request_handlers: 'x' is not to be had",
+            ),
+            (
+                ("--backend-kwargs", '{"request_handlers": {"a": []}}'),
+                "--backend-kwargs request_handlers: {'a': []} is",
+            ),
+            (("--scenario", "nowhere.yaml"), "--scenario: 'nowhere.yaml' is neither a preset nor a file"),
+            (("--data", "hub/some-set"), "--data: is given more than once"),
+            (("--max-error-rate", "1"), "--max-error-rate: 1 is no share between 0 and 1"),
+            (("--outputs", "7.html"), "--outputs: 7.html is no JSON by its name"),
+            (("--outputs", "7.json,7.csv"), "--outputs: 2 files"),
+            (("--output-dir", "a", "--output-path", "b.json"), "--output-path: is given beside --output-dir"),
+            (("--processor-args", '{"revision": "x"}'), "--processor-args revision: is not to be had here"),
+            (("--processor-args", "3"), "--processor-args: '3' is no JSON object"),
+            (("--progress-url", "10.0.0.2/state"), "--progress-url: '10.0.0.2/state' is no URL"),
+            (("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"), "--progress-ca-cert: /nowhere cannot"),
+            (("--max-requests", "0"), "--max-requests: "),
+            (("--rates", "3"), "--rates: unknown; did you mean --rate?"),
+            (("--tokenizer", "x"), "--tokenizer: unknown"),
+        ],
+    )
+    def test_in_one_line_with_flag_and_remedy(self, flags: tuple[str, ...], said: str) -> None:
+        message = (
+            refusal(*TARGET, *LENGTHS, *CONSTANT, *flags)
+            if flags[0] != "--rate"
+            else refusal(*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3", *flags)
+        )
+        assert message.startswith(said)
+        assert "\n" not in message
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            ("hub/some-set", "--data: 'hub/some-set' is neither a length of prompts nor a ShareGPT file by its name"),
+            ("prompt_tokens=16", "--data output_tokens: is missing; write prompt_tokens=1024,output_tokens=128"),
+            ("prompt_tokens=many,output_tokens=1", "--data prompt_tokens: 'many' is no number of tokens"),
+            ("prompt_tokens=1,output_tokens=1,turns=3", "--data turns: is not to be had here; send them with"),
+            ('{"prompt_tokens": 1, "prefix_buckets": []}', "--data prefix_buckets: is not to be had here"),
+            ("prompt_tokens=1,output_tokens=1,colour=3", "--data colour: is unknown"),
+        ],
+    )
+    def test_prompts_that_cannot_be_had(self, data: str, said: str) -> None:
+        assert refusal(*TARGET, *CONSTANT, "--data", data).startswith(said)
+
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            ((*LENGTHS, *CONSTANT), "--target: is missing"),
+            ((*TARGET, *CONSTANT), "--data: is missing"),
+            ((*TARGET, *LENGTHS), "--profile: sweep is a search"),
+            ((*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3"), "--rate: is missing"),
+            ((*TARGET, *LENGTHS, "--profile", "constant", "--rate", "3"), "--max-requests: is missing"),
+            (
+                (*TARGET, *LENGTHS, "--profile", "concurrent", "--rate", "1.5", "--max-requests", "3"),
+                "--rate: 1.5 is no",
+            ),
+            ((*TARGET, *LENGTHS, *CONSTANT, "--stages", '[{"rate": 1}]'), "--profile: is given beside --stages"),
+            ((*TARGET, *LENGTHS, "--stages", "[]"), "--stages: is no list of stages with a rate"),
+            ((*TARGET, *LENGTHS, "--stages", '[{"rate": 1}]'), "--max-requests: is missing"),
+        ],
+    )
+    def test_what_is_missing_or_contradicts(self, flags: tuple[str, ...], said: str) -> None:
+        assert refusal(*flags).startswith(said)
+
+    @pytest.mark.parametrize(
+        ("stage", "said"),
+        [
+            ('"rate": "fast"', "--stages rate: 'fast' is no number"),
+            ('"rate": 0', "--stages rate: 0.0 is out of range"),
+            ('"rate": null', "--stages: is no list of stages with a rate"),
+            ('"rate": 1, "max_requests": "many"', "--stages max_requests: 'many' is no number"),
+            ('"rate": 1, "max_requests": 2.5', "--stages max_requests: 2.5 is no whole number"),
+            ('"rate": 1, "max_requests": 1e999', "--stages max_requests: inf is no whole number"),
+            ('"rate": 1, "max_requests": 0', "--stages max_requests: 0 is out of range"),
+            ('"rate": 1, "max_requests": null', "--max-requests: 0 is out of range"),
+            ('"rate": 1, "max_seconds": "long"', "--stages max_seconds: 'long' is no number"),
+            ('"rate": 1, "colour": 3', "--stages colour: is unknown; choose from rate, max_requests, max_seconds"),
+        ],
+    )
+    def test_a_stage_by_its_own_key(self, stage: str, said: str) -> None:
+        assert refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").startswith(said)
+
+    @pytest.mark.parametrize("rate", ["1.5", "Infinity", "NaN", "0"])
+    def test_streams_that_are_no_number(self, rate: str) -> None:
+        said = refusal(
+            *TARGET, *LENGTHS, "--max-requests", "3", "--axis", "concurrency", "--stages", f'[{{"rate": {rate}}}]'
+        )
+        assert said.startswith("--stages rate: ")
+        assert "is no number of streams" in said

@@ -1,0 +1,279 @@
+"""The doctor's limits: each is read as the system shows it, in each of its states, with what follows and what helps."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loadgen.cli import doctor
+from loadgen.cli.doctor import State, connections, memory, processors, software
+from loadgen.cli.doctor.limit import Limit
+from loadgen.util import machine
+from loadgen.util.machine import Busy
+from tests.helpers.source import compiled
+
+OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
+V2, V1 = "0::/pod\n", "4:memory:/pod\n2:cpu,cpuacct:/pod\n"
+POD, V1_CPU, V1_MEMORY = "sys/fs/cgroup/pod", "sys/fs/cgroup/cpu/pod", "sys/fs/cgroup/memory/pod"
+CLOCK = "sys/devices/system/clocksource/clocksource0"
+CPU = "sys/devices/system/cpu"
+LIMITS = f"{'Limit':<26}{'Soft Limit':<21}{'Hard Limit':<21}Units\n{'Max open files':<26}{{:<21}}{{:<21}}files\n"
+SOCKETS = "  sl  local_address rem_address   st\n   0: {} 00000000:0000 {}\n"
+
+Files = dict[str, str]
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Callable[[Files], Path]:
+    """Writes files as a system would show them; returns its root."""
+
+    def put(files: Files) -> Path:
+        for path, text in files.items():
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text(text)
+        return tmp_path
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("read", "files", "state", "value", "bounds"),
+    [
+        (connections.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raises to 524,288", "524,224 conn"),
+        (connections.files, {"proc/self/limits": LIMITS.format(1024, 1024)}, LOW, "1,024", "at most 960 connections"),
+        (connections.files, {"proc/self/limits": LIMITS.format(10063, 10063)}, LOW, "10,063", "at most 9,999 conn"),
+        (connections.files, {"proc/self/limits": LIMITS.format(10064, 10064)}, OK, "10,064", "at most 10,000 conn"),
+        (connections.files, {"proc/self/limits": LIMITS.format("unlimited", "unlimited")}, OK, "unlimited", "any numb"),
+        (connections.files, {}, UNKNOWN, "not told", "connections"),
+        (
+            connections.ports,
+            {"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n"},
+            OK,
+            "32768 to 60999",
+            "25,408",
+        ),
+        (
+            connections.ports,
+            {"proc/sys/net/ipv4/ip_local_port_range": "40000\t49999\n"},
+            LOW,
+            "40000 to 49999",
+            "9,000",
+        ),
+        (connections.ports, {}, UNKNOWN, "not told", "one server"),
+        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "never", "new ones a second"),
+        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "cost no port"),
+        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "2\n"}, OK, "loopback alone", "new ones a second"),
+        (connections.time_wait, {}, UNKNOWN, "not told", ""),
+        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "a server on this machine"),
+        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "a server on this machine"),
+        (connections.accept_queue, {}, UNKNOWN, "not told", "a server on this machine"),
+        (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"}, OK, "2,048", "on this machine"),
+        (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"}, LOW, "256", "on this machine"),
+        (connections.syn_backlog, {}, UNKNOWN, "not told", "a server on this machine"),
+        (
+            processors.cores,
+            {"proc/self/status": "Cpus_allowed_list:\t0-2,7\n", f"{CPU}/online": "0-7\n"},
+            OK,
+            "4 of 8",
+            "fills one",
+        ),
+        (
+            processors.cores,
+            {"proc/self/status": "Cpus_allowed_list:\t3\n", f"{CPU}/online": "0-7\n"},
+            LOW,
+            "1 of 8",
+            "fills one",
+        ),
+        (processors.cores, {}, UNKNOWN, "not told", ""),
+        (
+            processors.governor,
+            {f"{CPU}/cpu{i}/cpufreq/scaling_governor": "performance\n" for i in (0, 1)},
+            OK,
+            "perf",
+            "",
+        ),
+        (
+            processors.governor,
+            {
+                f"{CPU}/cpu0/cpufreq/scaling_governor": "performance\n",
+                f"{CPU}/cpu1/cpufreq/scaling_governor": "powersave\n",
+            },
+            LOW,
+            "performance, powersave",
+            "slowed down",
+        ),
+        (processors.governor, {}, UNKNOWN, "not told", "its host decides"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all of its cores"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "still"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "still"),
+        (
+            processors.quota,
+            {
+                "proc/self/cgroup": V1,
+                f"{V1_CPU}/cpu.cfs_quota_us": "50000\n",
+                f"{V1_CPU}/cpu.cfs_period_us": "100000\n",
+            },
+            LOW,
+            "0.5 cores",
+            "still",
+        ),
+        (
+            processors.quota,
+            {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.cfs_quota_us": "-1\n", f"{V1_CPU}/cpu.cfs_period_us": "100000\n"},
+            OK,
+            "none",
+            "",
+        ),
+        (
+            processors.quota,  # the least of all levels
+            {
+                "proc/self/cgroup": V2,
+                f"{POD}/cpu.max": "400000 100000\n",
+                "sys/fs/cgroup/cpu.max": "100000 100000\n",
+            },
+            LOW,
+            "1 cores",
+            "",
+        ),
+        (processors.quota, {}, UNKNOWN, "not told", ""),
+        (processors.throttled, {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 0\n"}, OK, "0.0 s", "late"),
+        (
+            processors.throttled,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 1500000\n"},
+            LOW,
+            "1.5 s",
+            "late",
+        ),
+        (
+            processors.throttled,
+            {"proc/self/cgroup": V1, f"{V1_CPU}/cpu.stat": "throttled_time 2500000000\n"},
+            LOW,
+            "2.5 s",
+            "late",
+        ),
+        (processors.throttled, {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "usage_usec 5\n"}, UNKNOWN, "not told", ""),
+        (processors.throttled, {}, UNKNOWN, "not told", ""),
+        (processors.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a call"),
+        (processors.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a call"),
+        (
+            processors.clock,
+            {f"{CLOCK}/current_clocksource": "hpet\n", f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n"},
+            LOW,
+            "hpet",
+            "by a call",
+        ),
+        (processors.clock, {}, UNKNOWN, "not told", ""),
+        (memory.memory, {"proc/meminfo": "MemAvailable:   8388608 kB\n"}, OK, "8.0 GiB available, no limit", ""),
+        (memory.memory, {"proc/meminfo": "MemAvailable:    524288 kB\n"}, LOW, "0.5 GiB available, no limit", ""),
+        (
+            memory.memory,
+            {
+                "proc/meminfo": "MemAvailable:   8388608 kB\n",
+                "proc/self/cgroup": V2,
+                f"{POD}/memory.max": "1073741824\n",
+                f"{POD}/memory.current": "536870912\n",
+            },
+            LOW,
+            "limit leaves 0.5 GiB",
+            "",
+        ),
+        (
+            memory.memory,
+            {
+                "proc/meminfo": "MemAvailable:   8388608 kB\n",
+                "proc/self/cgroup": V1,
+                f"{V1_MEMORY}/memory.limit_in_bytes": "9223372036854771712\n",
+                f"{V1_MEMORY}/memory.usage_in_bytes": "4096\n",
+            },
+            OK,
+            "no limit of a container",
+            "",
+        ),
+        (memory.memory, {}, UNKNOWN, "not told", ""),
+        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing takes"),
+        (software.mesh, {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")}, LOW, "Istio's proxy", "every latency"),
+        (software.mesh, {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")}, LOW, "Linkerd", "every latency"),
+        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:3A99", "01")}, OK, "none", "nothing takes"),
+        (software.mesh, {}, UNKNOWN, "not told", ""),
+    ],
+)
+def test_a_limit_is_read_as_the_system_shows_it(
+    system: Callable[[Files], Path],
+    read: Callable[[Path], Limit],
+    files: Files,
+    state: State,
+    value: str,
+    bounds: str,
+) -> None:
+    found = read(system(files))
+    assert found.state is state, found
+    assert value in found.value
+    assert bounds in found.bounds
+    assert found.remedy if state is LOW else True
+
+
+def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> Busy:
+    return Busy(at_s, used_s, stolen_s, own_s)
+
+
+@pytest.mark.parametrize(
+    ("after", "state", "value"),
+    [
+        (busy(11, 500.05, own_s=0.02), OK, "0.0 cores"),
+        (busy(11, 501.5, own_s=0.5), LOW, "1.0 cores"),  # what we used ourselves is not theirs
+        (busy(11, 0), UNKNOWN, "not told"),
+    ],
+)
+def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State, value: str) -> None:
+    found = processors.others(busy(10, 500), after)
+    assert (found.state, found.value) == (state, value)
+
+
+@pytest.mark.parametrize(
+    ("after", "state", "value"),
+    [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not told")],
+)
+def test_what_the_hypervisor_takes_is_a_share_of_all_cores(
+    monkeypatch: pytest.MonkeyPatch, after: Busy, state: State, value: str
+) -> None:
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
+    found = processors.steal(busy(10, 500), after)
+    assert found.state is state
+    assert found.value.startswith(value)
+
+
+@pytest.mark.parametrize(
+    ("environment", "value"),
+    [
+        ({}, "none in the environment"),
+        ({"http_proxy": ""}, "none in the environment"),
+        ({"HTTP_PROXY": "http://user:secret@proxy:3128", "https_proxy": "x"}, "HTTP_PROXY, https_proxy set"),
+    ],
+)
+def test_proxies_are_named_and_what_they_hold_is_not(environment: dict[str, str], value: str) -> None:
+    found = software.proxies(environment)
+    assert (found.state, found.value) == (OK, value)
+    assert "secret" not in str(found)
+
+
+def test_every_compiled_module_is_looked_for() -> None:
+    assert sorted(software.COMPILED) == sorted(".".join(parts) for parts in compiled())
+
+
+def test_a_compiled_module_that_is_missing_is_named() -> None:
+    found = software.compiled(("loadgen.core.wire", "loadgen.nowhere"))
+    assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
+
+
+def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    from loadgen.core import wire
+
+    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+    assert software.compiled().value == "a debug build"
+
+
+def test_every_limit_has_a_name_of_its_own_and_low_ones_a_remedy(tmp_path: Path) -> None:
+    found = doctor.examine(tmp_path)
+    assert len({limit.name for limit in found}) == len(found) == 16
+    told = {"used by others now", "stolen now", "compiled modules", "proxies"}  # which no folder tells
+    assert {limit.name for limit in found if limit.state is UNKNOWN} == {limit.name for limit in found} - told

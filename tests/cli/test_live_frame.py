@@ -1,0 +1,248 @@
+"""The live view as a function of what is known: what it shows, and what it leaves out where there is no room."""
+
+import dataclasses
+
+import pytest
+
+from loadgen.cli.live.frame import BAD, frame
+from loadgen.cli.live.pace import History
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.progress import DONE, PHASES, Progress
+from loadgen.util.terminal_text import columns
+from tests.helpers.live_text import SETTINGS, row, running, seen, sketch
+
+MINUTE = [running(second / 4) for second in range(1, 150)]
+FAILING = running(
+    37.25, failures={"refused": 2, "status(503)": 1}, server={"running": 98, "waiting": 1, "kv_usage": 0.34}
+)
+
+
+def test_a_whole_frame() -> None:
+    assert seen(*MINUTE, FAILING) == [
+        "running   ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  60%     0:37   about 0:24 left",
+        "",
+        "                        now      so far      in all",
+        "requests due        100.0/s     100.0/s       3,725   asked 100/s",
+        "requests sent       100.0/s     100.0/s       3,725",
+        "requests ended      100.0/s      97.3/s       3,625   of 6,000",
+        "output tokens       1,000/s     986.6/s      36,750",
+        "in flight               100",
+        "not ok                    3   refused 2, status(503) 1",
+        "",
+        "latency (ms)            p50         p90         p99      values",
+        "TTFT from due          40.9        40.9        41.7         100",
+        "ICL                    10.2        10.2        10.3       1,000",
+        "E2EL from due         1,309       1,309       1,309         100",
+        "lag                    0.02        0.02        0.02         100",
+        "loop stall             0.01        0.01        0.01       2,000",
+        "client             12% busy   keeps up",
+        "server            running     98   waiting      1    KV cache  34%",
+    ]
+
+
+# -- what is shown
+
+
+@pytest.mark.parametrize("phase", PHASES[:3])
+def test_before_the_clock_starts_there_is_one_line(phase: str) -> None:
+    assert seen(Progress(phase)) == [phase]
+    assert seen(Progress("preparing", 2.0, scheduled=10240, ended=1024)) == [
+        "━━━━━━━━━━  10%  preparing prompts: 1024 of 10240, 0:18 left"
+    ]
+
+
+def test_why_a_server_is_waited_for_is_said_to_the_end() -> None:
+    waiting = Progress("waiting", 3.0, note="http://a:8000/v1/models: no connection to a:8000 (Connection refused)")
+    lines = seen(waiting, width=60)
+    assert " ".join(lines) == f"waiting for the server 3 s: {waiting.note}"
+    assert max(map(len, lines)) <= 60
+    assert seen(waiting, width=60, height=1) == lines[:1]
+
+
+def test_nothing_that_an_engine_says_moves_the_terminal() -> None:
+    (line,) = seen(Progress("starting", 3.0, note="\x1b[2Jloaded\r"))
+    assert line == "starting the engine 3 s: \\x1b[2Jloaded\\r"
+
+
+def test_in_the_first_moments_nothing_is_made_up() -> None:
+    lines = seen(Progress("running", 0.0, scheduled=10, sending_s=9.0))
+    assert row(lines, "requests sent") == "n/a n/a 0"
+    assert row(lines, "TTFT from due") == "n/a n/a n/a 0"
+    assert row(lines, "client") == "0% busy"
+
+
+def test_now_is_of_the_last_seconds_and_so_far_of_all() -> None:
+    slow = [running(20 + second / 4, ended=1900 + 5 * second, streamed_tokens=19_000) for second in range(1, 25)]
+    lines = seen(*MINUTE[:80], *slow)
+    assert row(lines, "requests ended") == "20.0/s 77.7/s 2,020 of 6,000"
+    assert row(lines, "output tokens").startswith("0.0/s")
+
+
+def test_tokens_that_events_do_not_tell_of_are_counted_as_in_answers_that_have_ended() -> None:
+    lines = seen(running(10, output_tokens=1800, counted_tokens=900, streamed_tokens=950))
+    assert row(lines, "output tokens") == "190.0/s 190.0/s 1,900"
+
+
+def test_while_answers_are_waited_for_the_rate_of_sending_stays_what_it_was() -> None:
+    draining = running(70.0, "draining", ended=5800, in_flight=200)
+    lines = seen(running(59.75), running(60.0), draining)
+    assert row(lines, "draining").endswith("97% 1:10 waiting for 200")
+    assert row(lines, "requests sent") == "0.0/s 100.0/s 6,000"
+
+
+def test_once_a_run_was_interrupted_only_what_was_sent_is_to_come() -> None:
+    lines = seen(running(10.0, "draining", failures={"cancelled": 5000}))
+    assert row(lines, "draining").endswith("90% 0:10 waiting for 100")
+    assert row(lines, "requests ended").endswith("of 1,000")
+
+
+def test_in_the_end_all_of_it_is_shown_and_nothing_is_left() -> None:
+    lines = seen(*MINUTE, running(61.0, DONE))
+    assert row(lines, "done").endswith("100% 1:01")
+    assert row(lines, "requests ended").endswith("6,000 of 6,000")
+
+
+def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
+    capped = running(10, cap=64, waiting=14)
+    assert row(seen(capped), "in flight") == "100 at most 64, 14 wait for a slot"
+    assert row(seen(running(10, waiting=14)), "in flight") == "100 14 late"
+
+
+def test_silent_streams_are_counted_with_the_one_that_is_silent_longest() -> None:
+    shown = row(seen(running(90, silent={17: 12.4, 3: 20.0})), "silent streams")
+    assert shown == "2 request 17, no token since 12 s"
+    assert not [line for line in seen(running(90)) if "silent" in line]
+
+
+def test_a_closed_loop_has_no_due_times() -> None:
+    lines = seen(running(10, closed_loop=True, scheduled=0, sending_s=40.0), settings=RunSettings(max_concurrency=100))
+    assert not [line for line in lines if "due " in line and "from" not in line]
+    assert row(lines, "running").endswith("25% 0:10 about 0:31 left")
+
+
+@pytest.mark.parametrize(
+    ("progress", "left"),
+    [
+        (running(30), "about 0:31 left"),  # by the schedule, and the last answer
+        (running(30, waiting=500), "about 0:32 left"),  # more than can be sent: by what has ended
+        (running(30, sending_s=None), "about 0:32 left"),  # sessions
+        (running(0.25, sending_s=None, ended=0), ""),
+        (running(3599.6, sending_s=7200.0), "about 1:00:02 left"),
+    ],
+)
+def test_what_is_left_goes_by_the_schedule_while_that_decides(progress: Progress, left: str) -> None:
+    assert row(seen(progress), "running").partition("about")[2] == left.partition("about")[2]
+
+
+def test_gaps_are_between_tokens_where_those_are_told_apart() -> None:
+    lines = seen(running(10, imputed_gaps=7, itl=sketch(5)))
+    assert row(lines, "ITL").startswith("5.")
+    assert not [line for line in lines if line.startswith("ICL")]
+
+
+def test_latencies_say_from_when_they_are() -> None:
+    assert row(seen(running(10), settings=RunSettings(latency_from="sent")), "TTFT from sent")
+
+
+@pytest.mark.parametrize(
+    ("differs", "said"),
+    [
+        ({"lag": sketch(*[0.1] * 98, 3, 3)}, "12% busy SUSPECT: lag > 2.0 ms"),
+        ({"loop_stall": sketch(*[3] * 2000)}, "12% busy SUSPECT: stall > 1.0 ms"),
+        ({"loop_stall": sketch(*[3] * 20)}, "12% busy keeps up"),  # too few to tell
+        ({"busy_share": 0.83}, "83% busy SUSPECT: busy > 70%"),
+        ({"busy_share": 0.83, "lag": sketch(9)}, "83% busy SUSPECT: lag > 2.0 ms, busy > 70%"),
+    ],
+)
+def test_a_client_that_cannot_keep_up_is_told_by_the_limits_of_the_verdict(
+    differs: dict[str, object], said: str
+) -> None:
+    assert row(seen(running(10, **differs)), "client") == said
+    styles = {style for line in frame(SETTINGS, running(10, **differs), History(), 80, 24) for _, style in line}
+    assert (BAD in styles) == ("SUSPECT" in said)
+
+
+def test_of_a_server_only_what_it_tells_is_shown() -> None:
+    assert row(seen(running(10, server={"running": 3})), "server") == "running 3"
+    assert not [line for line in seen(running(10)) if line.startswith("server")]
+
+
+def test_a_terminal_that_knows_no_more_is_given_ascii() -> None:
+    assert "".join(seen(FAILING, ascii_only=True)).isascii()
+
+
+# -- where there is little room
+
+
+@pytest.mark.parametrize("width", range(1, 121, 7))
+@pytest.mark.parametrize("height", [1, 2, 5, 14, 23])
+def test_it_is_never_larger_than_the_terminal(width: int, height: int) -> None:
+    lines = seen(*MINUTE, FAILING, width=width, height=height)
+    assert 1 <= len(lines) <= height
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", range(1, 121, 7))
+def test_wide_characters_take_two_columns_of_it(width: int) -> None:
+    wide = Progress("starting", 3.0, note="模型 加载中 " * 20)
+    lines = seen(wide, width=width)
+    assert max(map(columns, lines)) <= width
+    failing = running(37.25, failures={"状态" * 30: 3})
+    assert max(map(columns, seen(failing, width=width))) <= width
+
+
+@pytest.mark.parametrize("width", range(30, 121, 3))
+def test_a_number_is_shown_as_a_whole_or_not_at_all(width: int) -> None:
+    whole = {word for line in seen(*MINUTE, FAILING, width=200) for word in line.split()}
+    numbers = {word for line in seen(*MINUTE, FAILING, width=width)[2:-1] for word in line.split() if word[0].isdigit()}
+    assert numbers <= whole
+
+
+def test_the_lower_it_is_the_more_is_left_out_of_what_matters_less() -> None:
+    def labels(height: int) -> list[str]:
+        return [line[:15].strip() for line in seen(*MINUTE, FAILING, height=height)]
+
+    assert "" in labels(24)
+    assert labels(14) == [
+        "running   ━━━━━",
+        "",
+        "requests due",
+        "requests sent",
+        "requests ended",
+        "output tokens",
+        "in flight",
+        "not ok",
+        "latency (ms)",
+        "TTFT from due",
+        "ICL",
+        "E2EL from due",
+        "client",
+        "server",
+    ]
+    assert labels(6) == ["running   ━━━━━", "", "requests sent", "output tokens", "not ok", "client"]
+    assert labels(1) == ["running   ━━━━━"]
+
+
+def test_columns_stay_where_they_are_however_large_the_numbers_grow() -> None:
+    grown = dataclasses.replace(
+        running(3600.0), scheduled=10**8, ended=10**7, in_flight=10**5, streamed_tokens=10**10, lag=sketch(9000)
+    )
+    small, large = seen(running(1.0)), seen(grown)
+    for one, other in zip(small[2:], large[2:], strict=True):
+        label = one[:15]
+        assert other.startswith(label)
+        if label.strip() not in ("client", "in flight", "requests ended", "requests due"):  # these have remarks
+            assert len(one) == len(other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({"request_rate": 2.5}, "asked 2.5/s"),
+        ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 40.0}, "asked 1 to 40/s"),
+        ({}, ""),
+    ],
+)
+def test_the_rate_that_is_wanted_stands_beside_what_is_due(settings: dict[str, object], asked: str) -> None:
+    due = row(seen(running(10), settings=RunSettings(**settings)), "requests due")  # type: ignore[arg-type]
+    assert due == f"100.0/s 100.0/s 1,000 {asked}".strip()

@@ -1,0 +1,188 @@
+"""What Prometheus is told while a run goes on: what its own parser reads is what is known."""
+
+import socket
+import threading
+import urllib.request
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from loadgen.cli.metrics_endpoint import BOUNDS_NS, Metrics, buckets, exporting
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.sketch import Sketch
+from loadgen.errors import BadInput
+from loadgen.metrics.progress import DONE, LATENCIES, Progress
+from tests.helpers.live_text import running, sketch
+
+
+def told(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """The samples, by name and labels."""
+    families = text_string_to_metric_families(text)
+    return {(one.name, tuple(one.labels.items())): one.value for family in families for one in family.samples}
+
+
+def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    metrics, registry = Metrics(), CollectorRegistry()
+    registry.register(metrics)
+    metrics.show(progress)
+    return told(generate_latest(registry).decode())
+
+
+def test_it_is_told_what_is_known() -> None:
+    failures = {"refused": 2, 'odd"\\\n': 1}
+    found = of(running(10, failures=failures, cap=64, waiting=5, server={"running": 98, "kv_usage": 0.25}))
+    for outcome, count in ({"ok": 900} | failures).items():
+        assert found["loadgen_requests_total", (("outcome", outcome),)] == count
+    plain = {name: value for (name, labels), value in found.items() if not labels}
+    assert (
+        plain.items()
+        >= {
+            "loadgen_elapsed_seconds": 10,
+            "loadgen_requests_scheduled": 6000,
+            "loadgen_requests_due_total": 1005,
+            "loadgen_requests_sent_total": 1000,
+            "loadgen_in_flight": 100,
+            "loadgen_in_flight_limit": 64,
+            "loadgen_waiting": 5,
+            "loadgen_output_tokens_total": 9000,
+            "loadgen_streamed_tokens_total": 9500,
+            "loadgen_loop_busy_ratio": 0.12,
+            "loadgen_server_running": 98,
+            "loadgen_server_kv_usage_ratio": 0.25,
+            "loadgen_ttft_seconds_count": 100,
+            "loadgen_ttft_seconds_sum": pytest.approx(4.08),
+        }.items()
+    )
+    assert "loadgen_server_waiting" not in plain
+
+
+def test_once_it_is_done_all_of_it_is_told() -> None:
+    found = of(running(61.0, DONE))
+    assert found["loadgen_requests_total", (("outcome", "ok"),)] == found["loadgen_requests_sent_total", ()] == 6000
+    assert found["loadgen_in_flight", ()] == 0
+
+
+def test_what_is_not_known_is_not_told() -> None:
+    found = {name for name, _ in of(Progress("connecting"))}
+    assert not found & {"loadgen_requests_scheduled", "loadgen_in_flight_limit", "loadgen_server_running"}
+    assert {f"loadgen_{name}_seconds_count" for name in LATENCIES} <= found
+
+
+def test_buckets_are_exact_counts_of_what_is_no_greater_than_their_bounds() -> None:
+    values = [0, 1000, 4095, 4096, 1_000_000, 1_048_575, 1_048_576, 40_000_000, 10**13]
+    histogram = Histogram()
+    for value in values:
+        histogram.record(value)
+    for bound, count in buckets(Sketch.of(histogram)):
+        assert count == sum(value / 1e9 <= float(bound) for value in values)
+    assert [float(bound) for bound, _ in buckets(Sketch())][:-1] == [(bound - 1) / 1e9 for bound in BOUNDS_NS]
+
+
+def test_bounds_are_the_same_for_every_run() -> None:
+    one, other = ([bound for bound, _ in buckets(made)] for made in (Sketch(), sketch(1, 10, 10_000)))
+    assert one == other
+
+
+# -- until when
+
+
+def asked_at(*times_s: float) -> Metrics:
+    """Metrics that were asked for at these times, and are now those of a run that is done."""
+    times = iter(times_s)
+    metrics = Metrics(lambda: next(times, times_s[-1] if times_s else 0.0))
+    metrics.show(running(10))
+    for _ in times_s:
+        list(metrics.collect())
+    metrics.show(running(61.0, DONE))
+    return metrics
+
+
+@pytest.mark.parametrize(
+    ("times_s", "patience_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
+)
+def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[float, ...], patience_s: float) -> None:
+    assert asked_at(*times_s).patience_s == patience_s
+
+
+def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() -> None:
+    metrics = asked_at(5, 20)
+    metrics.told_all()
+    assert metrics.patience_s == 0
+    metrics.show(running(61.0, DONE))  # of the next run
+    assert metrics.patience_s > 0
+    metrics.show(Progress("connecting"))
+    assert metrics.patience_s == 0
+
+
+def test_whoever_asked_long_ago_is_waited_for_no_more() -> None:
+    times = iter((0, 60))
+    metrics = Metrics(lambda: next(times, 3600.0))
+    for _ in range(2):
+        list(metrics.collect())
+    metrics.show(running(61.0, DONE))
+    assert metrics.patience_s == 0
+
+
+def test_the_wait_is_over_as_soon_as_somebody_has_asked() -> None:
+    metrics = asked_at(5, 65)
+    waiting = threading.Thread(target=metrics.wait, daemon=True)
+    waiting.start()
+    metrics.told_all()
+    waiting.join(30)
+    assert not waiting.is_alive()
+
+
+# -- where
+
+
+@pytest.fixture
+def port() -> int:
+    """One that is free."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://127.0.0.1:{port}/metrics"
+    with exporting(RunSettings(prometheus=str(port))) as export:
+        export(running(10))
+        with urllib.request.urlopen(url, timeout=10) as reply:
+            assert reply.headers["Content-Type"].startswith("text/plain; version=")
+            assert told(reply.read().decode())["loadgen_in_flight", ()] == 100
+    assert capsys.readouterr().err == f"loadgen: metrics at {url}\n"
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=10)
+
+
+def test_a_port_in_use_is_refused_by_name() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(BadInput) as refused, exporting(RunSettings(prometheus=place)):
+            pass
+    assert str(refused.value).startswith(
+        f"--prometheus: cannot listen at {place} (Address already in use); give a port"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "65536", "http", ":9100", "localhost", "localhost:", "::1:9100", "1" * 5000, "-1"]
+)
+def test_what_is_no_place_to_listen_is_refused_before_anything_else(text: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        RunSettings(prometheus=text).checked()
+    assert refused.value.field == "--prometheus"
+
+
+@pytest.mark.parametrize("text", ["9100", "127.0.0.1:9100", "0.0.0.0:9100", "[::1]:9100", "node-3:65535"])
+def test_a_port_is_one_with_a_host_before_it_or_without(text: str) -> None:
+    assert RunSettings(prometheus=text).checked().prometheus == text
+
+
+def test_prompts_that_are_made_are_no_requests() -> None:
+    found = of(Progress("preparing", 8.0, scheduled=6000, ended=5000))
+    assert found["loadgen_requests_sent_total", ()] == found["loadgen_elapsed_seconds", ()] == 0

@@ -1,0 +1,100 @@
+"""Requests that follow others, in virtual time: due when it is known, and counted whether they came up or not."""
+
+from loadgen.core.wire import NEVER
+from loadgen.testing.virtual import timed
+from tests.helpers.run_facts import MS
+from tests.helpers.virtual_pacer import World
+
+
+@timed
+async def test_what_follows_is_sent_when_it_is_due_among_all_others():
+    world = World()
+    pacer = world.pace([0, 10, 20], following=2)
+    pacer.follow(7, world.start + 15 * MS)
+    pacer.follow(8, world.start + 5 * MS)
+    await world.run()
+    assert [(index, at / MS) for index, *_, at in world.sends] == [(0, 0), (8, 5), (1, 10), (7, 15), (2, 20)]
+    assert pacer.all_sent.is_set()
+
+
+@timed
+async def test_what_follows_and_is_due_already_is_sent_at_once():
+    world = World()
+    pacer = world.pace([0], following=1)
+    await world.run(3)
+    pacer.follow(7, world.start + 2 * MS)
+    assert world.sends[-1] == (7, 2 * MS, 2 * MS, 3 * MS)
+
+
+@timed
+async def test_not_all_is_sent_while_anything_may_follow():
+    world = World()
+    pacer = world.pace([0], following=3)
+    await world.run(1)
+    pacer.forgo(2)
+    assert not pacer.all_sent.is_set()
+    pacer.forgo(1)
+    assert pacer.all_sent.is_set()
+
+
+@timed
+async def test_a_stop_counts_what_would_have_followed_whether_or_not_it_was_known_when():
+    world = World()
+    pacer = world.pace([0, 50], following=3)
+    pacer.follow(7, world.start + 40 * MS)
+    await world.run(1)
+    assert pacer.stop() == 4
+    pacer.follow(8, world.start + 2 * MS)
+    pacer.forgo(1)
+    await world.run()
+    assert [index for index, *_ in world.sends] == [0]
+
+
+@timed
+async def test_without_a_slot_what_follows_waits_behind_what_was_due_before():
+    world = World()
+    pacer = world.pace([0, 1], cap=1, following=1)
+    await world.run(2)
+    pacer.follow(7, world.start + 2 * MS)
+    pacer.release()
+    await world.run(4)
+    pacer.release()
+    assert world.sends[1:] == [(1, 1 * MS, 2 * MS, 2 * MS), (7, 2 * MS, 4 * MS, 4 * MS)]
+
+
+@timed
+async def test_in_a_closed_loop_what_follows_has_a_due_time_and_goes_first():
+    world = World()
+    pacer = world.pace([0, 0, 0], cap=1, closed_loop=True, following=2)
+    pacer.follow(7, world.start + 3 * MS)
+    pacer.follow(8, world.start + 4 * MS)
+    for until_ms in (5, 6, 7, 8):
+        await world.run(until_ms)
+        pacer.release()
+    assert [(index, due / MS, at / MS) for index, due, _, at in world.sends] == [
+        (0, 0, 0),
+        (7, 3, 5),
+        (8, 4, 6),
+        (1, 7, 7),
+        (2, 8, 8),
+    ]
+
+
+@timed
+async def test_what_would_follow_after_the_end_is_never_due():
+    world = World()
+    pacer = world.pace([0, 0], cap=1, closed_loop=True, following=2, until_ms=10)
+    await world.run(12)
+    pacer.follow(7, world.start + 12 * MS)
+    pacer.release()
+    assert pacer.never_due == 3
+    assert pacer.all_sent.is_set()
+
+
+@timed
+async def test_the_bell_is_set_for_what_follows_and_for_nothing_when_nothing_is_known():
+    world = World()
+    pacer = world.pace([0], following=1)
+    assert world.bell.at_ns == NEVER
+    pacer.follow(7, world.start + 5 * MS)
+    assert world.bell.at_ns == world.start + 5 * MS

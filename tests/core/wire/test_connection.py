@@ -1,0 +1,146 @@
+"""A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what has ended."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import NEVER, Connection, Poll, Record
+from loadgen.util.clock import now_ns
+from tests.helpers.response_bytes import answer, streamed
+
+
+class Owner:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def ended(self, connection: Connection) -> None:
+        self.told.append(("ended", connection.record.outcome))
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        self.told.append(("dropped", error))
+
+    def reader(self, connection: Connection) -> None:
+        self.told.append("reader")
+
+
+class Wire:
+    """A transport that only remembers."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+
+def connected(poll: Poll | None = None) -> tuple[Connection, Owner, Wire]:
+    owner, wire = Owner(), Wire()
+    return Connection(owner, None, wire, poll or Poll()), owner, wire
+
+
+def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
+    connection, _, _ = connected()
+    record = Record(due=now_ns())
+    connection.send(b"request", record)
+    before_ns = now_ns()
+    connection.data_received(streamed(answer("a", "b")))
+    after_ns = now_ns()
+    assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
+
+
+async def test_what_a_poll_reads_is_stamped_before_anything_else_can_run() -> None:
+    class Plain(Wire):
+        def get_extra_info(self, name: str) -> object:
+            return ours if name == "socket" else None
+
+        def pause_reading(self) -> None: ...
+
+    poll, record = Poll(), Record(due=now_ns())
+    poll.open(asyncio.get_running_loop())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(Owner(), None, Plain(), poll)
+        connection.begin_reading()
+        connection.send(b"request", record)
+        theirs.send(streamed(answer("a", "b")))
+        poll.turn()
+        after_ns = now_ns()  # the loop has had no turn
+        assert record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
+        assert record.first_byte > 0
+        connection.release()
+    poll.close()
+
+
+def test_a_request_is_stamped_before_it_is_written() -> None:
+    connection, _, wire = connected()
+    record = Record()
+    before_ns = now_ns()
+    connection.send(b"request", record)
+    assert before_ns <= record.sent <= now_ns()
+    assert wire.written == [b"request"]
+
+
+def test_the_owner_is_told_once_that_a_response_has_ended() -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a")))
+    connection.data_received(b"more")
+    assert owner.told == [("ended", Outcome.OK)]
+    assert not connection.keep_alive  # nobody asked for more
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
+def test_a_connection_that_is_lost_ends_its_response_and_is_dropped(error: Exception | None) -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a"))[:200])
+    connection.connection_lost(error)
+    assert owner.told == [("dropped", error), ("ended", Outcome.TRUNCATED)]
+
+
+def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
+    connection, owner, _ = connected()
+    connection.connection_lost(None)
+    assert owner.told == [("dropped", None)]
+
+
+def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
+    bell, rung = Poll(), []
+    bell.ring = lambda: rung.append(now_ns())
+    connection, _, _ = connected(bell)
+    connection.send(b"request", Record())
+    bell.at_ns = NEVER
+    connection.data_received(b"HTTP/1.1 200 OK\r\n")
+    assert not rung
+    bell.at_ns = now_ns()
+    connection.data_received(b"Content-Length: 5\r\n")
+    assert len(rung) == 1
+
+
+def test_tokens_are_counted_as_they_come_whatever_becomes_of_their_request() -> None:
+    poll = Poll()
+    one, _, _ = connected(poll)
+    other, _, _ = connected(poll)
+    one.send(b"request", Record())
+    other.send(b"request", Record())
+    assert poll.tokens == 0
+    data = streamed(answer("a", "b", "c"), size=1 << 20)
+    for byte in range(len(data)):
+        one.data_received(data[byte : byte + 1])
+    assert poll.tokens == 3
+    other.data_received(data[: data.index(b"data:", data.index(b'"b"'))])
+    other.connection_lost(None)
+    assert poll.tokens == 5
+
+
+def test_tokens_that_another_reader_has_decoded_are_counted_too() -> None:
+    connection, _, _ = connected(poll := Poll())
+    connection.send(b"request", Record())
+    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
+    connection.feed_body(answer("a", "b"), now_ns())
+    assert poll.tokens == 2

@@ -1,0 +1,196 @@
+"""How many tokens an event bears, and what says so."""
+
+import numpy as np
+import pytest
+
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record, Response
+from tests.helpers.response_bytes import DONE, chunked, delta, event, read, slices, usage
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+MS = 1_000_000
+
+
+def record_of(*events: bytes) -> Record:
+    """The record of a stream whose events arrive one a millisecond, the first at 1 ms."""
+    parts = [b"%x\r\n%s\r\n" % (len(one), one) for one in events]
+    _, record = read([HEAD + parts[0], *parts[1:], b"0\r\n\r\n"])
+    assert record.outcome is Outcome.OK
+    return record
+
+
+def told(text: str, completion: int | None, finish: str | None = None, **choice: object) -> bytes:
+    """An event with text, and with usage so far where it is given."""
+    counts = {} if completion is None else {"usage": {"prompt_tokens": 9, "completion_tokens": completion}}
+    return event(choices=[{"index": 0, "delta": {"content": text}, "finish_reason": finish, **choice}], **counts)
+
+
+def bears(record: Record) -> list[int]:
+    return record.token_counts or [1] * record.events
+
+
+def test_an_event_counts_as_one_token_where_nobody_says_more() -> None:
+    record = record_of(told("a", None), told("bcd", None, "stop"))
+    assert (bears(record), record.counted, record.counted_by) == ([1, 1], 2, BY_EVENTS)
+
+
+def test_usage_in_each_event_says_how_many_it_bears() -> None:
+    record = record_of(told("", 0), told("a b", 2), told("c", 3), told("d e f", 6, "stop"))
+    assert (bears(record), record.counted, record.counted_by) == ([2, 1, 3], 6, BY_USAGE)
+
+
+def test_tokens_that_no_event_shows_belong_to_the_next_one_that_shows_any() -> None:
+    record = record_of(told("a", 1), told("", 4), told("b", 5, "stop"))
+    assert bears(record) == [1, 4]
+
+
+def test_usage_with_the_last_event_alone_does_not_make_it_bear_all_the_others() -> None:
+    record = record_of(told("a", None), told("b", None), told("c", 9, "stop"))
+    assert (bears(record), record.completion_tokens, record.counted_by) == ([1, 1, 1], 9, BY_EVENTS)
+
+
+def test_an_event_for_which_usage_does_not_rise_bears_none() -> None:
+    record = record_of(told("a", 1), told("half a character", 1), told("b", 2, "stop"))
+    assert (bears(record), record.counted) == ([1, 0, 1], 2)
+
+
+@pytest.mark.parametrize(
+    "so_far",
+    [(0, 0, 0, 0), (4, 4, 4, 4), (4, 3, 2, 1)],
+    ids=["none until the end", "all from the start", "ever fewer"],
+)
+def test_usage_that_cannot_be_true_of_each_event_is_not_believed(so_far: tuple[int, ...]) -> None:
+    events = [told("a", count) for count in so_far]
+    record = record_of(*events, delta("stop"), usage(completion_tokens=4))
+    assert (bears(record), record.counted, record.counted_by) == ([1, 1, 1, 1], 4, BY_EVENTS)
+    assert record.completion_tokens == 4
+
+
+def test_a_count_of_no_tokens_beside_those_that_were_seen_is_none() -> None:
+    record = record_of(told("a", None), told("b", None, "stop"), usage(completion_tokens=0))
+    assert (record.completion_tokens, record.counted) == (-1, 2)
+
+
+def test_an_answer_in_one_event_bears_what_its_usage_says() -> None:
+    record = record_of(told("a b c", 3, "stop"))
+    assert (bears(record), record.first_tokens) == ([3], 3)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"token_ids": [5, 6, 7]},
+        {"logprobs": {"content": [{"token": "a", "logprob": -1.0, "top_logprobs": []}] * 3}},
+        {"logprobs": {"tokens": ["a", "]", '"'], "token_logprobs": [-1.0, -2.0, -3.0], "top_logprobs": None}},
+        {"token_ids": [5, 6, 7], "logprobs": {"content": [{"token": "a"}]}},
+    ],
+    ids=["token ids", "logprobs of chat", "logprobs of completions", "ids before logprobs"],
+)
+def test_token_ids_and_logprobs_say_how_many_an_event_bears(choice: dict[str, object]) -> None:
+    record = record_of(told("abc", None, **choice), told("d", None, "stop"))
+    assert (bears(record), record.counted, record.counted_by) == ([3, 1], 4, BY_IDS)
+
+
+@pytest.mark.parametrize("choice", [{"token_ids": None}, {"logprobs": None}, {"logprobs": []}, {"token_ids": "abc"}])
+def test_ids_of_no_use_say_nothing(choice: dict[str, object]) -> None:
+    record = record_of(told("abc", None, "stop", **choice))
+    assert (bears(record), record.counted_by) == ([1], BY_EVENTS)
+
+
+def test_usage_in_each_event_goes_before_token_ids() -> None:
+    record = record_of(told("abc", 4, token_ids=[5, 6, 7]), told("d", 5, "stop"))
+    assert (bears(record), record.counted_by) == ([4, 1], BY_USAGE)
+
+
+def test_reads_are_those_that_brought_tokens() -> None:
+    _, record = read([HEAD, chunked(told("a", None) + told("b", None) + told("c", None, "stop") + DONE)])
+    assert (record.events, record.reads) == (3, 1)
+    assert (
+        record_of(told("a", None), delta(role="assistant"), told("b", None, "stop"), usage(completion_tokens=2)).reads
+        == 2
+    )
+
+
+# -- what follows for the gaps between tokens
+
+
+def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
+    """Gaps between events and between tokens in us, tokens per ms, and how many gaps were imputed."""
+    icl, itl, bins = Histogram(), Histogram(), np.zeros(8, dtype=np.int64)
+    imputed = record.fold(icl, itl, bins, 0, MS)
+    gaps = [[round((low + high) / 2 / 1000) for low, high, n in h for _ in range(n)] for h in (icl, itl)]
+    return gaps[0], gaps[1], list(bins), imputed
+
+
+def test_a_gap_before_k_tokens_is_k_gaps_between_tokens_and_one_between_events() -> None:
+    record = record_of(told("a b", 2), told("c", 3), told("d e f g", 7, "stop"))
+    icl, itl, bins, imputed = folded(record)
+    assert icl == [1000, 1000]
+    assert itl == [250] * 4 + [1000]
+    assert bins[:5] == [0, 2, 1, 4, 0]
+    assert imputed == 4
+
+
+def test_the_gap_before_an_event_without_a_token_is_part_of_the_next_token_s() -> None:
+    record = record_of(told("a", 1), told("half", 1), told("b", 2, "stop"))
+    assert folded(record)[:2] == ([1000, 1000], [2000])
+
+
+def test_where_each_event_bears_one_token_both_gaps_are_the_same() -> None:
+    record = record_of(told("a", None), told("b", None), told("c", None, "stop"))
+    icl, itl, _, imputed = folded(record)
+    assert (icl, itl, imputed) == ([1000, 1000], [1000, 1000], 0)
+
+
+def test_a_record_restored_from_its_marks_is_the_same() -> None:
+    record, again = record_of(told("a b", 2), told("c", 3, "stop")), Record()
+    again.restore(record.stamps, record.token_counts, record.stream)
+    assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
+    assert again.stream == record.stream
+    assert folded(again) == folded(record)
+
+
+# -- the text, for servers that do not count
+
+
+def text_of(*events: bytes, step: int = 10_000_000) -> str:
+    record = Record(due=1)
+    record.keeps_text = True
+    response = Response()
+    response.begin(record)
+    for part in slices(HEAD + chunked(b"".join(events)), step):
+        response.feed(part, MS)
+    assert record.outcome is Outcome.OK
+    return record.text
+
+
+def test_the_text_of_an_answer_is_all_that_bears_tokens() -> None:
+    call = {"index": 0, "function": {"name": "f", "arguments": '{"a": 1}'}}
+    events = [
+        delta(role="assistant", content=""),
+        delta(reasoning="Hm. "),
+        delta(content='"Grüße"\n'),
+        event(choices=[{"index": 0, "text": "\\ok "}]),
+        delta(reasoning="both ", content="at once "),
+        delta("stop", tool_calls=[call]),
+        DONE,
+    ]
+    for step in (1, 7, 10_000):
+        assert text_of(*events, step=step) == 'Hm. "Grüße"\n\\ok both at once {"a": 1}'
+
+
+def test_a_character_that_two_events_share_is_whole_in_the_text() -> None:
+    halves = [b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00")]
+    assert text_of(*halves, delta("stop")) == "\U0001f600"
+
+
+def test_half_a_character_is_no_reason_to_fail() -> None:
+    half = b'data: {"choices":[{"delta":{"content":"a\\ud83d"},"finish_reason":"stop"}]}\n\n'
+    assert text_of(half).startswith("a")
+    broken = b'data: {"choices":[{"delta":{"content":"a\xff"},"finish_reason":"stop"}]}\n\n'
+    assert text_of(broken) == "a\ufffd"
+
+
+def test_text_is_kept_only_where_it_is_wanted() -> None:
+    assert record_of(told("a", None, "stop")).text == ""

@@ -1,0 +1,86 @@
+"""Runs that are compared: their results and records, made of requests whose latencies a test states in its head."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from loadgen import report
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.wire import Record
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import finish
+from loadgen.runner.measurement import Measured
+from loadgen.runner.run_result import conclude
+from loadgen.workload.arrivals import Schedule
+from tests.helpers import run_facts
+from tests.helpers.run_facts import MS, START
+
+SETTINGS = RunSettings(request_rate=20.0, num_prompts=200)
+FEW = SETTINGS.replace(num_prompts=20)
+
+
+def saved(path: Path, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any) -> str:
+    """A result whose requests all had this TTFT, ms, and gaps of half of it; `changes` are of `loadgen` in it."""
+    path.write_text(report.to_json(result(path.stem, ttft=ttft, settings=settings, **changes)) + "\n")
+    return str(path)
+
+
+def result(date: str, *, ttft: float = 20.0, settings: RunSettings = FEW, **changes: Any) -> dict[str, Any]:
+    """The same as it is in memory."""
+    schedule = _schedule(settings)
+    options = {name: changes.pop(name) for name in ("engine", "model", "prompts", "simulated") if name in changes}
+    records = _requests(schedule, np.full(schedule.count, ttft))
+    data = run_facts.result(list(records), settings, schedule=schedule, **options)
+    data["date"] = date
+    data["loadgen"] |= changes
+    return data
+
+
+def starts(folder: Path, *ttfts: float, **options: Any) -> str:
+    """A folder of a result for each TTFT."""
+    folder.mkdir()
+    for number, ttft in enumerate(ttfts):
+        saved(folder / f"{folder.name}-{number}.json", ttft=ttft, **options)
+    return str(folder)
+
+
+def recorded(path: Path, *, factor: float = 1.0, seed: int = 0, settings: RunSettings = SETTINGS) -> str:
+    """Records of a run whose TTFTs are drawn, exponential with a mean of 20 ms times a factor, beyond 5 ms."""
+    schedule = _schedule(settings)
+    drawn = factor * (5 + np.random.default_rng(seed).exponential(15.0, schedule.count))
+    return kept(path, _requests(schedule, drawn), schedule, settings)
+
+
+def kept(
+    path: Path,
+    records: Iterable[Record],
+    schedule: Schedule,
+    settings: RunSettings = SETTINGS,
+    *,
+    scheduled: int | None = None,
+) -> str:
+    """Records of a run that came to its end; `scheduled` says how many it turned out to be that were to be sent."""
+    heading = run_facts.heading(settings, schedule)
+    recorder = Recorder.from_settings(settings, START, schedule.count if scheduled is None else scheduled)
+    with RecordWriter.optional(path) as writer:
+        assert writer is not None
+        writer.begin(heading, START, schedule.count, [])
+        for record in records:
+            recorder.add(record)
+            writer.write(record)
+    measured = Measured(recorder.snapshot(), (run_facts.shard(schedule),))
+    finish(path, measured.ending)
+    conclude(heading, schedule, measured)
+    return str(path)
+
+
+def _schedule(settings: RunSettings) -> Schedule:
+    return Schedule.from_settings(settings, seed_of(settings, "arrivals"))
+
+
+def _requests(schedule: Schedule, ttfts: Any) -> Iterator[Record]:
+    for index, (due_ns, ttft) in enumerate(zip(schedule.due_ns, ttfts, strict=True)):
+        yield run_facts.steady(index, due=int(due_ns) / MS, ttft=float(ttft), gap=float(ttft) / 2, n=4)

@@ -1,0 +1,89 @@
+"""Records of streams written down event by event: what `loadgen run --records` would have kept of them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.config.settings import RunSettings
+from loadgen.core.wire import Record, Response
+from loadgen.metrics.recorder import Recorder
+from loadgen.runner.run_result import Result, conclude
+from loadgen.workload.arrivals import Schedule
+from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, START, at, chunk
+from tests.helpers.source import ROOT
+
+GOLDEN = ROOT / "tests" / "data" / "tools"
+STREAMS: dict[str, Any] = json.loads((GOLDEN / "streams.json").read_text())
+
+
+def record_of(
+    index: int,
+    events: Iterable[tuple[float, bytes]],
+    *,
+    due: float = 0,
+    sent: float | None = None,
+    connect: float = 0,
+    closed: float | None = None,
+    planned: tuple[int, int] = (9, 8),
+    status: int = 200,
+) -> Record:
+    """The record of a response: its events, each with the ms after the start at which it came."""
+    record, response = Record(index, *planned, at(due)), Response()
+    record.ready = at(due)
+    record.sent, record.connect_ns = at(due if sent is None else sent), round(connect * 1e6)
+    response.begin(record)
+    events = list(events)
+    end = closed if closed is not None else events[-1][0]
+    if status != 200:
+        response.feed(b"HTTP/1.1 %d Busy\r\nContent-Length: 0\r\n\r\n" % status, at(end))
+        return record
+    response.feed(CHUNKED, at(events[0][0]))
+    for ms, data in events:
+        if not response.complete:
+            response.feed(chunk(data), at(ms))
+    if not response.complete:
+        response.feed(LAST_CHUNK, at(end))
+    return record
+
+
+def of_file(group: str) -> tuple[list[Record], bool]:
+    """The records of a group of streams of the golden data, and whether they are chats."""
+    told = STREAMS[group]
+    return [_record(index, row) for index, row in enumerate(told["streams"])], told["chat"]
+
+
+def _record(index: int, row: Mapping[str, Any]) -> Record:
+    events = [(ms, f"data: {payload}\n\n".encode()) for ms, payload in row["events"]]
+    return record_of(
+        index,
+        events,
+        due=row["due"],
+        sent=row["sent"],
+        closed=row["closed"],
+        planned=tuple(row["planned"]),
+        status=row["status"],
+    )
+
+
+def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run:
+    """The run that had these records."""
+    backend = "openai-chat" if chat else "openai"
+    return Run(RunSettings(backend=backend, **settings), START, records)
+
+
+def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
+    """The result of that run."""
+    from loadgen.metrics.worker_report import Shard
+    from loadgen.runner.measurement import Measured
+    from tests.helpers.run_facts import heading
+
+    records = list(records)
+    asked = RunSettings(backend="openai-chat" if chat else "openai", **settings)
+    schedule = Schedule.burst(len(records))
+    recorder = Recorder.from_settings(asked, START, len(records))
+    for record in records:
+        recorder.add(record)
+    return conclude(
+        heading(asked, schedule), schedule, Measured(recorder.snapshot(), (Shard(schedule_sha256=schedule.sha256),))
+    )

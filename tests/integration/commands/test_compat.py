@@ -1,0 +1,382 @@
+"""Other tools' command lines: the same flags mean the same, and what is not had is refused in one line."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.cli import compat
+from loadgen.cli import run_settings as config
+from loadgen.cli.flags import run_parser, run_settings
+from loadgen.config import presets
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.runner.engine_session import wants_engine
+from loadgen.workload.target import Target, base_url
+from tests.helpers.documents import found_between
+from tests.helpers.source import ROOT
+from tests.integration.commands import migrating
+
+PAGES = ROOT / "tests/data/pages"
+
+
+def read(line: str) -> RunSettings:
+    """The settings of a run as they are used, of flags in one line."""
+    return config.settings(run_settings(line.split())).checked().implied()
+
+
+def refusal(line: str) -> str:
+    with pytest.raises(BadInput) as refused:
+        read(line)
+    return str(refused.value)
+
+
+# -- every flag of every release
+
+
+@pytest.mark.parametrize("name", list(migrating.tables()))
+def test_the_tables_of_the_document_are_those_of_the_parser(name: str) -> None:
+    told = found_between(migrating.DOCUMENT, migrating.BEGIN.format(name), migrating.END.format(name)).strip()
+    assert told == migrating.tables()[name], "python -m tests.integration.commands.migrating"
+
+
+@pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
+def test_no_flag_is_named_that_no_release_has(tool: str, name: str | None) -> None:
+    had = set().union(*migrating.releases(tool).values())
+    assert [flag.name for flag in compat.of(name).flags if flag.name not in had] == []
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
+    chosen = f"--compat {name} " if name else ""
+    for flag in compat.of(name).flags:
+        if flag.into is None:
+            value = "" if flag.takes == "none" else " 7"
+            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.says}; {flag.use}"
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_no_flag_of_another_tool_stands_in_the_help(name: str | None) -> None:
+    text = run_parser(name).format_help()
+    ours = {flag.name for flag in compat.of(name).flags} - set(run_parser()._option_string_actions)
+    assert [flag for flag in ours if f"  {flag}" in text] == []
+
+
+def words_in(text: str) -> list[str]:
+    return re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+
+
+@pytest.mark.parametrize("name", [None, *compat.TOOLS])
+def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
+    known = {*run_parser(None)._option_string_actions, *run_parser(name)._option_string_actions}
+    for flag in compat.of(name).flags:
+        assert [word for word in words_in(flag.use) if word not in known] == [], flag.name
+
+
+@pytest.mark.parametrize("name", ["guidellm", "aiperf"])
+def test_what_the_tables_of_words_name_exists(name: str) -> None:
+    here = [row.rpartition(" | ")[2] for row in migrating.tables()[name].splitlines()[2:]]
+    named = {word for text in here for quoted in re.findall("`([^`]*)`", text) for word in words_in(quoted)}
+    assert named <= set(run_parser()._option_string_actions)
+
+
+# -- vLLM
+
+
+def test_a_flag_of_vllm_that_is_another_one_here() -> None:
+    settings = read("--model m --input-len 70 --output-len 9 --endpoint-type openai-chat --tokenizer-mode hf")
+    lengths = {name: value for name, value in vars(settings).items() if name.endswith("_output_len")}
+    assert settings.random_input_len == 70
+    assert set(lengths.values()) == {9}, lengths
+    assert settings.backend == "openai-chat"
+
+
+def test_logprobs_are_asked_of_completions_alone() -> None:
+    assert read("--model m --logprobs 2").extra_body == {"logprobs": 2}
+    assert read("--model m --logprobs 2 --backend openai-chat").extra_body is None
+    assert read('--model m --logprobs 2 --extra-body {"top_n":1}').extra_body == {"logprobs": 2, "top_n": 1}
+
+
+RELEASES = [name for name in compat.TOOLS if name.startswith("vllm")]
+
+
+@pytest.mark.parametrize("tool", RELEASES)
+@pytest.mark.parametrize("name", ["custom", "sonnet"])
+def test_prompts_that_vllm_would_put_into_the_chat_template_are_not_sent_without_it_unsaid(
+    tool: str, name: str
+) -> None:
+    line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
+    assert refusal(line) == (
+        f"--dataset-name: vLLM puts prompts of {name} into the chat template, and here they are sent as they are; "
+        "take --backend openai-chat, where the server does it, or say --skip-chat-template"
+    )
+    for said in (
+        "--skip-chat-template",
+        "--custom-skip-chat-template",
+        "--backend openai-chat",
+        "--endpoint /v1/chat/completions",
+    ):
+        assert read(f"{line} {said}").dataset_name == name
+
+
+@pytest.mark.parametrize("flag", ["", "--skip-chat-template"])
+def test_without_compat_prompts_are_sent_as_they_are(flag: str) -> None:
+    assert read(f"--model m --dataset-name custom --dataset-path f {flag}").dataset_name == "custom"
+
+
+@pytest.mark.parametrize("flag", ["--trust-remote-code", "--use-beam-search", "--no-stream", "--skip-tokenizer-init"])
+def test_a_flag_that_asks_for_nothing_changes_nothing(flag: str) -> None:
+    assert read(f"--model m {flag}") == read("--model m")
+
+
+@pytest.mark.parametrize("harmless", ["--random-batch-size 1", "--probe-request-rate 0"])
+def test_what_is_refused_may_ask_for_nothing(harmless: str) -> None:
+    assert read(f"--model m {harmless}") == read("--model m")
+
+
+def test_the_label_is_kept_and_begins_the_name_of_the_file(tmp_path: Path) -> None:
+    from loadgen.report.files import result_path
+
+    data = {"backend": "openai", "model_id": "a/m", "date": "D"}
+    settings = read(f"--model m --label mine/x --result-dir {tmp_path}")
+    assert result_path(settings, data) == tmp_path / "mine_x-infqps-m-D.json"
+
+
+def test_requests_are_named_as_asked() -> None:
+    settings = read("--model m --request-id-prefix job7-")
+    assert b"\r\nX-Request-Id: job7-ab%d\r\n" in Target.from_settings(settings, "m").head("ab")
+    with pytest.raises(BadInput, match="--request-id-prefix: 'a b' cannot stand in a header"):
+        RunSettings(request_id_prefix="a b").checked()
+
+
+@pytest.mark.parametrize(
+    ("flags", "implied"),
+    [
+        ("", {"temperature": None, "ignore_eos": True, "latency_from": "due", "dataset_rule": None}),
+        ("--compat vllm-0.33", {"temperature": None, "ignore_eos": True, "latency_from": "sent", "dataset_rule": None}),
+        (
+            "--compat vllm-0.11",
+            {"temperature": 0.0, "ignore_eos": False, "dataset_rule": "vllm-0.11", "ready_check_timeout_sec": 600.0},
+        ),
+        ("--compat vllm-0.11 --temperature 0.7 --ignore-eos", {"temperature": 0.7, "ignore_eos": True}),
+        ("", {"warmup_prompt": "other"}),
+        ("--compat vllm-0.11", {"warmup_prompt": "first"}),
+        ("--compat vllm-0.33", {"warmup_prompt": "first"}),
+        ("--compat vllm-0.33 --warmup-prompt other", {"warmup_prompt": "other"}),
+        ("--compat vllm-0.11 --dataset-name prefix_repetition", {"dataset_rule": None, "ignore_eos": False}),
+    ],
+)
+def test_what_a_release_took_for_granted(flags: str, implied: dict[str, Any]) -> None:
+    settings = read(f"--model m {flags}")
+    assert {name: getattr(settings, name) for name in implied} == implied
+
+
+def test_with_compat_no_server_named_is_vllms_own_address_and_not_the_simulator() -> None:
+    assert wants_engine(read(""))
+    settings = read("--compat vllm-0.32")
+    assert not wants_engine(settings)
+    assert base_url(settings) == "http://127.0.0.1:8000"
+    assert base_url(read("--compat vllm-0.32 --base-url http://a:1")) == "http://a:1"
+
+
+# -- who wins: a flag, the file, the workload, what the tool takes for granted
+
+WRITTEN = {
+    "backend": "openai-chat",
+    "port": 9,
+    "seed": 7,
+    "temperature": 0.5,
+    "ignore_eos": True,
+    "num_warmups": 2,
+    "latency_from": "due",
+    "ready_check_timeout_sec": 1.0,
+    "dataset_name": "prose",
+}
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], str]:
+    def written(text: str) -> str:
+        (tmp_path / "run.yaml").write_text(text)
+        return str(tmp_path / "run.yaml")
+
+    return written
+
+
+def chosen(settings: RunSettings, said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: getattr(settings, name) for name in said}
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+@pytest.mark.parametrize("workload", presets.PRESETS)
+def test_a_workload_is_what_it_is_with_every_tool(tool: str, workload: str) -> None:
+    said = presets.PRESETS[workload]
+    assert chosen(read(f"--compat {tool} --workload {workload}"), said) == said
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+def test_what_a_file_says_goes_before_what_a_tool_takes_for_granted(tool: str, write: Callable[[str], str]) -> None:
+    path = write("\n".join(f"{name}: {value}" for name, value in WRITTEN.items()))
+    assert chosen(read(f"--compat {tool} --config {path}"), WRITTEN) == WRITTEN
+    assert read(f"--compat {tool} --config {path} --seed 8").seed == 8
+
+
+@pytest.mark.parametrize("tool", compat.TOOLS)
+def test_a_workload_that_a_file_names_is_known_to_every_tool(tool: str, write: Callable[[str], str]) -> None:
+    named = read(f"--compat {tool} --config {write('workload: medium')}")
+    assert named == read(f"--compat {tool} --workload medium")
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "made"),
+    [
+        ("random_input_len: 100", "sglang --dataset-name random", {"random_input_len": "1:100"}),
+        ("random_range_ratio: 0.5", "sglang --dataset-name random", {"random_input_len": "512:1024"}),
+        ("random_input_len: 100", "sglang --workload short --random-range-ratio 0.5", {"random_input_len": "50:100"}),
+        ("dataset_name: prefix_repetition\nprefix_repetition_num_prefixes: 4", "sglang", {"num_prompts": 64}),
+        ("port: 9", "sglang --backend vllm", {"backend": "openai", "port": 9}),
+        ("base_url: http://a:1", "sglang --backend vllm", {"host": None, "port": None}),
+        ("base_url: http://a:1", "vllm-0.32", {"host": None}),
+        ("dataset_name: prose", "vllm-0.11", {"dataset_rule": None}),
+        ("backend: openai-chat", "vllm-0.11 --logprobs 2", {"extra_body": None}),
+        ("random_input_len: 100", "vllm-0.33 --input-len 70", {"random_input_len": 70}),
+    ],
+)
+def test_a_tool_knows_what_a_file_says(
+    text: str, flags: str, made: dict[str, Any], write: Callable[[str], str]
+) -> None:
+    assert chosen(read(f"--config {write(text)} --compat {flags}"), made) == made
+
+
+def test_a_ratio_of_a_file_that_sglang_cannot_read_is_refused(write: Callable[[str], str]) -> None:
+    said = refusal(f"--compat sglang --config {write('random_range_ratio: half')}")
+    assert said == "--random-range-ratio: half is no share; give a number from 0 to 1"
+
+
+# -- the pages
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `vllm bench serve` that a page prints: the page, and its flags."""
+    found = []
+    for page in sorted(PAGES.glob("qwen*.md")):
+        for line in page.read_text().splitlines():
+            begin, serve, flags = line.partition("vllm bench serve ")
+            if serve and not begin.strip():
+                found.append((page.stem, flags.strip()))
+    return found
+
+
+def test_four_pages_print_commands() -> None:
+    assert len(commands()) == 8
+    assert len({page for page, _ in commands()}) == 4
+
+
+@pytest.mark.parametrize("compat_flags", ["", "--compat vllm-0.11 "])
+@pytest.mark.parametrize(("page", "flags"), commands())
+def test_the_pages_commands_run_with_three_words_replaced(page: str, flags: str, compat_flags: str) -> None:
+    settings = read(compat_flags + flags)
+    assert base_url(settings) == "http://127.0.0.1:8000"
+    assert not wants_engine(settings)
+    assert settings.backend == "openai-chat"
+    assert Target.from_settings(settings, "m").url == "http://127.0.0.1:8000/v1/chat/completions"
+    if "random" in flags:
+        assert (settings.random_input_len, settings.random_output_len, settings.num_prompts) == (4000, 200, 500)
+        assert settings.seed == 42
+    else:
+        assert (settings.dataset_name, settings.num_prompts) == ("sharegpt", 1000)
+    if compat_flags:
+        assert settings.dataset_rule == "vllm-0.11"
+        assert Target.from_settings(settings, "m").fields == {"temperature": 0.0}
+
+
+# -- SGLang
+
+
+def test_sglang_draws_lengths_up_to_the_one_named() -> None:
+    drawn = read("--compat sglang --model m --dataset-name random --random-input-len 100 --random-range-ratio 0.5")
+    assert (drawn.random_input_len, drawn.random_output_len) == ("50:100", "512:1024")
+    all_of_it = read("--compat sglang --model m --dataset-name random-ids --random-input-len 100")
+    assert all_of_it.random_input_len == "1:100"
+    fixed = read("--compat sglang --model m --dataset-name random --random-output-len 8 --random-range-ratio 1")
+    assert (fixed.random_input_len, fixed.random_output_len) == (1024, 8)
+    assert refusal("--compat sglang --random-range-ratio 2 --dataset-name random").startswith("--random-range-ratio: 2")
+
+
+@pytest.mark.parametrize(
+    ("flags", "made"),
+    [
+        (
+            "",
+            {"backend": "openai", "port": 30000, "seed": 42, "temperature": 0.0, "num_warmups": 1, "ignore_eos": True},
+        ),
+        ("", {"warmup_prompt": "first"}),
+        ("--backend vllm-chat --seed 7", {"backend": "openai-chat", "seed": 7}),
+        ("--backend lmdeploy", {"backend": "openai", "port": 23333}),
+        ("--backend vllm --port 9", {"port": 9}),
+        ("--base-url http://a:1", {"host": None, "port": None}),
+        ("--disable-ignore-eos --warmup-requests 3", {"ignore_eos": False, "num_warmups": 3}),
+        ('--extra-request-body {"a":1}', {"extra_body": {"a": 1}}),
+        ("--output-file r.jsonl --output-details", {"result_filename": "r.jsonl", "append_result": True}),
+        ("--tag x", {"metadata": ("tag=x",)}),
+        (
+            "--dataset-name generated-shared-prefix --gsp-num-groups 4 --gsp-prompts-per-group 5 --gsp-question-len 9",
+            {
+                "dataset_name": "prefix_repetition",
+                "prefix_repetition_num_prefixes": 4,
+                "num_prompts": 20,
+                "prefix_repetition_suffix_len": 9,
+                "prefix_repetition_prefix_len": 2048,
+                "prefix_repetition_output_len": 256,
+            },
+        ),
+        (
+            "--dataset-name mooncake --mooncake-slowdown-factor 4 --use-trace-timestamps",
+            {"dataset_name": "trace", "trace_format": "mooncake", "time_scale": 0.25},
+        ),
+    ],
+)
+def test_what_sglangs_words_mean(flags: str, made: dict[str, Any]) -> None:
+    settings = read(f"--compat sglang --model m {flags}")
+    assert {name: getattr(settings, name) for name in made} == made
+
+
+@pytest.mark.parametrize("name", ["random", "random-ids"])
+def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -> None:
+    line = f"--compat sglang --model m --dataset-name {name}"
+    assert read(f"{line} --dataset-path ShareGPT.json") == read(line)
+    assert read("--compat sglang --model m --dataset-path ShareGPT.json").dataset_path == "ShareGPT.json"
+
+
+def test_sglangs_own_api_is_refused() -> None:
+    assert refusal("--compat sglang --backend sglang") == (
+        "--backend: sglang is SGLang's own API, which is not asked; use sglang-oai-chat or sglang-oai"
+    )
+
+
+# -- words of others
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        ("--warmup-requests", "it is SGLang's: add --compat sglang"),
+        ("--target", "it is guidellm's, which here is --base-url"),
+        ("--streaming", "it is AIPerf's; leave it out: every answer is streamed"),
+        ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
+        ("--concurrency", "it is AIPerf's, which here is --max-concurrency; several, as 1,2,4: a run each"),
+        ("--bogus", "see `loadgen run --help`"),
+        ("--max-concurency", "did you mean --max-concurrency?"),
+    ],
+)
+def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> None:
+    assert refusal(f"{flag} 3") == f"{flag}: unknown; {hint}"
+
+
+@pytest.mark.parametrize("said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"])
+def test_guidellms_profiles_are_refused_with_what_asks_for_them_here(said: str) -> None:
+    line = refusal(said).replace("`", "")
+    assert "constant is --request-rate R --burstiness inf" in line
+    assert "sweep is --request-rate R,R,R, or loadgen search" in line

@@ -1,0 +1,95 @@
+"""Commands after `pip install .`: each works, or says in one line which packages it needs."""
+
+import ast
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import SHORT, TOKENIZER
+from tests.helpers.default_install import installed_by_default, loadgen, modules_of_others
+from tests.helpers.imported_files import PAGES, STUDIES
+from tests.helpers.source import lazy_packages, modules
+from tests.helpers.study_files import as_yaml
+
+STUDY, PAGE = str(STUDIES / "qwen3-14b-h100.yaml"), str(PAGES / "qwen3-14b-h100.md")
+OFFLINE = ["--base-url", "http://127.0.0.1:9"]
+JOINT = {"name": "joint", "joint": {"max_seqs": {"log2": [16, 1024]}}, "sampler": "tpe"}
+FEW = ["--num-prompts", "5", "--max-concurrency", "2", *SHORT, "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a result, and a store of a study."""
+    made = tmp_path_factory.mktemp("default")
+    saved = ["--save-result", "--result-filename", "run.json", "--html", "run.html", "--records", "run.jsonl"]
+    other = ["--save-result", "--result-filename", "other.json"]
+    for words in (["run", *FEW, *saved], ["run", *FEW, *other], ["import", STUDY, PAGE, "--store", "theirs"]):
+        done = loadgen(*words, cwd=made)
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+def test_packages_of_extras_are_hidden() -> None:
+    assert {"matplotlib", "faker", "gguf", "optuna"} <= modules_of_others()
+    assert {"numpy", "jinja2", "loadgen"}.isdisjoint(modules_of_others())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "run.json"],
+        ["report", "run.jsonl"],
+        ["report", "run.json", "--html", "again.html"],
+        ["report", "run.jsonl", "--as", "vllm-0.33"],
+        ["compare", "run.json", "other.json", "--html", "beside.html"],
+        ["audit", "run.json"],
+        ["dataset", "--num-prompts", "5"],
+        ["tune", "plan", STUDY],
+        ["tune", "status", "theirs"],
+        ["tune", "export", "theirs"],
+        ["tune", "schema"],
+        ["engines"],
+        ["serve", "sim", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_needs_no_further_package(words: list[str], folder: Path) -> None:
+    done = loadgen(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "package"),
+    [
+        (["tune", "report", "theirs"], "report", "matplotlib"),
+        (["tune", "run", "joint.yaml"], "sampler tpe", "optuna"),
+        (["dataset", "--dataset-name", "hf", "--dataset-path", "owner/name"], "--dataset-name", "datasets"),
+        (["dataset", "--dataset-rule", "guidellm-0.5"], "--dataset-rule", "faker"),
+        (["dataset", "--tokenizer", "model.gguf"], "--tokenizer", "gguf"),
+        (["run", *OFFLINE, "--tokenizer", TOKENIZER, "--ray", "auto"], "--ray", "ray"),
+        (["run", "--engine", "llamacpp", "--model", "./model.gguf"], "--model", "gguf"),
+    ],
+)
+def test_a_missing_package_is_one_line(words: list[str], field: str, package: str, folder: Path) -> None:
+    (folder / "model.gguf").touch()
+    (folder / "joint.yaml").write_text(as_yaml(stages=[JOINT]))
+    done = loadgen(*words, cwd=folder)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"loadgen {words[0]}: {field}: ")
+    assert f"; pip install {package}" in line
+
+
+def test_other_packages_are_imported_only_where_needed() -> None:
+    owners = metadata.packages_distributions()
+    ours = installed_by_default()
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [str(node.module)]
+            for top in {each.partition(".")[0] for each in names} - {"loadgen"} - sys.stdlib_module_names:
+                by_default = ours & {owner.lower().replace("_", "-") for owner in owners.get(top, [])}
+                assert by_default or top in lazy_packages(), f"{name} imports {top}"

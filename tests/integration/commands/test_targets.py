@@ -1,0 +1,54 @@
+"""Several targets from the command line: named one by one, refused one by one, shown one by one."""
+
+import json
+import socket
+from pathlib import Path
+
+from tests.helpers.command_line import SHORT, TOKENIZER, loadgen, served
+from tests.integration.commands.test_bad_input import refused
+
+FLAGS = ["--backend", "openai-chat", "--tokenizer", TOKENIZER, "--rate", "200", "--num-prompts", "40", *SHORT]
+
+
+def test_two_servers_share_a_run_and_each_has_its_line(tmp_path: Path) -> None:
+    with served("--served-model-name", "m") as (one, _), served("--served-model-name", "m") as (other, _):
+        flags = ["--base-url", one, "--base-url", other, "--save-result", "--result-filename", "r.json"]
+        done = loadgen("run", *flags, *FLAGS, "--num-warmups", "4", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "r.json").read_text())
+    own = result["loadgen"]
+    assert (own["outcomes"], result["completed"]) == ({"ok": 40}, 40)
+    assert [(row["base_url"], row["ok"]) for row in own["targets"]] == [(one, 20), (other, 20)]
+    assert own["provenance"]["settings"]["base_url"] == [one, other]
+    assert own["provenance"]["engine"]["targets"][1]["base_url"] == other
+    assert "2 targets, round-robin; latencies in ms from due" in done.stdout
+    assert [line.split()[1:4] for line in done.stdout.splitlines() if line.startswith("http")] == [
+        ["20", "20", "0"]
+    ] * 2
+    assert loadgen("report", "r.json", cwd=tmp_path).stdout == done.stdout.split("Saved: ")[0]
+
+
+def test_one_that_is_down_is_refused_by_its_url_before_anything_is_sent() -> None:
+    with served("--served-model-name", "m") as (one, _), socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        down = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        line = refused("run", "--base-url", one, "--base-url", down, *FLAGS)
+    assert down in line
+    assert one not in line
+
+
+def test_one_that_lacks_the_model_is_refused_by_its_url() -> None:
+    with served("--served-model-name", "m") as (one, _), served("--served-model-name", "n") as (other, _):
+        line = refused("run", "--base-url", one, "--base-url", other, "--model", "m", *FLAGS)
+        assert other in line
+        assert "'m'" in line
+        assert "--model" in refused("run", "--base-url", one, "--base-url", other, *FLAGS)
+
+
+def test_one_that_is_named_twice_is_refused() -> None:
+    line = refused("run", "--base-url", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1/", *FLAGS)
+    assert "http://127.0.0.1:1 is given twice" in line
+
+
+def test_a_balance_of_one_is_refused() -> None:
+    assert "--balance" in refused("run", "--base-url", "http://127.0.0.1:1", "--balance", "round-robin", *FLAGS)

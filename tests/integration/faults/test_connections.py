@@ -1,0 +1,351 @@
+"""Connections: opened ahead, used again or not, refused, secured; whose fault it is when there is none."""
+
+import asyncio
+import errno
+import itertools
+import resource
+import socket
+import ssl
+import time
+
+import pytest
+import trustme
+
+from loadgen.client.spare_connections import MAINTAIN_NS
+from loadgen.client.timeouts import Timeouts
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import Connection
+from loadgen.testing.ask import Ask
+from loadgen.testing.faulty import Faulty, serving
+from loadgen.testing.process import started
+from loadgen.util import machine
+from loadgen.util.clock import now_ns
+from tests.helpers.fault_requests import NEIGHBOURS, S, Sender, assert_good, neighbours, until
+
+
+@pytest.fixture
+def tls() -> ssl.SSLContext:
+    """A certificate that nobody has reason to trust."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+class TestUsedAgain:
+    @pytest.mark.usefixtures("no_rest")
+    async def test_connections_are_opened_ahead_and_used_again(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            assert await sender.transport.warm(3) == 3
+            for _ in range(5):
+                record = await sender.one()
+                assert_good(record)
+                assert record.reused
+                assert record.connect_ns == 0
+            assert sender.transport.opened == faulty.connections == 3
+
+    async def test_one_that_is_opened_late_has_its_time_measured(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            record = await sender.one()
+            assert_good(record)
+            assert not record.reused
+            assert 0 < record.connect_ns <= record.sent - record.due
+            assert sender.transport.opened == 1
+
+    async def test_it_rests_first(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            for _ in range(3):
+                await sender.one()
+            assert sender.transport.opened == 3
+            assert await sender.transport.warm(3) == 3  # which waits until they have rested
+            assert (await sender.one()).reused
+            assert sender.transport.opened == 3
+
+    @pytest.mark.usefixtures("no_rest")
+    @pytest.mark.parametrize("fault", ["connection-close", "keep-alive:0", "after-end", "until-close", "gzip"])
+    async def test_it_is_not_where_the_server_forbids_it_or_cannot_be_trusted(self, faulty: Faulty, fault: str) -> None:
+        async with Sender(faulty.url) as sender:
+            for _ in range(3):
+                assert (await sender.one(fault)).outcome is Outcome.OK
+            assert sender.transport.opened == 3
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_it_is_for_as_long_as_the_server_promises(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            for _ in range(3):
+                assert (await sender.one("keep-alive:3600")).outcome is Outcome.OK
+            assert sender.transport.opened == 1
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_an_idle_one_that_the_server_closed_costs_one_counted_reconnect(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            await sender.one("close-after")
+            await until(lambda: not faulty.open)
+            await until(lambda: not list(sender.transport._idle))
+            record = await sender.one()
+            assert_good(record)
+            assert not record.reused
+            assert record.connect_ns > 0
+            assert sender.transport.opened == 2
+        assert faulty.requests == sender.sent == 2
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_those_that_are_open_are_at_hand_where_others_are_given_up(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with Sender(faulty.url) as sender:
+            transport, connect, asked = sender.transport, sender.transport._connect, itertools.count()
+
+            async def none_but_the_first() -> Connection:
+                return await (connect() if next(asked) == 0 else asyncio.Event().wait())  # type: ignore[return-value]
+
+            monkeypatch.setattr(transport, "_connect", none_but_the_first)
+            ahead = asyncio.create_task(transport.warm(3))
+            await until(lambda: transport.opened == 1)
+            ahead.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await ahead
+            monkeypatch.setattr(transport, "_connect", connect)
+            assert await transport.warm(2) == 2
+            assert transport.opened == 2
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_a_request_lost_to_a_close_as_it_was_written_is_refused_and_not_repeated(
+        self, faulty: Faulty
+    ) -> None:
+        async with Sender(faulty.url) as sender:
+            assert_good(await sender.one("close-on-reuse"))
+            record = await sender.one()
+            assert (record.outcome, record.reused, record.first_byte) == (Outcome.REFUSED, True, 0)
+            assert_good(await sender.one())
+            assert sender.transport.opened == 2
+        assert faulty.requests == sender.sent == 3
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_none_is_once_a_server_has_closed_one_soon_after_its_response(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * S)
+        async with Sender(faulty.url) as sender:
+            assert_good(await sender.one("close-after"))
+            await until(lambda: not sender.transport.reuses)
+            for _ in range(3):
+                assert_good(await sender.one())
+            assert sender.transport.opened == 4
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_a_stream_that_breaks_says_nothing_about_keep_alive(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            assert_good(await sender.one())
+            record = await sender.one("eof:1")
+            assert (record.outcome, record.reused) == (Outcome.TRUNCATED, True)
+            assert sender.transport.reuses
+
+
+class TestSpare:
+    async def test_requests_find_one_open(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            sender.transport.keep_spare(2)
+            for _ in range(5):
+                await until(lambda: sender.transport._idle.ready(now_ns()) == 2)
+                assert (await sender.one()).reused
+            assert sender.transport.spare_opened == sender.transport.opened
+
+    async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.client.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
+        async with Sender(faulty.url) as sender:
+            sender.transport.keep_spare(2)
+            await until(lambda: sender.transport.opened >= 6)
+            await until(lambda: faulty.open <= 2)
+
+    async def test_they_leave_room_for_requests(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            sender.transport._spare._most = 9
+            sender.transport.keep_spare(20)
+            await until(lambda: sender.transport.opened == 9 and not sender.transport._spare._opening)
+            sender.transport._spare._refill()
+            assert not sender.transport._spare._opening
+
+    async def test_a_dead_server_is_asked_for_one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
+                sender.transport.keep_spare(100)
+                await until(lambda: sender.transport._spare._unreachable and not sender.transport._spare._opening)
+                sender.transport._spare._refill()
+                assert len(sender.transport._spare._opening) == 1
+                assert sender.transport.opened == 0
+                assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
+
+
+class TestRefused:
+    async def test_nobody_listening(self) -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
+                assert await sender.transport.warm(2) == 0
+                record = await sender.one()
+                assert (record.outcome, record.sent) == (Outcome.REFUSED, 0)
+                assert record.detail == f"no connection to 127.0.0.1:{unused.getsockname()[1]} (Connection refused)"
+                assert record.closed >= record.due
+
+    async def test_a_name_that_does_not_resolve(self) -> None:
+        async with Sender("http://no-such-host.invalid:8000") as sender:
+            assert (await sender.one()).outcome is Outcome.DNS_ERROR
+
+    async def test_a_server_that_accepts_nobody(self) -> None:
+        with socket.socket() as full:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            address = full.getsockname()
+            with socket.socket() as first, socket.socket() as second:
+                for waiting in (first, second):  # the backlog is full with these
+                    waiting.setblocking(False)
+                    waiting.connect_ex(address)
+                async with Sender(f"http://127.0.0.1:{address[1]}", Timeouts(connect=S // 10)) as sender:
+                    assert (await sender.one()).outcome is Outcome.CONNECT_TIMEOUT
+
+
+class TestSecured:
+    async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(self, tls: ssl.SSLContext) -> None:
+        async with serving(tls=tls) as faulty, Sender(faulty.url) as sender:
+            record = await sender.one()
+            assert record.outcome is Outcome.TLS_ERROR
+            assert "certificate" in (record.detail or "")
+        assert faulty.requests == 0
+
+    async def test_plain_http_behind_https_is_a_tls_error(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url.replace("http:", "https:")) as sender:
+            assert (await sender.one()).outcome is Outcome.TLS_ERROR
+        assert faulty.requests == 0
+
+    async def test_https_behind_plain_http_is_no_answer(self, tls: ssl.SSLContext) -> None:
+        async with serving(tls=tls) as faulty, Sender(faulty.url.replace("https:", "http:")) as sender:
+            assert (await sender.one()).outcome in (Outcome.REFUSED, Outcome.PROTOCOL_ERROR)
+
+    @pytest.mark.usefixtures("no_rest")
+    async def test_it_need_not_be_verified(self, tls: ssl.SSLContext) -> None:
+        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+            await sender.transport.warm(1)
+            for _ in range(3):
+                record = await sender.one()
+                assert_good(record)
+                assert record.reused
+
+    @pytest.mark.parametrize(
+        ("fault", "outcome"),
+        [
+            ("reset", Outcome.REFUSED),
+            ("close", Outcome.REFUSED),
+            ("eof:2", Outcome.TRUNCATED),
+            ("rst:2", Outcome.TRUNCATED),
+            ("until-close", Outcome.OK),
+            ("byte-by-byte", Outcome.OK),
+            ("endless-line", Outcome.PROTOCOL_ERROR),
+        ],
+    )
+    async def test_what_breaks_inside_it_is_told_as_without_it(
+        self, tls: ssl.SSLContext, fault: str, outcome: Outcome
+    ) -> None:
+        async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
+            async with neighbours(sender):
+                assert (await sender.one(fault)).outcome is outcome
+            assert faulty.requests == sender.sent
+
+
+class TestOurLimits:
+    async def test_running_out_of_file_descriptors_is_our_own_fault(self, faulty: Faulty) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with Sender(faulty.url) as sender:
+            assert_good(await sender.one())  # opens whatever connecting opens once
+            taken = [socket.socket() for _ in range(3)]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(s.fileno() for s in taken) + 1, hard))
+            try:
+                record = await sender.one()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                for each in taken:
+                    each.close()
+            assert record.outcome is Outcome.CLIENT_ERROR
+            assert "Too many open files" in (record.detail or "")
+            assert_good(await sender.one())
+
+    @pytest.mark.parametrize("number", [errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM])
+    async def test_what_else_this_machine_lacks_is_our_own_fault(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        async with Sender(faulty.url) as sender:
+
+            async def none_left(*_: object) -> None:
+                raise OSError(number, "none left")
+
+            monkeypatch.setattr(sender.transport._connector, "connect", none_left)
+            record = await sender.one()
+            assert (record.outcome, record.sent) == (Outcome.CLIENT_ERROR, 0)
+            assert "none left" in (record.detail or "")
+
+
+class TestEnded:
+    async def test_everything_in_flight_ends_once_when_it_is_abandoned(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            await sender.transport.warm(5)
+            waiting = sender.start(5, "stall:1")
+            await until(lambda: faulty.requests == 5)
+            sender.transport.abandon(Outcome.CANCELLED, "enough")
+            assert [(await each).outcome for each in waiting] == [Outcome.CANCELLED] * 5
+
+    @pytest.mark.parametrize("fault", ["none", "gzip", "endless-gzip"])
+    async def test_what_is_still_connecting_is_cancelled(self, faulty: Faulty, fault: str) -> None:
+        async with Sender(faulty.url) as sender:
+            waiting = sender.start(3, fault)
+            sender.transport.abandon(Outcome.CANCELLED, "enough")
+            records = [await each for each in waiting]
+            assert [(record.outcome, record.detail) for record in records] == [(Outcome.CANCELLED, "enough")] * 3
+
+    async def test_what_aiohttp_reads_is_cancelled(self, faulty: Faulty) -> None:
+        async with Sender(faulty.url) as sender:
+            (waiting,) = sender.start(1, "endless-gzip")
+            await until(lambda: sender.transport._reading)
+            sender.transport.abandon(Outcome.CANCELLED, "enough")
+            assert (await waiting).outcome is Outcome.CANCELLED
+
+    async def test_thousands_of_disconnects_at_once(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        machine.raise_open_files_limit()
+        try:
+            count = min(3000, machine.most_connections() - 2 * NEIGHBOURS)
+            with started("loadgen.testing.faulty") as server:
+                async with Sender(server.url, Timeouts(connect=60 * S)) as sender:
+                    async with neighbours(sender):
+                        records = await sender.several(count, f"rst-together:{count}")
+                    assert [(r.outcome, r.events) for r in records] == [(Outcome.TRUNCATED, 1)] * count
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+class TestSent:
+    async def test_the_request_is_what_the_api_expects(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+        asks: list[Ask] = []
+        answer = faulty.answer
+        monkeypatch.setattr(faulty, "answer", lambda ask: asks.append(ask) or answer(ask))
+        async with Sender(faulty.url) as sender:
+            await sender.one()
+        assert (asks[0].method, asks[0].path) == ("POST", "/v1/chat/completions")
+        assert asks[0].headers["host"] == faulty.url.removeprefix("http://")
+        assert asks[0].headers["accept-encoding"] == "identity"
+        assert asks[0].fields["stream"] is True
+        assert asks[0].wants_usage
+
+    async def test_a_step_of_the_wall_clock_changes_nothing(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        steps = iter(range(10**9))
+        monkeypatch.setattr(time, "time", lambda: 1e9 + (-1) ** next(steps) * 1e8)
+        monkeypatch.setattr(time, "time_ns", lambda: 10**18 + (-1) ** next(steps) * 10**17)
+        before = time.monotonic_ns()
+        async with Sender(faulty.url, Timeouts(10 * S, 3600 * S, 3600 * S, 3600 * S)) as sender:
+            await sender.transport.warm(5)
+            records = await sender.several(20)
+        for record in records:
+            assert_good(record)
+            assert before <= record.due <= record.closed <= time.monotonic_ns()

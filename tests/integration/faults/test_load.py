@@ -1,0 +1,166 @@
+"""A run on the clock: whatever goes wrong, it ends, and every request is accounted for."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.core.sketch import Sketch
+from loadgen.metrics.progress import Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.runner.measurement import Measurement
+from loadgen.runner.worker_main import work
+from loadgen.testing.faults.shares import Shares
+from loadgen.testing.faulty import Faulty, serving
+from loadgen.util.messages import Voice
+from tests.helpers.fault_runs import PATIENCE_S, carried_out, job, run
+
+
+async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path: Path) -> None:
+    measured = await run(job(faulty.url, tmp_path, 30, request_rate=1000))
+    assert measured.snapshot.outcomes == {"ok": 30}
+    assert measured.snapshot.partial is None
+
+
+async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
+    shares = Shares.parse("status:503=0.1,eof:1=0.1,reset=0.1,stream-error=0.1,done-only=0.1,bad-json=0.1", seed=1)
+    async with serving(shares) as faulty:
+        measured = await run(job(faulty.url, tmp_path, 300, request_rate=3000))
+    names = {
+        "none": "ok",
+        "status": "status(503)",
+        "eof": "truncated",
+        "reset": "refused",
+        "stream-error": "stream_error",
+        "done-only": "empty",
+        "bad-json": "protocol_error",
+    }
+    assert measured.snapshot.outcomes == {names[fault]: count for fault, count in faulty.played.items()}
+    assert len(measured.snapshot.outcomes) == len(names)
+    assert sum(measured.snapshot.outcomes.values()) == faulty.requests == 300
+    assert measured.snapshot.histograms["ttft_due"].count == faulty.played["none"]
+
+
+async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how(tmp_path: Path) -> None:
+    shares = Shares.parse("status:503=0.2,eof:1=0.2", seed=1)
+    async with serving(shares) as faulty:
+        measurement = Measurement(job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64))
+        assert measurement.progress() == Progress("connecting")
+        measured = await carried_out(measurement)
+    told, found = measurement.progress(), measured.snapshot
+    assert (told.phase, told.in_flight, told.waiting, told.due) == ("draining", 0, 0, 100)
+    assert {"ok": told.ok, **told.failures} == found.outcomes
+    assert told.sent == (found.sent >= 0).sum() == 100
+    assert told.streamed_tokens == told.counted_tokens + faulty.played["eof"]
+    assert told.output_tokens == found.counters["output_tokens"]
+    assert (told.cap, told.closed_loop) == (64, False)
+    assert told.sending_s == pytest.approx(0.05, abs=0.005)
+    assert 0 < told.busy_share <= 1
+    for name, sketch in {"ttft_due": told.ttft, "e2el_due": told.e2el, "icl": told.icl, "lag": told.lag}.items():
+        assert sketch == Sketch.of(found.histograms[name]), name
+
+
+async def test_a_request_that_finds_no_server_is_due_and_was_not_sent(tmp_path: Path) -> None:
+    measurement = Measurement(job("http://127.0.0.1:1", tmp_path, 5, request_rate=1000))
+    measured = await carried_out(measurement)
+    told = measurement.progress()
+    assert measured.snapshot.outcomes == told.failures == {"refused": 5}
+    assert told.sent == (measured.snapshot.sent >= 0).sum() == 0
+    assert told.due == told.ended == 5
+
+
+@pytest.mark.parametrize("settings", [{"request_rate": 20.0}, {"max_concurrency": 2}], ids=["open", "closed"])
+async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
+    faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings))
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
+    assert measurement.progress().in_flight
+    measurement.stop("enough")
+    measurement.stop("enough")
+    measurement.abort("enough")
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"cancelled": 50}
+    assert snapshot.partial == "enough"
+
+
+async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent(
+    faulty: Faulty, tmp_path: Path
+) -> None:
+    ready = asyncio.get_running_loop().create_future()
+    measurement = Measurement(job(faulty.url, tmp_path, 5))
+    running = asyncio.create_task(carried_out(measurement, ready))
+    await asyncio.sleep(0)
+    measurement.stop("enough")
+    ready.set_result(None)
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"cancelled": 5}
+
+
+@pytest.fixture
+def full() -> Iterator[str]:
+    """A server that takes no connections: what is sent to open one is dropped, for its queue is full."""
+    with socket.socket() as listening, socket.socket() as queued:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        queued.connect(listening.getsockname())
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("act", [Measurement.stop, Measurement.abort])
+async def test_a_stop_ends_connecting_to_a_server_that_takes_no_connections(
+    full: str, tmp_path: Path, act: Callable[[Measurement, str], None]
+) -> None:
+    measurement = Measurement(job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0))
+    running = asyncio.create_task(carried_out(measurement))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    act(measurement, "enough")
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"cancelled": 5}
+    assert snapshot.counters["warm_connections"] == 0
+
+
+async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp_path: Path) -> None:
+    commands = asyncio.StreamReader()
+    commands.feed_eof()
+    async with asyncio.timeout(PATIENCE_S):
+        alone = job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
+        with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230 - not read from
+            await work(alone, commands, Voice(nowhere.fileno()))
+
+
+async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
+    measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3))
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
+    assert measurement.progress().phase == "warming up"
+    measurement.abort("enough")
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"cancelled": 5}
+
+
+async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
+    measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0))
+    running = asyncio.create_task(carried_out(measurement))
+    await faulty.came(1)
+    measurement.stop("enough")
+    snapshot = (await running).snapshot
+    assert snapshot.outcomes == {"ok": snapshot.scheduled}
+    assert 0 < snapshot.scheduled < 10_000
+
+
+async def test_a_fault_of_ours_on_the_clock_ends_the_run_and_is_raised(
+    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Recorder, "add", broken)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        await run(job(faulty.url, tmp_path, 10, request_rate=1000))

@@ -1,0 +1,79 @@
+"""The library inside somebody else's program: their loop, their thread, their data."""
+
+import asyncio
+import logging
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import loadgen
+from tests.helpers.repeated import Repeated
+
+SMALL = loadgen.RunSettings(request_rate=200, num_prompts=40, random_input_len=8, random_output_len=3)
+
+
+MINE = Repeated(loadgen.Prompt("badu kemo badu", 3, 2, "mine"))
+
+
+async def test_it_runs_in_a_loop_that_runs_already_and_leaves_it_as_it_was() -> None:
+    handlers = logging.getLogger().handlers[:]
+    interrupt = signal.getsignal(signal.SIGINT)
+    policy = asyncio.get_event_loop_policy()
+    result = await loadgen.run(SMALL)
+    assert result.data["completed"] == 40
+    assert result.snapshot.ok == 40
+    assert result.verdict in (loadgen.Verdict.VALID, loadgen.Verdict.SUSPECT)
+    assert "Serving Benchmark Result" in str(result)
+    assert logging.getLogger().handlers == handlers
+    assert signal.getsignal(signal.SIGINT) is interrupt
+    assert asyncio.get_event_loop_policy() is policy
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_data_set_of_the_callers_own_is_asked() -> None:
+    result = await loadgen.run(SMALL, dataset=MINE)
+    assert result.data["total_input_tokens"] == 120
+    assert result.data["total_output_tokens"] == 80
+    assert result.data["loadgen"]["provenance"]["prompts"]["name"] == "repeated"
+
+
+def test_it_runs_in_a_thread_that_has_no_loop() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        result = thread.submit(loadgen.run_sync, SMALL).result(60)
+    assert result.data["completed"] == 40
+
+
+async def test_where_a_loop_runs_already_it_is_said_how_to_use_that() -> None:
+    with pytest.raises(loadgen.BadInput, match=r"await loadgen\.run"):
+        loadgen.run_sync(SMALL)
+
+
+async def test_a_bad_setting_is_an_exception_with_its_field() -> None:
+    with pytest.raises(loadgen.BadInput) as caught:
+        await loadgen.run(loadgen.RunSettings(request_rate=0))
+    assert caught.value.field == "--request-rate"
+
+
+async def test_a_cancelled_run_leaves_nothing_behind() -> None:
+    running = asyncio.Event()
+
+    def watch(progress: loadgen.Progress) -> None:
+        if progress.phase == "running":
+            running.set()
+
+    task = asyncio.create_task(loadgen.run(SMALL.replace(num_prompts=10_000), on_progress=watch))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    heavy = ["aiohttp", "numpy", "transformers", "tokenizers", "rich", "pydantic", "uvloop", "hdrh", "yaml"]
+    code = f"import sys, loadgen; sys.exit(' '.join(name for name in {heavy} if name in sys.modules) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,166 @@
+"""Sessions and traces end to end: what a server is asked, when, and what is left of a run that dies."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+import loadgen
+from loadgen.core.outcome import Outcome
+from loadgen.metrics.records.file import RecordFile
+from loadgen.testing.ask import Ask
+from loadgen.testing.process import Process
+from loadgen.testing.truth import Truth
+from tests.helpers.command_line import TOKENIZER
+from tests.helpers.response_bytes import DONE, answer, delta, streamed, usage
+from tests.helpers.scripted_server import chatting, serving
+
+SESSIONS = loadgen.RunSettings(
+    backend="openai-chat",
+    tokenizer=TOKENIZER,
+    dataset_name="multi_turn",
+    random_input_len=8,
+    random_output_len=2,
+    turns="3",
+    request_rate=50,
+    num_prompts=30,
+)
+
+
+async def test_a_server_is_told_what_it_has_answered() -> None:
+    asked: list[Ask] = []
+
+    def echo(ask: Ask) -> bytes:
+        asked.append(ask)
+        return streamed(answer(f"I am answer {ask.index}."))
+
+    async with serving(chatting(echo)) as url:
+        result = await loadgen.run(SESSIONS.replace(base_url=url))
+    assert result.data["loadgen"]["outcomes"] == {"ok": 30}
+    bodies = {ask.index: ask.json["messages"] for ask in asked}
+    assert len(bodies) == 30
+    for first in range(0, 30, 3):
+        questions = [bodies[first + turn][-1]["content"] for turn in range(3)]
+        assert [message["content"] for message in bodies[first + 2]] == [
+            questions[0],
+            f"I am answer {first}.",
+            questions[1],
+            f"I am answer {first + 1}.",
+            questions[2],
+        ]
+
+
+async def test_records_remember_sessions_also_those_of_a_run_that_was_killed(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+
+    def some_fail(ask: Ask) -> bytes:
+        return streamed(answer("yes")) if ask.index != 4 else b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+
+    async with serving(chatting(some_fail)) as url:
+        result = await loadgen.run(SESSIONS.replace(base_url=url, records=str(path)))
+    assert result.data["loadgen"]["outcomes"] == {"cancelled": 1, "ok": 28, "status(503)": 1}
+    assert result.data["loadgen"]["provenance"]["schedule"]["sessions"] == 10
+    assert str(loadgen.from_records(path)) == str(result)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:20]))
+    partial = loadgen.from_records(path)
+    assert sum(partial.data["loadgen"]["outcomes"].values()) == 19
+    checks = {check["name"]: check["ok"] for check in partial.data["loadgen"]["checks"]}
+    assert checks["one schedule"]
+    assert json.dumps(partial.data)
+
+
+def sharegpt(folder: Path, *, turns: int) -> str:
+    path = folder / "conversations.json"
+    said = [
+        {"from": "gpt" if place % 2 else "human", "value": " ".join(["word"] * (place + 1))}
+        for place in range(2 * turns)
+    ]
+    path.write_text(json.dumps([{"id": "a", "conversations": said}]))
+    return str(path)
+
+
+async def test_recorded_histories_are_asked_as_they_stand_and_their_length_is_checked(tmp_path: Path) -> None:
+    asked: list[Ask] = []
+
+    def count(ask: Ask) -> bytes:
+        asked.append(ask)
+        counts = usage(prompt_tokens=ask.prompt_tokens, completion_tokens=2)
+        return streamed(delta(content="no") + delta("stop") + counts + DONE)
+
+    settings = SESSIONS.replace(
+        dataset_name="sharegpt", dataset_path=sharegpt(tmp_path, turns=3), turns="all", history="recorded"
+    )
+    async with serving(chatting(count)) as url:
+        result = await loadgen.run(settings.replace(base_url=url, num_prompts=3))
+    assert [len(ask.json["messages"]) for ask in asked] == [1, 3, 5]
+    tokens = result.data["loadgen"]["tokens"]
+    assert (tokens["input_as_planned"], tokens["unplanned_requests"]) == (3, 0)
+
+
+def test_a_trace_reaches_the_server_when_it_says(metronome: Process, tmp_path: Path) -> None:
+    at_ms = [0, 40, 40, 130, 260, 261, 400]
+    path = tmp_path / "trace.jsonl"
+    rows = [{"timestamp": 1000 + ms, "input_length": 20, "output_length": 2, "hash_ids": [1]} for ms in at_ms]
+    path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    records = tmp_path / "records.jsonl"
+    Truth.forget(metronome.url)
+    settings = loadgen.RunSettings(
+        base_url=metronome.url,
+        backend="openai-chat",
+        tokenizer=TOKENIZER,
+        dataset_name="trace",
+        dataset_path=str(path),
+        time_scale=0.5,
+        records=str(records),
+        max_concurrency=100,
+        extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}},
+    )
+    result = loadgen.run_sync(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 7}
+    assert not result.data["loadgen"]["closed_loop"]
+    file = RecordFile(records)
+    assert sorted(record.due - file.start_ns for record in file) == [2_000_000 * ms for ms in at_ms]
+    truth = Truth.fetch(metronome.url)
+    arrival_ns = truth.arrival_ns[np.argsort(truth.number)]
+    assert (arrival_ns - file.start_ns >= [2_000_000 * ms for ms in at_ms]).all()
+    assert str(loadgen.from_records(records)) == str(result)
+
+
+def test_the_next_turn_reaches_the_server_a_think_time_after_the_end_of_the_one_before(
+    metronome: Process, tmp_path: Path
+) -> None:
+    records, think_ns = tmp_path / "records.jsonl", 30_000_000
+    Truth.forget(metronome.url)
+    settings = SESSIONS.replace(
+        base_url=metronome.url, records=str(records), think_time="0.03", num_prompts=12, num_warmups=2
+    )
+    result = loadgen.run_sync(settings.replace(extra_body={"metronome": {"first_ms": 1.0, "gap_ms": 1.0}}))
+    assert result.data["loadgen"]["outcomes"] == {"ok": 12}
+    told = {record.index: record for record in RecordFile(records)}
+    for index in range(12):
+        if index % 3:
+            assert told[index].due == told[index - 1].closed + think_ns
+            assert told[index].sent >= told[index].due
+            assert told[index].outcome is Outcome.OK
+
+
+async def test_a_duration_alone_makes_as_many_sessions_as_begin_in_it() -> None:
+    async with serving(chatting(lambda ask: streamed(answer("yes")))) as url:
+        settings = SESSIONS.replace(base_url=url, num_prompts=None, duration=0.3, burstiness=float("inf"))
+        result = await loadgen.run(settings)
+    assert result.data["loadgen"]["outcomes"] == {"ok": 45}
+
+
+async def test_warm_ups_are_first_turns() -> None:
+    asked: list[Ask] = []
+
+    def count(ask: Ask) -> bytes:
+        asked.append(ask)
+        return streamed(answer("yes"))
+
+    async with serving(chatting(count)) as url:
+        await loadgen.run(SESSIONS.replace(base_url=url, num_prompts=6, num_warmups=4))
+    assert [len(ask.json["messages"]) for ask in asked[:4]] == [1] * 4
+    assert len(asked) == 4 + 6

@@ -1,0 +1,46 @@
+"""Interrupts: a run that is ended early has measured what it has measured."""
+
+import asyncio
+from pathlib import Path
+
+from loadgen import report
+from loadgen.client import capture_file
+from loadgen.client.capture_file import End
+from loadgen.core.outcome import Outcome
+from loadgen.runner.measurement import Measurement
+from tests.helpers.fault_runs import carried_out, job, recorded
+from tests.helpers.response_bytes import HEAD, delta
+from tests.helpers.run_facts import result
+from tests.helpers.scripted_server import GOOD, read_request, serving
+
+
+async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> None:
+    """guidellm#227: results were written once, after the last request of the last rate.
+
+    Users who pressed Ctrl-C an hour into a run were left with nothing.
+    """
+    answers, all_seen = [0], asyncio.Event()
+
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await read_request(reader):
+            answers[0] += 1
+            writer.write(GOOD if answers[0] <= 5 else HEAD + b"\r\n" + delta(content="a"))
+            await writer.drain()
+            if answers[0] == 8:
+                all_seen.set()
+
+    options = {"records": str(tmp_path / "records"), "capture": str(tmp_path / "capture.jsonl")}
+    async with serving(script) as url:
+        measurement = Measurement(job(url, tmp_path, 20, max_concurrency=3, **options))
+        run = asyncio.create_task(carried_out(measurement))
+        await asyncio.wait_for(all_seen.wait(), 30)
+        measurement.abort("interrupted")
+        found = await run
+    assert found.snapshot.outcomes == {"cancelled": 15, "ok": 5}
+    assert found.snapshot.histograms["ttft_due"].count == 5
+    assert [record.outcome for record in recorded(tmp_path / "records")].count(Outcome.OK) == 5
+    ends = [response.end for response in capture_file.load(options["capture"]).responses]
+    assert ends == [End.RESPONSE] * 5 + [End.CLIENT] * 3
+    data = result(found.snapshot)
+    assert (data["completed"], data["loadgen"]["partial"]) == (5, "interrupted")
+    assert "PARTIAL: interrupted" in report.render(data)

@@ -1,0 +1,113 @@
+"""Recorders: what each target did, and that the targets add up to the whole."""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.metrics import per_target
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.snapshot import COUNTERS, DISTRIBUTIONS, Snapshot
+from tests.helpers.run_facts import MS, START, failed, steady, unsent
+
+URLS = ("http://a:1", "http://b:1", "http://c:1")
+SETTINGS = RunSettings(base_url=URLS, goodput=("ttft:25",), save_detailed=True)
+
+
+def records(count=30):
+    """Of requests sent in turn; every fifth fails."""
+    for index in range(count):
+        outcome = (Outcome.STATUS, Outcome.TRUNCATED)[index % 2]
+        if index % 5 == 4:
+            made = failed(index, outcome, due=index)
+        else:
+            made = steady(index, due=index, ttft=10 + index % 20, n=1 + index % 4)
+        made.target = index % 3
+        yield made
+    last = unsent(count, due=count)
+    last.target = 1
+    yield last
+
+
+def snapshot(settings=SETTINGS, partial=None):
+    recorder = per_target.of(settings, START, 40)
+    for record in records():
+        recorder.add(record)
+    recorder.histograms["loop_stall"].record(MS)
+    recorder.counters["warm_connections"] = 6
+    recorder.add_never_sent(1, 9, Outcome.CANCELLED, "interrupted")
+    return recorder.snapshot(partial)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return snapshot()
+
+
+def same(one, other, *, but=()):
+    for field in dataclasses.fields(Snapshot):
+        if field.name not in but:
+            a, b = getattr(one, field.name), getattr(other, field.name)
+            assert np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b, field.name
+
+
+def test_the_whole_is_what_a_single_recorder_makes_of_the_same_records(whole):
+    alone = snapshot(SETTINGS.replace(base_url=URLS[0]))
+    in_order = alone.merge(Recorder.from_settings(SETTINGS, START, 0).snapshot())
+    same(whole, in_order, but=("targets", "examples"))
+    assert alone.targets == ()
+
+
+def test_the_targets_add_up_to_the_whole(whole):
+    parts = whole.targets
+    assert sum(part.ended for part in parts) + 9 == whole.ended == whole.scheduled
+    assert sum(part.ok for part in parts) == whole.ok
+    for name in COUNTERS:
+        beside = 6 if name == "warm_connections" else 0
+        assert sum(part.counters[name] for part in parts) + beside == whole.counters[name], name
+    for name in DISTRIBUTIONS:
+        if name != "loop_stall":
+            total = functools.reduce(lambda a, b: a + b, (part.histograms[name] for part in parts))
+            assert total == whole.histograms[name], name
+    assert sum(len(part.index) for part in parts) == len(whole.index)
+    assert sum(int(part.bins.sum()) for part in parts) == int(whole.bins.sum())
+
+
+def test_each_target_has_its_own_requests(whole):
+    assert [part.index[:3].tolist() for part in whole.targets] == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    assert [part.scheduled for part in whole.targets] == [10, 11, 10]
+
+
+def test_a_failure_says_where_its_request_was_sent(whole):
+    (example,) = whole.examples["dns_error"]
+    assert (example["index"], example["target"]) == (30, 1)
+    assert [(e["index"], e["target"]) for e in whole.examples["truncated"]] == [(9, 0), (19, 1), (29, 2)]
+    assert "target" not in whole.examples["cancelled"][0]
+
+
+def test_progress_counts_all_targets():
+    recorder = per_target.of(SETTINGS, START, 40)
+    for record in records():
+        recorder.add(record)
+    alone = per_target.of(SETTINGS.replace(base_url=URLS[0]), START, 40)
+    for record in records():
+        alone.add(record)
+    assert (recorder.failed, recorder.ended) == (alone.failed, 31)
+    assert recorder.failures == alone.failures == {"status(503)": 3, "truncated": 3, "dns_error": 1}
+    for name in COUNTERS:
+        assert recorder.count(name) == alone.count(name), name
+    for name in DISTRIBUTIONS:
+        assert recorder.sketch(name) == alone.sketch(name), name
+    assert alone.failed == 7
+
+
+def test_stripes_of_a_run_merge_target_by_target(whole):
+    stripes = [per_target.of(SETTINGS, START, 0) for _ in range(2)]
+    for record in records():
+        stripes[record.index // 2 % 2].add(record)
+    merged = stripes[0].snapshot().merge(stripes[1].snapshot())
+    for part, expected in zip(merged.targets, whole.targets, strict=True):
+        same(part, expected.merge(Recorder.from_settings(SETTINGS, START, 0).snapshot()))

@@ -1,0 +1,369 @@
+"""Records on disk: one JSON line per request; what did not happen is null, and what was not told too."""
+
+import contextlib
+import dataclasses
+import math
+
+import orjson
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import Outcome
+from loadgen.core.wire import BY_EVENTS, Record, line
+from loadgen.errors import BadInput
+from loadgen.metrics.client_usage import Client
+from loadgen.metrics.records.file import RecordFile, RecordWriter, from_dict
+from loadgen.metrics.records.header import Heading
+from loadgen.metrics.records.shards import finish
+from loadgen.metrics.records.trailer import Ending
+from loadgen.metrics.worker_report import Shard
+from loadgen.util.redaction import MARK, Redaction
+from tests.helpers.response_bytes import delta
+from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
+from tests.helpers.source import ROOT
+
+HEADING = Heading(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
+ENDING = Ending(
+    scheduled=2,
+    never_sent=((1, 1),),
+    warm_connections=3,
+    tokenized={1: 8},
+    partial="interrupted",
+    shards=(Shard(client=Client(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),),
+    histograms={"gc_pause": Histogram()},
+)
+
+
+def told(record, start_ns, source=None):
+    """The JSON form of a record, read again."""
+    return orjson.loads(line(record, start_ns, source))
+
+
+@contextlib.contextmanager
+def writing(path, sources=(), **options):
+    with RecordWriter.optional(path, **options) as writer:
+        writer.begin(HEADING, START, 7, list(sources))
+        yield writer
+
+
+def test_times_count_from_due_and_due_from_the_start():
+    counts = {"prompt_tokens": 11, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}}
+    counts["completion_tokens_details"] = {"reasoning_tokens": 1}
+    record = answered(
+        4, due=100, ready=110, connect=5, sent=116, reasoning=[130], tokens=[150], closed=160, counts=counts
+    )
+    assert told(record, START, "b") == {
+        "index": 4,
+        "source": "b",
+        "outcome": "ok",
+        "detail": None,
+        "finish_reason": "stop",
+        "matched_stop": None,
+        "planned_input_tokens": 10,
+        "planned_output_tokens": 2,
+        "target": 0,
+        "status": 200,
+        "prompt_tokens": 11,
+        "completion_tokens": 2,
+        "cached_tokens": 8,
+        "reasoning_tokens": 1,
+        "due": 100 * MS,
+        "ready": 10 * MS,
+        "sent": 16 * MS,
+        "predicted_server_input_tokens": None,
+        "connect": 5 * MS,
+        "first_byte": 30 * MS,
+        "first_token": 30 * MS,
+        "first_answer": 50 * MS,
+        "last_token": 50 * MS,
+        "closed": 60 * MS,
+        "reused": False,
+        "by_reader": False,
+        "reads": 2,
+        "content_events": 1,
+        "reasoning_events": 1,
+        "other_events": 0,
+        "nan_events": 0,
+        "counted_by": BY_EVENTS,
+        "tokens_per_event": None,
+        "stream": [
+            ["reasoning+choice", 1],
+            ["content+choice", 1],
+            ["choice+finish", 60 * MS],
+            ["usage", 60 * MS],
+        ],
+        "token_times": [30 * MS, 50 * MS],
+    }
+
+
+def test_every_key_of_a_record_is_described():
+    described = (ROOT / "docs" / "records.md").read_text()
+    assert [key for key in told(answered(), START) if f"`{key}`" not in described] == []
+
+
+def test_what_did_not_happen_is_null_and_never_zero():
+    line = told(unsent(due=100, detail="no such host"), START)
+    assert (line["outcome"], line["detail"]) == ("dns_error", "no such host")
+    absent = ("source", "status", "sent", "first_byte", "first_token", "first_answer", "last_token", "finish_reason")
+    assert {name: line[name] for name in absent} == dict.fromkeys(absent)
+    assert line["token_times"] == []
+
+
+def test_a_stamp_is_told_whatever_its_number():
+    record = Record(due=5)
+    stamps = ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed")
+    for number, stamp in enumerate(stamps, 1):
+        setattr(record, stamp, number << 32)
+    record.outcome = Outcome.OK
+    line = told(record, 0)
+    assert [line[stamp] for stamp in stamps] == [(number << 32) - 5 for number, _ in enumerate(stamps, 1)]
+
+
+def test_what_an_answer_said_of_its_end_and_its_tokens_is_read_again():
+    counts = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 6}}
+    record = answered(counts=counts)
+    record.matched_stop, record.nan_events = 151645, 2
+    again = from_dict(told(record, START), START)
+    assert (again.reasoning_tokens, again.hidden_tokens, again.tpot_ns) == (6, 6, record.tpot_ns)
+    assert (again.matched_stop, again.nan_events) == (151645, 2)
+
+
+def test_what_the_server_did_not_count_is_null():
+    line = told(answered(), START)
+    counts = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens")
+    assert [line[name] for name in counts] == [None] * 4
+
+
+def test_a_failure_keeps_the_tokens_that_came():
+    line = told(failed(0, Outcome.TRUNCATED, detail="reset"), START)
+    assert (line["outcome"], len(line["token_times"])) == ("truncated", 2)
+
+
+def test_the_first_line_says_what_the_run_is_and_each_other_is_a_record(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path, ["x"]) as writer:
+        writer.write(answered(0))
+        writer.write(failed(1, Outcome.STATUS, detail="two\nlines"))
+    first, *lines = map(orjson.loads, path.read_bytes().splitlines())
+    assert (first["start_ns"], first["scheduled"], first["heading"]["model"]) == (START, 7, "m")
+    assert [line["index"] for line in lines] == [0, 1]
+    assert (lines[0]["source"], lines[1]["detail"]) == ("x", "two\nlines")
+
+
+def test_secrets_are_not_in_the_file(tmp_path):
+    path = tmp_path / "records.jsonl"
+    heading = dataclasses.replace(HEADING, settings=RunSettings(api_key="hunter2", header=("X-Key=hunter2",)))
+    with RecordWriter.optional(path) as writer:
+        writer.begin(heading, START, 1, [])
+    assert b"hunter2" not in path.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def spoken(content, *, keeps_answer=True):
+    """A record whose answer is this, as the inside of a JSON string."""
+    record = planned()
+    record.keeps_answer = keeps_answer
+    words = delta(reasoning="hm") + b'data: {"choices":[{"index":0,"delta":{"content":"%b"}}]}\n\n' % content
+    return read(record, CHUNKED + chunk(words + delta("stop")) + LAST_CHUNK)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (rb"say \"hi\"\n", 'say "hi"\n'),
+        ("n\u00e9".encode(), "n\u00e9"),
+        (rb"\ud83d\ude00", "\U0001f600"),
+        (rb"\ud83d!", "\ufffd!"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content, text):
+    told_of = orjson.loads(line(spoken(content), START, None, answer=True))
+    assert told_of["answer"] == text
+    assert from_dict(told_of, START).generated_text == text
+
+
+def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
+    record = spoken(b"say sk-0123456789")
+    record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
+    assert orjson.loads(line(record, START, None, answer=True))["answer"] == f"say {MARK}"
+    assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
+
+
+def test_what_was_answered_is_not_written_down_unasked(tmp_path):
+    asked = dataclasses.replace(HEADING, settings=RunSettings(save_detailed=True))
+    for heading, found in ((HEADING, [None]), (asked, ["xyz"])):
+        path = tmp_path / "records.jsonl"
+        with RecordWriter.optional(path) as writer:
+            writer.begin(heading, START, 1, [])
+            writer.write(spoken(b"xyz"))
+        assert [record.get("answer") for record, _ in RecordFile(path).told()] == found
+
+
+def sent_to(target, record):
+    record.target = target
+    return record
+
+
+def predicted(record, tokens):
+    record.server_tokens = tokens
+    return record
+
+
+RECORDS = [
+    predicted(answered(0), 18),
+    sent_to(3, answered(0)),
+    answered(0, tokens=[20, 30], reasoning=[10]),
+    answered(1, due=5, tools=[30], ready=7, connect=1, counts={"completion_tokens": 4, "prompt_tokens": 9}),
+    read(planned(2), CHUNKED + chunk(delta("stop", content="a b", token_ids=[1, 2])) + LAST_CHUNK),
+    unsent(3),
+    *(failed(4 + n, outcome) for n, outcome in enumerate(o for o in Outcome if o is not Outcome.OK)),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record.outcome))
+def test_a_record_read_again_is_the_same(record):
+    again = from_dict(told(record, START), START)
+    assert told(again, START) == told(record, START)
+    assert (again.counted, again.first_tokens, again.events) == (record.counted, record.first_tokens, record.events)
+
+
+def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        for index in range(3):
+            writer.write(answered(index))
+    whole = path.read_bytes()
+    for cut in (1, 50):
+        path.write_bytes(whole[:-cut])
+        file = RecordFile(path)
+        assert (file.heading, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
+        assert [record.index for record in file] == [0, 1]
+        assert file.ending is None
+
+
+def shown(heading):
+    """A heading as a file can hold it: without secrets, and with lists where JSON has no tuples."""
+    return dataclasses.replace(heading, settings=heading.settings.replace(header=("A=(given)",)))
+
+
+def test_a_file_tells_what_the_run_ended_with(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+        writer.write(answered(1))
+    finish(path, ENDING)
+    file = RecordFile(path)
+    assert file.ending == ENDING
+    assert [record.tokenized for record in file] == [-1, 8]
+
+
+@pytest.mark.parametrize("name", ["scheduled", "tokenized", "shards", "histograms"])
+def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
+    path = tmp_path / "records.jsonl"
+    with writing(path):
+        pass
+    finish(path, ENDING)
+    first, last = path.read_bytes().splitlines()
+    told = orjson.loads(last)
+    del told["end"][name]
+    path.write_bytes(first + b"\n" + orjson.dumps(told) + b"\n")
+    with pytest.raises(BadInput, match="the last line is none"):
+        RecordFile(path)
+
+
+def test_a_second_run_in_the_file_is_refused(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered())
+    finish(path, ENDING)
+    assert len(list(RecordFile(path))) == 1
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(BadInput, match="line 4 stands after the end of the run"):
+        list(RecordFile(path))
+
+
+def test_a_file_of_records_is_told_by_its_first_line(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path):
+        pass
+    assert RecordFile.is_one(path)
+    path.write_text('{"loadgen": {}}\n')
+    assert not RecordFile.is_one(path)
+    with pytest.raises(BadInput, match="No such file"):
+        RecordFile.is_one(tmp_path / "none")
+
+
+def test_what_is_flushed_can_be_read_while_the_run_goes_on(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+        writer.flush()
+        assert len(list(RecordFile(path))) == 1
+
+
+def test_a_file_never_grows_beyond_its_limit(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path, limit=4000) as writer:
+        for index in range(100):
+            writer.write(answered(index))
+    assert writer.error == "the file has reached its limit"
+    assert path.stat().st_size <= 4000
+    assert len(list(RecordFile(path))) > 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "no JSON", '{"loadgen_records": 2}', '{"loadgen_records": 1}'])
+def test_a_file_of_something_else_is_refused(tmp_path, text):
+    path = tmp_path / "other"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="line 1"):
+        RecordFile(path)
+
+
+@pytest.mark.parametrize("target", [-1, 1])
+def test_a_target_that_the_run_does_not_have_is_refused(tmp_path, target):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(sent_to(target, answered()))
+    with pytest.raises(BadInput, match="line 2"):
+        list(RecordFile(path))
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with writing(path) as writer:
+        writer.write(answered(0))
+    with path.open("ab") as file:
+        file.write(b'{"index": 1}\n')
+    with pytest.raises(BadInput, match="line 3"):
+        list(RecordFile(path))
+
+
+def test_the_file_is_whole_also_after_an_error(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with contextlib.suppress(RuntimeError), writing(path) as writer:
+        writer.write(answered(0))
+        raise RuntimeError
+    assert len(list(RecordFile(path))) == 1
+
+
+def test_without_a_path_there_is_no_writer():
+    with RecordWriter.optional(None) as writer:
+        assert writer is None
+
+
+@pytest.mark.parametrize("path", ["missing/records.jsonl", "."])
+def test_a_file_that_cannot_be_written_is_refused(tmp_path, path):
+    with pytest.raises(BadInput) as caught, RecordWriter.optional(str(tmp_path / path)):
+        pass
+    assert caught.value.field == "--records"
+    assert str(tmp_path) in caught.value.problem
+
+
+def test_a_full_disk_is_remembered_and_ends_nothing():
+    with RecordWriter.optional("/dev/full") as writer:
+        for index in range(2000):  # more than the buffer holds
+            writer.write(answered(index))
+        writer.close()
+        assert writer.error == "No space left on device"

@@ -1,0 +1,218 @@
+"""Exposition: every engine's names become one; what is no number, or no exposition, becomes nothing."""
+
+import math
+
+import orjson
+import pytest
+
+from loadgen.metrics.server.parser import Unreadable, is_json, is_text, read
+from tests.helpers.source import ROOT
+
+DATA = ROOT / "tests" / "data"
+
+
+def vllm() -> bytes:
+    """What vLLM 0.32 told after five requests."""
+    line = (DATA / "captures" / "vllm_metrics.jsonl").read_bytes().splitlines()[1]
+    return "".join(text for _, text in orjson.loads(line)["reads"][1:]).encode()
+
+
+def test_vllm():
+    reading = read(vllm())
+    assert reading.values == {
+        "running": 0,
+        "waiting": 0,
+        "kv_usage": 0,
+        "requests": 5,
+        "prompt_tokens": 55,
+        "generation_tokens": 253,
+        "preemptions": 0,
+        "prefix_queries": 55,
+        "prefix_hits": 0,
+    }
+    assert reading.names["generation_tokens"] == "vllm:generation_tokens_total"
+    assert reading.names["ttft"] == "vllm:time_to_first_token_seconds"
+    assert reading.ttft is not None
+    assert (reading.ttft.count, reading.ttft.sum) == (5, 0.056756019592285156)
+    assert reading.ttft.interval(50) == (0.005, 0.01)
+    assert max(reading.ttft.upto) == math.inf
+
+
+def test_llamacpp():
+    reading = read((DATA / "metrics" / "llamacpp.txt").read_bytes())
+    assert reading.values == {
+        "running": 0,
+        "waiting": 0,
+        "prompt_tokens": 38,
+        "generation_tokens": 25,
+        "prefix_hits": 35,
+        "prefix_misses": 38,
+        "drafted_tokens": 0,
+        "accepted_tokens": 0,
+    }
+    assert reading.ttft is None
+
+
+def test_sglang_where_ranks_and_priorities_repeat_what_another_series_counts():
+    text = b"""
+sglang:num_running_reqs{model_name="m",tp_rank="0",priority=""} 3.0
+sglang:num_running_reqs{model_name="m",tp_rank="0",priority="1"} 2.0
+sglang:num_running_reqs{model_name="m",tp_rank="1",priority=""} 3.0
+sglang:num_queue_reqs{model_name="m",tp_rank="0"} 4.0
+sglang:token_usage{tp_rank="0"} 0.25
+sglang:cached_tokens_total{cache_source="device"} 70.0
+sglang:cached_tokens_total{cache_source="host"} 5.0
+sglang:prompt_tokens_total 100.0
+sglang:generation_tokens_total 9.0
+sglang:num_retracted_requests_total 1.0
+sglang:num_requests_total 2.0
+sglang:spec_accept_rate 0.6
+sglang:fwd_occupancy NaN
+"""
+    assert read(text).values == {
+        "running": 3,
+        "waiting": 4,
+        "kv_usage": 0.25,
+        "batch_acceptance": 0.6,
+        "requests": 2,
+        "prompt_tokens": 100,
+        "generation_tokens": 9,
+        "preemptions": 1,
+        "prefix_queries": 100,
+        "prefix_hits": 75,
+    }
+
+
+def test_tensorrt_llm_as_prometheus_text():
+    text = b"""
+trtllm_num_requests_running{engine_type="trtllm"} 2.0
+trtllm_num_requests_waiting{engine_type="trtllm"} 1.0
+trtllm_kv_cache_utilization 0.5
+trtllm_prompt_tokens_total 10.0
+trtllm_prompt_cached_tokens_total 4.0
+trtllm_spec_decode_num_draft_tokens_total 8.0
+trtllm_spec_decode_num_accepted_tokens_total 6.0
+trtllm_request_success_total{finished_reason="length"} 3.0
+trtllm_time_to_first_token_seconds_sum 0.5
+trtllm_time_to_first_token_seconds_count 3.0
+"""
+    reading = read(text)
+    assert reading.values["running"] == 2
+    assert reading.values["prefix_hits"] == 4
+    assert reading.values["drafted_tokens"] == 8
+    assert reading.ttft is not None
+    assert reading.ttft.mean == 0.5 / 3
+
+
+def test_tensorrt_llm_as_json_of_iterations_of_which_the_last_counts():
+    def iteration(active, used):
+        return {
+            "iter": 1,
+            "numActiveRequests": active,
+            "numQueuedRequests": 5,
+            "kvCacheStats": {"usedNumBlocks": used, "maxNumBlocks": 8},
+        }
+
+    body = orjson.dumps([iteration(1, 1), iteration(3, 2)])
+    assert is_json(body)
+    assert read(body).values == {"running": 3, "waiting": 5, "kv_usage": 0.25}
+    assert read(b"[]").values == {}, "no iteration since somebody asked before"
+
+
+def test_mindie_whose_names_have_no_prefix():
+    text = b"""
+# TYPE num_requests_running gauge
+num_requests_running{model_name="m"} 7
+num_requests_waiting{model_name="m"} 0
+npu_cache_usage_perc{model_name="m"} 0.5
+request_success_total{model_name="m"} 11
+num_preemptions_total{model_name="m"} 2
+generation_tokens_total{model_name="m"} 99
+time_to_first_token_seconds_count{model_name="m"} 0
+time_to_first_token_seconds_sum{model_name="m"} 0
+"""
+    reading = read(text)
+    assert reading.values["running"] == 7
+    assert reading.values["kv_usage"] == 0.5
+    assert reading.values["requests"] == 11
+    assert reading.ttft is not None
+    assert reading.ttft.mean is None
+
+
+def test_levels_of_several_ranks_are_summed_and_of_shares_the_highest_is_taken():
+    text = b"""
+vllm:num_requests_running{engine="0"} 3
+vllm:num_requests_running{engine="1"} 4
+vllm:gpu_cache_usage_perc{engine="0"} 0.2
+vllm:gpu_cache_usage_perc{engine="1"} 0.9
+vllm:time_to_first_token_seconds_bucket{engine="0",le="1.0"} 1
+vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf"} 2
+vllm:time_to_first_token_seconds_bucket{engine="1",le="1.0"} 3
+vllm:time_to_first_token_seconds_bucket{engine="1",le="+Inf"} 3
+vllm:time_to_first_token_seconds_count{engine="0"} 2
+vllm:time_to_first_token_seconds_count{engine="1"} 3
+vllm:time_to_first_token_seconds_sum{engine="0"} 2.5
+vllm:time_to_first_token_seconds_sum{engine="1"} 1.5
+"""
+    reading = read(text)
+    assert reading.values == {"running": 7, "kv_usage": 0.9}
+    assert reading.names["kv_usage"] == "vllm:gpu_cache_usage_perc"
+    assert reading.ttft is not None
+    assert (reading.ttft.count, reading.ttft.sum, reading.ttft.upto) == (5, 4.0, {1.0: 4, math.inf: 5})
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf"])
+def test_what_is_no_finite_number_is_not_told(value):
+    text = f"""
+vllm:num_requests_running {value}
+vllm:generation_tokens_total {value}
+vllm:num_requests_waiting 1
+vllm:time_to_first_token_seconds_sum {value}
+vllm:time_to_first_token_seconds_count 1
+"""
+    reading = read(text.encode())
+    assert reading.values == {"waiting": 1}
+    assert reading.ttft is None
+
+
+def test_of_unknown_names_nothing_is_read_and_nothing_need_be_right():
+    assert read(b"up 1\nother{label=never ended 2\nvllm:num_requests_running 5\n").values == {"running": 5}
+    assert read(b"up 1\n").values == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"vllm:num_requests_running",
+        b"vllm:num_requests_running many",
+        b'vllm:num_requests_running{engine="0 5',
+        b"vllm:num_requests_running\xff 5",
+        b'vllm:time_to_first_token_seconds_bucket{le="soon"} 5',
+        b"vllm:time_to_first_token_seconds_bucket 5",
+        b'[{"id": 1}]',
+        b"[1]",
+        b"[",
+    ],
+)
+def test_what_cannot_be_read_says_so(body):
+    with pytest.raises(Unreadable):
+        read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (b"# TYPE up gauge\nup 1\n", True),
+        (b"# TYPE up gauge\n", False),
+        (b"", False),
+        (b"<!DOCTYPE html><html><body>metrics</body></html>", False),
+        (b"<html>\n", False),
+        (b'{"error": "not found"}', False),
+        (b"[]", False),
+        (b"OK", False),
+        (b"\x00\xff", False),
+    ],
+)
+def test_prometheus_text_is_told_from_everything_else(body, wanted):
+    assert is_text(body) is wanted
+    assert is_text(vllm())

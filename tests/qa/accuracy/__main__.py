@@ -1,0 +1,53 @@
+"""The accuracy table: `python -m tests.qa.accuracy [--write] [TESTS...]`, or `make accuracy`.
+
+Measures everything there is a row for, and prints the table. Exit code as pytest's.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from loadgen import __version__
+from loadgen.util import machine
+from tests.helpers.documents import between, found_between
+from tests.helpers.source import ROOT
+from tests.qa.accuracy.stillness import patience
+from tests.qa.accuracy.table import Table, markdown, text
+
+FOLDER = Path(__file__).parent
+PATIENCE_S = 300.0  # for still moments, in all
+LONGEST_S = 3600  # of one test: it may be repeated, and the soak is long
+DOCUMENT = ROOT / "docs" / "accuracy.md"
+BEGIN, END = "<!-- table: made by `make accuracy FLAGS=--write` -->", "<!-- end of table -->"
+
+
+def heading() -> str:
+    """Where and with what it was measured."""
+    about = machine.describe()
+    return (
+        f"loadgen {__version__}; {about['cpu']}, "
+        f"{about['usable_cores']} cores, shared with the server; {about['system']}; Python {about['python']}."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and write where asked."""
+    parser = argparse.ArgumentParser(prog="python -m tests.qa.accuracy", description="Measure how accurate loadgen is.")
+    parser.add_argument("--write", action="store_true", help=f"put the rows into the table of {DOCUMENT.name}")
+    parser.add_argument("tests", nargs="*", default=[str(FOLDER)], help="these alone, as pytest's arguments")
+    flags = parser.parse_args(argv)
+    patience.left_s = PATIENCE_S
+    table = Table()
+    code = pytest.main([*flags.tests, "-m", "", "-q", "--tb=line", f"--timeout={LONGEST_S}"], plugins=[table])
+    print(f"\n{heading()}\n\n{text(table.rows)}")
+    if flags.write:
+        rows = markdown(table.rows, found_between(DOCUMENT, BEGIN, END))
+        between(DOCUMENT, BEGIN, f"{heading()}\n\n{rows}", END)
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Stall: a server that is stopped for 1.4 s of 30 s; what open and closed loops say of it."""
+
+import asyncio
+import math
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from loadgen.testing.process import Process
+from loadgen.util.clock import now_ns
+from loadgen.util.tasks import beside
+from tests.qa.accuracy.measuring import Finding, best_of, compared, ms
+
+STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0
+SHARE = 0.02
+
+pytestmark = pytest.mark.accuracy
+
+
+class Stall:
+    """Stops a server once, `AT_S` after the clock of a run has started.
+
+    Attributes:
+        lasted_s: For how long it was stopped.
+    """
+
+    def __init__(self, server: Process) -> None:
+        self._server = server
+        self.running = asyncio.Event()
+        self.lasted_s = 0.0
+
+    async def happen(self) -> None:
+        await self.running.wait()
+        await asyncio.sleep(AT_S)
+        before = now_ns()
+        os.kill(self._server.pid, signal.SIGSTOP)
+        try:
+            await asyncio.sleep(STALL_S)
+        finally:
+            os.kill(self._server.pid, signal.SIGCONT)
+            self.lasted_s = (now_ns() - before) / 1e9
+
+
+async def p99_ns(server: Process, **settings: object) -> tuple[float, float, str]:
+    """The p99 of TTFT from due with a stall, ns; how long the stall was, s; and what disturbed the run."""
+    stall = Stall(server)
+
+    def watch(phase: str) -> None:
+        if phase == "running":
+            stall.running.set()
+
+    async with beside(stall.happen()):
+        run = await compared(server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings)
+    p99 = run.result.snapshot.histograms["ttft_due"].percentile(99)
+    assert p99 is not None
+    return p99, stall.lasted_s, run.machine_disturbance
+
+
+async def test_latency_from_due_shows_the_whole_stall(metronome: Process, row: Callable[..., None]) -> None:
+    async def attempt() -> Finding:
+        p99, stall_s, disturbance = await p99_ns(metronome, request_rate=RATE, burstiness=math.inf, duration=RUN_S)
+        # The requests of the stall waited evenly between 0 and all of it.
+        expected = (stall_s + BASE_MS / 1e3 - 0.01 * RUN_S) * 1e9
+        told = f"p99 from due {ms(p99)}, expected {ms(expected)}"
+        return Finding(told, abs(p99 / expected - 1) <= SHARE, disturbance)
+
+    found = await best_of(2, attempt)
+    row(f"open loop, {RATE} req/s, constant", found.measured, "2 %", found.met, found.disturbance)
+
+
+async def test_a_closed_loop_leaves_the_stall_out(metronome: Process, row: Callable[..., None]) -> None:
+    async def attempt() -> Finding:
+        in_flight = round(RATE * BASE_MS / 1e3)
+        p99, _, disturbance = await p99_ns(metronome, max_concurrency=in_flight, duration=RUN_S)
+        return Finding(f"p99 {ms(p99)}", p99 <= 2 * BASE_MS * 1e6, disturbance)
+
+    found = await best_of(2, attempt)
+    bound = f"<= {2 * BASE_MS:g} ms: the stall is not seen"
+    row("closed loop of as many in flight", found.measured, bound, found.met, found.disturbance)

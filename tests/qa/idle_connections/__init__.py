@@ -1,0 +1,1 @@
+"""Checks of a release that take minutes: `make qa` runs them."""

@@ -1,0 +1,159 @@
+"""Lies: what load generators have been seen to do, and what of loadgen's notices it."""
+
+from tests.qa.mutants.mutant import Check, Edit, Mutant, Test
+
+RECORD, TALLY, LOAD = "loadgen/core/record.pxi", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
+SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
+
+LIES = (
+    Mutant(
+        "stamp after an await",
+        (
+            Edit(
+                "loadgen/core/poll.pxi",
+                "return connection._received(self.buffer, n, now_ns())",
+                "self.loop.call_soon(connection.data_received, self.buffer[:n])\n            return 0",
+            ),
+        ),
+        Test("tests/core/wire/test_connection.py::test_what_a_poll_reads_is_stamped_before_anything_else_can_run"),
+    ),
+    Mutant(
+        "time from sent instead of due",
+        (Edit(TALLY, "self.ttft_due.add(first - due, 1)", "self.ttft_due.add(first - sent, 1)"),),
+        Test("tests/metrics/test_recorder_latencies.py::test_ttft_is_the_first_token_from_due_and_from_sent"),
+    ),
+    Mutant(
+        "pace with asyncio.sleep",
+        (
+            # The pacer's alone: the heartbeat's alarm bounds how long a poll waits.
+            Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
+            Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
+            Edit(PACER, "self._bell.at_ns = max(due_ns, self._now_ns())", "pass"),
+            Edit(
+                CLOCK,
+                "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
+                "call_later(-(-max(0, due_ns - now_ns()) // 1_000_000) / 1_000, self._ring)",
+            ),
+        ),
+        Check("gaps as scheduled", "--rate 500 --num-prompts 1000 --random-input-len 16 --random-output-len 2"),
+    ),
+    Mutant(
+        "connector limit 100",
+        (Edit("loadgen/client/transport.py", "            limit=0,", "            limit=100,"),),
+        Test(
+            "tests/integration/regressions/test_connections.py::"
+            "test_no_request_waits_inside_the_client_for_one_of_a_hundred_connections"
+        ),
+    ),
+    Mutant(
+        "5 ms loop stalls",
+        (
+            Edit(LOAD, "self._pacer.start()\n", "self._pacer.start()\n                self._stall()\n"),
+            Edit(
+                LOAD,
+                "    async def count(self)",
+                "    def _stall(self) -> None:\n        import time\n\n        time.sleep(0.005)\n"
+                "        asyncio.get_running_loop().call_later(0.02, self._stall)\n\n    async def count(self)",
+            ),
+        ),
+        Check(
+            "loop stall p99",
+            # Tokens 40 ms apart, of which a tenth is allowed: what else disturbs the machine does not come near it.
+            "--engine sim --engine-arg=--step-base-ms=40 --rate 50 --num-prompts 200 --random-input-len 16 "
+            "--random-output-len 8",
+        ),
+    ),
+    Mutant(
+        "drop late replies",
+        (
+            Edit(
+                "loadgen/metrics/recorder.py",
+                "        ok = record.outcome is Outcome.OK\n        self.ended += 1\n",
+                "        ok = record.outcome is Outcome.OK\n"
+                "        if ok and record.last_token - record.due > 60_000_000:\n            return\n"
+                "        self.ended += 1\n",
+            ),
+        ),
+        Check("every request ended once", SHORT),
+    ),
+    Mutant(
+        "count failures as latency",
+        (Edit(TALLY, "if record.outcome is OK:", "if record.events:"),),
+        Test("tests/metrics/test_recorder.py::test_a_failure_is_in_no_latency_and_in_no_sum_of_tokens"),
+    ),
+    Mutant(
+        "average shard percentiles",
+        (
+            Edit(
+                "loadgen/metrics/snapshot.py",
+                "{name: self.histograms[name] + other.histograms[name] for name in DISTRIBUTIONS}",
+                "{name: _mean(self.histograms[name], other.histograms[name]) for name in DISTRIBUTIONS}",
+            ),
+            Edit(
+                "loadgen/metrics/snapshot.py",
+                "def _added(",
+                "def _mean(a: Histogram, b: Histogram) -> Histogram:\n    mean = Histogram()\n"
+                "    for rank in range(101 if a.count and b.count else 0):\n"
+                "        mean.record(int((a.percentile(rank) + b.percentile(rank)) / 2))\n"
+                "    return mean\n\n\ndef _added(",
+            ),
+        ),
+        Test("tests/metrics/test_snapshot.py::test_merged_percentiles_are_those_of_all_values_and_no_mean_of_the_parts"),
+    ),
+    Mutant(
+        "count an event as a token",
+        (Edit(RECORD, "            return self.completion_tokens\n", "            return self.events\n"),),
+        Test("tests/integration/regressions/test_tokens.py::test_usage_counts_the_tokens_and_events_do_not"),
+    ),
+    Mutant(
+        "ignore histogram rejects",
+        (Edit("loadgen/core/histogram.pxd", "self.rejects += count", "pass"),),
+        Test("tests/checks/test_accounting.py::test_a_latency_below_zero_is_out_of_range"),
+    ),
+    Mutant(
+        "clip the schedule on overload",
+        (
+            Edit(
+                PACER,
+                "                    due = at_ns\n            if self._slots > 0:",
+                "                    due = at_ns\n            if at_ns - due > 1_000_000:\n                continue\n"
+                "            if self._slots > 0:",
+            ),
+        ),
+        Test("tests/client/test_pacer.py::test_never_early_never_skipped_however_late_the_alarm_rings"),
+    ),
+    Mutant(
+        "prompt + 3 tokens",
+        (Edit("loadgen/workload/target.py", '"content": prompt.text}', '"content": prompt.text + " badu kemo badu"}'),),
+        Check("input as planned", SHORT),
+    ),
+    Mutant(
+        "ignore `reasoning`",
+        (
+            Edit(
+                "loadgen/core/json_scan.pxd",
+                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING, 0, 0)',
+                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and skip_value(c)',
+            ),
+        ),
+        Test("tests/core/wire/test_recorded.py"),
+    ),
+    Mutant(
+        "count the role chunk as first token",
+        (
+            Edit(
+                "loadgen/core/json_scan.pxd",
+                '            ok = first(&seen, 16) and take_null(c)\n',
+                '            ok = first(&seen, 16) and take_null(c)\n'
+                '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
+            ),
+        ),
+        Test("tests/integration/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
+    ),
+    Mutant(
+        "warm-ups send the run's own prompts",
+        (Edit("loadgen/runner/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        Test("tests/integration/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
+    ),
+)  # fmt: skip

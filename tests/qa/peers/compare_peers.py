@@ -1,0 +1,175 @@
+"""Load generators side by side on a server that knows the truth; `make compare-peers` runs this.
+
+Exit code 1: a peer failed, or loadgen is not what it has to be.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from loadgen.testing.process import Process, started
+from loadgen.util import machine
+from tests.engines.real.environments import CACHE, CannotBeMade, Recipe, made
+from tests.engines.real.tiny_qwen3 import tiny_qwen3
+from tests.helpers.documents import between, table
+from tests.helpers.source import ROOT
+from tests.qa.peers import recipes
+from tests.qa.peers.aims import Aim, aims
+from tests.qa.peers.aiperf import AIPerf
+from tests.qa.peers.costs import Costs
+from tests.qa.peers.evalscope import EvalScope
+from tests.qa.peers.floors import CLimit, PlainClient
+from tests.qa.peers.guidellm import GuideLLM
+from tests.qa.peers.inference_perf import InferencePerf
+from tests.qa.peers.meter import BYTES_PER_MB
+from tests.qa.peers.ours import OURS
+from tests.qa.peers.peer import Peer
+from tests.qa.peers.quiet import DISTURBED_S, MARK
+from tests.qa.peers.tables import aims_table, costs_table, load_table, runs_table
+from tests.qa.peers.trial import Failed, Trial, programs, tried
+from tests.qa.peers.vllm_bench import VllmBench
+from tests.qa.performance.load import Load
+
+DOCUMENT = ROOT / "docs/peers.md"
+BEGIN, END = "<!-- peers: written by make compare-peers FLAGS=--write -->", "<!-- end of peers -->"
+START = Load("S", rate=20, count=20, tokens=2)
+LOADS = (
+    START,
+    Load("W1", rate=200, count=2_000, tokens=50),
+    Load("W2", rate=500, count=4_000, tokens=2),
+    Load("W3", rate=1_000, count=3_000, tokens=100),
+)
+QUICK = (
+    START,
+    Load("W1", rate=100, count=100, tokens=20),
+    Load("W2", rate=100, count=100, tokens=2),
+    Load("W3", rate=200, count=200, tokens=20),
+)
+TOOLS: tuple[Peer, ...] = (VllmBench(), GuideLLM(), AIPerf(), InferencePerf(), EvalScope())
+PEERS: dict[str, Peer] = {  # by what --only calls them
+    "loadgen": OURS[0],
+    "loadgen-records": OURS[1],
+    "loadgen-one-core": OURS[2],
+    **dict(zip(("vllm", "guidellm", "aiperf", "inference-perf", "evalscope"), TOOLS, strict=True)),
+    "plain": PlainClient(),
+    "limit": CLimit(),
+}
+TRUTH = ("--first-ms", "20", "--gap-ms", "20")
+
+
+def measure(peers: Sequence[Peer], loads: Sequence[Load], rounds: int, failures: list[str]) -> dict[str, Costs]:
+    """Every peer under every load, in turn and several times; `failures` get what went wrong."""
+    tokenizer, trials = tiny_qwen3(CACHE), defaultdict[str, dict[str, list[Trial]]](lambda: defaultdict(list))
+    with started("loadgen.testing.metronome", *TRUTH) as server:
+        # The kernel likes to wake who reads where the writer runs; the writer at least shall not move.
+        os.sched_setaffinity(server.pid, {max(os.sched_getaffinity(0))})
+        for number in range(rounds):
+            for load in loads:
+                for peer in [*peers[number % len(peers) :], *peers[: number % len(peers)]]:
+                    print(f"round {number + 1}, {load}: {peer.name}", file=sys.stderr, flush=True)
+                    try:
+                        trials[peer.name][load.name].append(_tried(peer, load, server, tokenizer))
+                    except (Failed, OSError, ValueError, LookupError, RuntimeError) as error:
+                        failures.append(f"{peer.name}, {load.name}: {error}")
+                        print(failures[-1], file=sys.stderr, flush=True)
+    return {peer.name: Costs(trials[peer.name]) for peer in peers}
+
+
+def _tried(peer: Peer, load: Load, server: Process, tokenizer: Path) -> Trial:
+    with tempfile.TemporaryDirectory(prefix="loadgen-peer-") as folder:
+        return tried(peer, load, server, tokenizer, Path(folder))
+
+
+def available(peers: Sequence[Peer], failures: list[str]) -> list[Peer]:
+    """Those whose environments can be had; made here, so that no run waits for one."""
+    found = []
+    for peer in peers:
+        try:
+            programs(peer)
+        except CannotBeMade as reason:
+            failures.append(f"{peer.name} cannot be installed: {reason}")
+        else:
+            found.append(peer)
+    return found
+
+
+def installed_mb(peers: Sequence[Peer]) -> dict[str, float]:
+    """The sizes of the environments in MB, loadgen's default install among them."""
+    sizes = {peer.name: _size_mb(programs(peer).parent) for peer in peers if peer.recipe}
+    if any(peer in peers for peer in OURS):
+        with tempfile.TemporaryDirectory(prefix="loadgen-install-") as name:
+            source = Path(name, "source")
+            for part in ("setup.py", "pyproject.toml", "README.md"):
+                source.mkdir(exist_ok=True)
+                shutil.copy(ROOT / part, source)
+            for part in ("loadgen", "engines", "bench"):
+                shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
+            sizes[OURS[0].name] = _size_mb(made(Recipe("loadgen", ((str(source),),)), Path(name)).parent)
+    return sizes
+
+
+def _size_mb(folder: Path) -> float:
+    files = {(found.st_dev, found.st_ino): found.st_size for path in folder.rglob("*") if (found := path.lstat())}
+    return sum(files.values()) / BYTES_PER_MB
+
+
+def what_we_have_to_be(found: dict[str, Costs], sizes: dict[str, float]) -> list[Aim]:
+    """The aims, of what was measured."""
+    _, recording, one_core = (found.get(peer.name, Costs({})) for peer in OURS)
+    tools = {peer.name: found[peer.name] for peer in TOOLS if peer.name in found}
+    return aims(recording, one_core, tools, sizes.get(OURS[0].name))
+
+
+def settings_table(peers: Sequence[Peer]) -> str:
+    """Version and settings of each."""
+    versions = {peer.name: recipes.version(peer.recipe) if peer.recipe else "this one" for peer in peers}
+    return table(["client", "version", "told"], ([peer.name, versions[peer.name], peer.settings] for peer in peers))
+
+
+def report(peers: Sequence[Peer], found: dict[str, Costs], sizes: dict[str, float], loads: Sequence[Load]) -> str:
+    """All tables."""
+    about = machine.describe()
+    heading = (
+        f"{time.strftime('%Y-%m-%d')}; {about['cpu']}, {about['usable_cores']} cores shared with the server; "
+        f"{about['system']}. A run beside which others used more than {DISTURBED_S:g} CPU s is no part of a median; "
+        f"{MARK}: all were."
+    )
+    parts = [heading, aims_table(what_we_have_to_be(found, sizes)), costs_table(found, sizes)]
+    for load in loads[1:]:
+        parts += [f"### {load}", load_table(found, load.name)]
+    return "\n\n".join([*parts, "### Settings", settings_table(peers), "### Every run", runs_table(found)])
+
+
+def main() -> int:
+    """Compare; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.qa.peers.compare_peers", description=__doc__)
+    parser.add_argument("--only", choices=list(PEERS), action="append", help="a peer, instead of all")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the peers take turns (3)")
+    parser.add_argument("--quick", action="store_true", help="one round of a few requests: shows that it works")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: servers and clients are put away
+    if options.write and (options.only or options.quick):
+        parser.error("--write: the page is of all peers and whole loads; leave out --only and --quick")
+    failures: list[str] = []
+    peers = available([PEERS[name] for name in options.only or PEERS], failures)
+    loads, rounds = (QUICK, 1) if options.quick else (LOADS, options.rounds)
+    found = measure(peers, loads, rounds, failures)
+    sizes = {} if options.quick else installed_mb(peers)
+    text = report(peers, found, sizes, loads)
+    print("\n\n".join([text, *failures]))
+    if options.write:
+        between(DOCUMENT, BEGIN, text, END)
+    missed = any(aim.met is False for aim in what_we_have_to_be(found, sizes))
+    return int(bool(failures) or missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""loadgen itself, in the ways in which it is measured beside its peers."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.engines.real.environments import Recipe
+from tests.helpers.command_line import LOADGEN
+from tests.qa.peers import vllm_bench
+from tests.qa.peers.meter import BYTES_PER_MB
+from tests.qa.peers.peer import MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
+
+RESULT = "loadgen.json"
+
+
+@dataclass(frozen=True)
+class Loadgen:
+    """See `Peer`.
+
+    Attributes:
+        name: What tables call it.
+        settings: What it is told beside the load.
+        records: Whether it writes a line for each request, with the times of all its tokens.
+        one_core: Whether all of it runs on one core. A connection for every request is opened before the clock starts:
+            later that would take the core from the tokens.
+    """
+
+    name: str
+    settings: str
+    records: bool = False
+    one_core: bool = False
+    recipe: Recipe | None = None
+    # An empty value takes a variable away. Installed packages come with their bytecode, as the peers' do.
+    env: Mapping[str, str] = field(default_factory=lambda: {"PYTHONDONTWRITEBYTECODE": ""})
+    poisson: bool = False
+
+    def command(self, task: Task) -> list[str]:
+        """See `Peer`."""
+        load = task.load
+        flags = {
+            "--backend": "openai-chat",
+            "--base-url": task.url,
+            "--model": MODEL,
+            "--tokenizer": task.tokenizer,
+            "--random-input-len": PROMPT_TOKENS,
+            "--random-output-len": load.tokens,
+            "--num-prompts": load.count,
+            "--request-rate": load.rate,
+            "--burstiness": "inf",
+            "--seed": SEED,
+            "--metric-percentiles": ",".join(map(str, PERCENTILES)),
+            "--result-dir": task.folder,
+            "--result-filename": RESULT,
+        }
+        if self.records:
+            flags["--records"] = task.folder / "records.jsonl"
+        if self.one_core:
+            flags["--warm-connections"] = load.count
+        pinned = ["taskset", "--cpu-list", "0"] if self.one_core else []
+        return [*pinned, *LOADGEN, "run", *words(flags), "--ignore-eos", "--save-result", "--quiet"]
+
+    def report(self, folder: Path, said: str) -> Reported:
+        """See `Peer`."""
+        return read(json.loads((folder / RESULT).read_text()))
+
+
+def read(result: Mapping[str, Any]) -> Reported:
+    """A result of loadgen: the times stand under vLLM's keys."""
+    own = result["loadgen"]
+    doubts = [check["name"] for check in own["checks"] if check["ok"] is False and check["counts"]]
+    says = own["verdict"] + (f": {', '.join(doubts)}" if doubts else "")
+    memory_mb = own["client"]["peak_memory_bytes"] / BYTES_PER_MB
+    return dataclasses.replace(vllm_bench.read(result), says=says, measuring_mb=memory_mb)
+
+
+OURS = (
+    Loadgen("loadgen", "as it comes"),
+    Loadgen("loadgen --records", "with a line for each request, all its token times in it", records=True),
+    Loadgen(
+        "loadgen on one core",
+        "the same, all its processes below `taskset --cpu-list 0`, with `--warm-connections` for all requests",
+        records=True,
+        one_core=True,
+    ),
+)

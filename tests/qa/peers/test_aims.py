@@ -1,0 +1,44 @@
+"""What loadgen has to be: each aim is met, missed or not measured, and says what was found."""
+
+import pytest
+
+from tests.qa.peers.aims import Aim, aims, excess
+from tests.qa.peers.costs import Costs
+from tests.qa.peers.made_up import TRUE, trial
+
+TOOLS = {"slow": Costs({"S": [trial("S", cpu_s=5.0)], "W1": [trial("W1", cpu_s=9.0)]})}  # 40 us a token
+
+
+def ours(cpu_s: float = 1.5, measuring_mb: float = 60.0) -> Costs:
+    light = trial("W1", cpu_s=cpu_s, measuring_mb=measuring_mb)
+    return Costs({"S": [trial("S", cpu_s=1.0)], "W1": [light]})
+
+
+def heavy(says: str = "VALID", error_ms: float = 0.0) -> Costs:
+    told = TRUE | {"ttft": {50: 20.0, 99: 20.4 + error_ms}}
+    return Costs({"W3": [trial("W3", says=says, told=told)]})
+
+
+def judged(found: list[Aim]) -> list[bool | None]:
+    return [aim.met for aim in found]
+
+
+def test_all_can_be_met() -> None:
+    assert judged(aims(ours(), heavy(error_ms=0.49), TOOLS, 349.0)) == [True] * 7
+
+
+def test_each_can_be_missed() -> None:
+    found = aims(ours(cpu_s=1.7, measuring_mb=101.0), heavy("SUSPECT: lag p99", 0.6), TOOLS, 351.0)
+    assert judged(found) == [False, False, False, False, True, False, False]
+    assert found[0].cells == ("W3 on one core: VALID", "SUSPECT: lag p99", "**missed**")
+
+
+def test_what_was_not_measured_is_neither() -> None:
+    found = aims(Costs({}), Costs({}), {}, None)
+    assert judged(found) == [None] * 7
+    assert {aim.cells[-1] for aim in found} == {"n/a"}
+
+
+def test_an_error_is_a_share_of_half_a_millisecond_or_of_a_hundredth() -> None:
+    assert excess(trial(told=TRUE | {"itl": {50: 20.25, 99: 20.4}})) == pytest.approx(0.5)
+    assert excess(trial()) == 0.0

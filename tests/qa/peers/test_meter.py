@@ -1,0 +1,96 @@
+"""The meter: all that a command starts is charged to it, and nothing of it stays."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.helpers.source import ROOT
+from tests.qa.peers.meter import Memory, Metered, metered
+
+SPENT_S = 0.3
+BURN = f"import time\nwhile time.process_time() < {SPENT_S}: pass"
+MB = 1_000_000
+
+
+def metering(folder: Path, code: str) -> tuple[Metered, str]:
+    return metered([sys.executable, "-c", code], folder=folder, env=os.environ, timeout_s=60.0)
+
+
+def test_a_process_whose_parent_has_gone_is_charged_too(tmp_path: Path) -> None:
+    orphan = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {BURN!r}])"
+    cost, _ = metering(tmp_path, orphan)
+    assert cost.cpu_s >= SPENT_S
+    assert cost.survivors == 0
+
+
+def test_memory_is_that_of_the_largest_process_and_of_all_together() -> None:
+    hold = f"import sys; held = bytearray({60 * MB}); print('held', flush=True); sys.stdin.read()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    holders = [subprocess.Popen([sys.executable, "-c", hold], **pipes) for _ in range(2)]
+    memory = Memory()
+    try:
+        for holder in holders:
+            assert holder.stdout.readline() == "held\n"
+        memory.read()
+    finally:
+        for holder in holders:
+            holder.communicate()
+    assert 60 * MB < memory.largest < 120 * MB
+    assert memory.sum > 120 * MB
+    assert memory.processes >= 2
+
+
+def test_what_outlives_the_command_is_put_away_and_counted(tmp_path: Path) -> None:
+    stays = "import signal, os; print(os.getpid(), flush=True); signal.pause()"
+    code = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {stays!r}], stdout=subprocess.PIPE, text=True)\n"
+        "print(child.stdout.readline())\n"
+    )
+    cost, said = metering(tmp_path, code)
+    assert cost.survivors == 1
+    assert not psutil.pid_exists(int(said))
+
+
+def test_a_failed_command_tells_its_code_and_what_it_said(tmp_path: Path) -> None:
+    cost, said = metering(tmp_path, "import sys; print('on one', flush=True); sys.exit('and the other')")
+    assert cost.code == 1
+    assert said.splitlines() == ["on one", "and the other"]
+
+
+def test_one_that_is_stopped_takes_all_that_it_started_with_it(tmp_path: Path) -> None:
+    code = (
+        "import subprocess, sys, signal\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        "print(child.pid, flush=True)\n"
+        "signal.pause()\n"
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "tests.qa.peers.meter",
+        str(tmp_path / "told"),
+        str(tmp_path),
+        sys.executable,
+        "-c",
+        code,
+    ]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as meter:
+        assert meter.stdout is not None
+        child = int(meter.stdout.readline())
+        meter.terminate()
+        meter.wait(60.0)
+    assert not psutil.pid_exists(child)
+    assert Metered(**json.loads((tmp_path / "told").read_text())).code == -signal.SIGTERM
+
+
+def test_one_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        metered([sys.executable, "-c", "import signal; signal.pause()"], folder=tmp_path, env=os.environ, timeout_s=0.0)
+    assert all("signal.pause" not in " ".join(each.cmdline()) for each in psutil.Process().children(recursive=True))

@@ -1,0 +1,55 @@
+"""`vllm bench serve`, from the distribution of vLLM."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.qa.peers import recipes
+from tests.qa.peers.peer import METRICS, MODEL, PERCENTILES, PROMPT_TOKENS, SEED, Reported, Task, words
+
+RESULT = "vllm.json"
+
+
+class VllmBench:
+    """See `Peer`."""
+
+    name = "vllm bench serve"
+    recipe = recipes.vllm
+    env: Mapping[str, str] = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    poisson = False
+    settings = "`--backend openai-chat --dataset-name random --burstiness inf --ignore-eos`"
+
+    def command(self, task: Task) -> list[str]:
+        """See `Peer`."""
+        load = task.load
+        flags = {
+            "--backend": "openai-chat",
+            "--base-url": task.url,
+            "--endpoint": "/v1/chat/completions",
+            "--model": MODEL,
+            "--tokenizer": task.tokenizer,
+            "--dataset-name": "random",
+            "--random-input-len": PROMPT_TOKENS,
+            "--random-output-len": load.tokens,
+            "--num-prompts": load.count,
+            "--request-rate": load.rate,
+            "--burstiness": "inf",
+            "--seed": SEED,
+            "--percentile-metrics": ",".join(METRICS),
+            "--metric-percentiles": ",".join(map(str, PERCENTILES)),
+            "--result-dir": task.folder,
+            "--result-filename": RESULT,
+        }
+        switches = ["--ignore-eos", "--disable-tqdm", "--save-result"]
+        return [str(task.programs / "vllm"), "bench", "serve", *words(flags), *switches]
+
+    def report(self, folder: Path, said: str) -> Reported:
+        """See `Peer`."""
+        return read(json.loads((folder / RESULT).read_text()))
+
+
+def read(result: Mapping[str, Any]) -> Reported:
+    """A result with vLLM's keys."""
+    times = {name: {p: float(result[f"p{p}_{name}_ms"]) for p in PERCENTILES} for name in METRICS}
+    return Reported(result["total_output_tokens"], times)

@@ -1,0 +1,85 @@
+"""Results of real runs fit the schema, however they end."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.command_line import SHORT, TOKENIZER, interrupt, loadgen, served, start
+from tests.helpers.result_schema import problems
+
+FEW = ["--num-prompts", "20", "--rate", "200", "--tokenizer", TOKENIZER, *SHORT]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def printed(*arguments: str, cwd: Path | None = None) -> dict[str, Any]:
+    """The JSON that a command prints."""
+    done = loadgen(*arguments, "--json", cwd=cwd)
+    assert done.stdout, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_of_the_simulator_scraped_and_with_all_that_can_be_kept(tmp_path: Path) -> None:
+    kept = [
+        "--save-detailed",
+        "--records",
+        "r.jsonl",
+        "--capture",
+        "c.jsonl",
+        "--continuous-usage",
+        "--slo",
+        "e2el_max<9s",
+    ]
+    result = printed(
+        "run", "--num-prompts", "20", "--rate", "200", *SHORT, *kept, "--metadata", "gpu=none", cwd=tmp_path
+    )
+    assert result["loadgen"]["server"] is not None
+    assert problems(result) == []
+    assert problems(printed("report", "r.jsonl", cwd=tmp_path)) == []
+
+
+def test_of_several_targets_and_workers() -> None:
+    with served() as (one, _), served() as (other, _):
+        result = printed("run", "--base-url", one, "--base-url", other, "--workers", "2", *FEW)
+    assert len(result["loadgen"]["targets"]) == len(result["loadgen"]["workers"]) == 2
+    assert problems(result) == []
+
+
+def test_of_a_server_that_fails() -> None:
+    with served("--fault", "unavailable", "--fault-after", "10") as (url, _):
+        result = printed("run", "--base-url", url, *FEW)
+    assert result["failed"]
+    assert problems(result) == []
+
+
+def test_of_one_that_was_interrupted(tmp_path: Path) -> None:
+    flags = ["--num-prompts", "2000", "--rate", "50", "--tokenizer", TOKENIZER, *SHORT]
+    with served() as (url, _):
+        run = start("run", "--base-url", url, *flags, "--json", "--records", "r.jsonl", cwd=tmp_path)
+        out, err = interrupt(run, 1)
+    assert out, err
+    assert problems(json.loads(out)) == []
+    again = printed("report", "r.jsonl", cwd=tmp_path)
+    assert again["loadgen"]["partial"]
+    assert problems(again) == []
+
+
+def test_of_several_levels_and_of_a_search() -> None:
+    sessions = ["--tokenizer", TOKENIZER, *SHORT]
+    with served() as (url, _):
+        swept = printed("run", "--base-url", url, "--max-concurrency", "1,2", "--num-prompts", "20", *sessions)
+        begun = ["--over", "concurrency", "--max-concurrency", "2", "--num-prompts", "100", "--slo", "ttft_p90<1us"]
+        searched = printed("search", "--base-url", url, *begun, *sessions)
+    assert (swept["kind"], searched["kind"]) == ("sweep", "search")
+    assert problems(swept) == problems(searched) == []
+
+
+def test_of_sessions_of_several_turns() -> None:
+    result = printed("run", "--dataset-name", "multi_turn", "--turns", "2", "--num-prompts", "5", "--rate", "50")
+    assert problems(result) == []

@@ -1,0 +1,370 @@
+"""The console report: the block of `vllm bench serve`, row for row, and below it what loadgen has to add."""
+
+import re
+
+import pytest
+
+from loadgen.checks import Check
+from loadgen.config.settings import RunSettings
+from loadgen.core.outcome import Outcome
+from loadgen.report import render
+from tests.helpers.run_facts import answered, failed, measured, per_event, result, steady
+
+# As `vllm bench serve --request-rate inf --max-concurrency 4 --percentile-metrics ttft,tpot,itl,e2el
+# --metric-percentiles 50,90,99` printed it, with its numbers; but for the blanks that fill each row up to 51.
+RECORDED = """\
+============ Serving Benchmark Result ============
+Successful requests:                     24
+Failed requests:                         0
+Maximum request concurrency:             4
+Benchmark duration (s):                  2.25
+Total input tokens:                      1728
+Total generated tokens:                  768
+Request throughput (req/s):              10.65
+Output token throughput (tok/s):         340.69
+Peak output token throughput (tok/s):    339.00
+Peak concurrent requests:                16.00
+Total token throughput (tok/s):          1107.25
+---------------Time to First Token----------------
+Mean TTFT (ms):                          22.77
+Median TTFT (ms):                        22.13
+P50 TTFT (ms):                           22.13
+P90 TTFT (ms):                           28.24
+P99 TTFT (ms):                           30.37
+-----Time per Output Token (excl. 1st token)------
+Mean TPOT (ms):                          11.32
+Median TPOT (ms):                        11.31
+P50 TPOT (ms):                           11.31
+P90 TPOT (ms):                           11.82
+P99 TPOT (ms):                           11.84
+---------------Inter-token Latency----------------
+Mean ITL (ms):                           11.70
+Median ITL (ms):                         11.43
+P50 ITL (ms):                            11.43
+P90 ITL (ms):                            12.25
+P99 ITL (ms):                            22.98
+----------------End-to-end Latency----------------
+Mean E2EL (ms):                          373.80
+Median E2EL (ms):                        373.01
+P50 E2EL (ms):                           373.01
+P90 E2EL (ms):                           393.22
+P99 E2EL (ms):                           396.57
+==================================================
+""".splitlines()
+
+AS_RECORDED = RunSettings(
+    max_concurrency=4, percentile_metrics="ttft,tpot,itl,e2el", metric_percentiles="50,90,99", backend="openai-chat"
+)
+RUN = [steady(i, due=i * 100, ttft=20 + i, gap=11, n=32) for i in range(24)]
+
+
+def split(report):
+    """The rows of the block, and the lines below it."""
+    rows = report.splitlines()
+    end = rows.index("=" * 50) + 1
+    return rows[:end], rows[end:]
+
+
+def block(settings=None, records=RUN, **options):
+    return split(render(result(records, settings, **options)))[0]
+
+
+def below(settings=None, records=RUN, **options):
+    return split(render(result(records, settings, **options)))[1]
+
+
+def labels(rows):
+    return [row[:40].rstrip() if row[0] not in "=-" else row for row in rows]
+
+
+def value(rows, label):
+    (row,) = [row for row in rows if row.startswith(label)]
+    return row[41:].rstrip()
+
+
+# -- vLLM's block
+
+
+def test_the_block_has_the_recorded_rows_in_their_order():
+    assert labels(block(AS_RECORDED)) == labels(RECORDED)
+
+
+def test_each_row_has_the_form_of_the_recorded_one():
+    for own, recorded in zip(block(AS_RECORDED), RECORDED, strict=True):
+        assert len(own) == (50 if own[0] in "=-" else 51)
+        form = re.sub(r"\d+", "1", recorded)
+        assert re.sub(r"\d+", "1", own).rstrip() == form
+
+
+def test_the_rows_show_what_was_measured():
+    rows = block(AS_RECORDED)
+    assert value(rows, "Successful requests:") == "24"
+    assert value(rows, "Total generated tokens:") == "768"
+    assert value(rows, "Benchmark duration (s):") == "2.68"
+    assert value(rows, "Mean TTFT (ms):") == "31.50"
+    assert value(rows, "Mean TPOT (ms):") == "11.00"
+    assert value(rows, "P99 ITL (ms):") == "11.00"
+
+
+def test_by_default_ttft_tpot_and_itl_are_shown_with_their_p99():
+    rows = labels(block())
+    assert [row for row in rows if row.startswith("P")] == [
+        "Peak output token throughput (tok/s):",
+        "Peak concurrent requests:",
+        "P99 TTFT (ms):",
+        "P99 TPOT (ms):",
+        "P99 ITL (ms):",
+    ]
+    assert not [row for row in rows if "E2EL" in row]
+
+
+@pytest.mark.parametrize(
+    ("settings", "after", "row"),
+    [
+        ({"max_concurrency": 7}, "Failed requests:", "Maximum request concurrency:             7         "),
+        ({"request_rate": 12.5}, "Failed requests:", "Request rate configured (RPS):           12.50     "),
+        (
+            {"goodput": ("ttft:1000",)},
+            "Request throughput (req/s):",
+            "Request goodput (req/s):                 8.94      ",
+        ),
+    ],
+)
+def test_rows_of_options_stand_where_vllm_has_them_and_only_where_the_option_is_given(settings, after, row):
+    records, limits = RUN, {"ttft": 10**9} if "goodput" in settings else None
+    with_it, without = block(RunSettings(**settings), records, limits=limits), block()
+    assert row in with_it
+    assert labels(with_it)[with_it.index(row) - 1] == after
+    assert [r for r in labels(with_it) if r not in labels(without)] == labels([row])
+
+
+def test_concurrency_stands_before_the_rate():
+    rows = labels(block(RunSettings(max_concurrency=7, request_rate=5.0)))
+    assert rows.index("Maximum request concurrency:") + 1 == rows.index("Request rate configured (RPS):")
+
+
+def test_a_fractional_percentile_keeps_its_fraction_and_a_whole_one_has_none():
+    rows = labels(block(RunSettings(metric_percentiles="50.0,99.9")))
+    assert "P50 TTFT (ms):" in rows
+    assert "P99.9 TTFT (ms):" in rows
+
+
+def test_what_was_not_measured_is_na_and_never_zero():
+    rows = block(records=[steady(i, n=1) for i in range(3)])
+    for label in ("Mean TPOT", "Median TPOT", "P99 TPOT", "Mean ITL", "P99 ITL"):
+        assert value(rows, f"{label} (ms):") == "n/a"
+    rows = block(records=[])
+    assert value(rows, "Request throughput (req/s):") == value(rows, "Mean TTFT (ms):") == "n/a"
+    assert value(rows, "Successful requests:") == "0"
+
+
+# -- loadgen's own section
+
+
+def red(group="B", **options):
+    return Check("rate as scheduled", False, "90.00 req/s", "within 0.5%", "free a core", group=group, **options)
+
+
+def test_the_verdict_counts_the_checks_that_applied():
+    checks = [Check("x", True, "1", "1", "y", group="A"), Check("z", None, "n/a", "capped", "y", group="B")]
+    assert "Verdict: VALID (1 of 1 checks passed)" in below(checks=checks)
+
+
+def test_a_check_that_failed_says_what_was_seen_what_was_allowed_and_what_to_do():
+    lines = below(checks=[red(), Check("x", True, "1", "1", "y", group="A")])
+    start = lines.index("Verdict: SUSPECT (1 of 2 checks passed)")
+    assert lines[start + 1 : start + 3] == [
+        "  B rate as scheduled: 90.00 req/s, limit within 0.5%",
+        "    -> free a core",
+    ]
+
+
+def test_checks_that_fail_for_one_reason_get_its_advice_once():
+    other = Check("loop stall p99", False, "9 ms", "2 ms", "stop the hog", group="C")
+    lines = below(checks=[red(), red(), other])
+    start = lines.index("Verdict: SUSPECT (0 of 3 checks passed)")
+    assert [line.strip()[:2] for line in lines[start + 1 : start + 6]] == ["B ", "B ", "->", "C ", "->"]
+
+
+def test_notes_come_last_and_leave_the_verdict_alone():
+    note = Check("enough", False, "5 values are few", "at least 9", "send more", counts=False, group="D")
+    lines = below(checks=[note, Check("x", True, "1", "1", "y", group="A")])
+    start = lines.index("Verdict: VALID (1 of 2 checks passed, 1 note)")
+    assert lines[start + 1 : start + 3] == ["  note: 5 values are few", "    -> send more"]
+    lines = below(checks=[note, note, red()])
+    start = lines.index("Verdict: SUSPECT (0 of 3 checks passed, 2 notes)")
+    assert [line.split()[0] for line in lines[start + 1 : start + 7]] == ["B", "->", "note:", "->", "note:", "->"]
+
+
+def test_percentiles_of_few_values_are_marked_and_stand_below_with_their_intervals():
+    lines = below(records=[steady(i, ttft=20 + i, n=1) for i in range(100)])
+    (row,) = [line for line in lines if line.startswith("TTFT from due")]
+    assert [cell.endswith("*") for cell in row.split()[3:]] == [False, False, False, True, False]
+    (note,) = [line for line in lines if line.startswith("*")]
+    assert note.startswith("* few requests")
+    assert note.endswith(": TTFT from due p99 >= 115.0, E2EL from due p99 >= 115.0")
+
+
+def test_gaps_are_marked_by_their_requests_and_have_no_interval():
+    lines = below(records=[steady(i, n=700) for i in range(100)])
+    (row,) = [line for line in lines if line.startswith("ICL ")]
+    assert [cell.endswith("*") for cell in row.split()[1:]] == [False, False, False, True, False]
+    (note,) = [line for line in lines if line.startswith("*")]
+    assert "ICL" not in note
+
+
+def test_gaps_between_events_are_icl_and_those_between_tokens_are_shown_where_they_differ():
+    lines = below(records=[per_event((20, 1), (40, 5))])
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.startswith(("ITL", "ICL "))}
+    assert (rows["ITL"][0], rows["ICL"][0]) == ("5.000", "20.000")
+    assert sum(line.startswith("ICL: inter-chunk latency") for line in lines) == 1
+    assert not [line for line in below() if line.startswith("ITL")]
+
+
+def test_marks_do_not_shift_the_columns():
+    few, many = ([steady(i, n=1) for i in range(count)] for count in (5, 700))
+    (marked,), (plain,) = (
+        [line for line in below(records=records) if line.startswith("TTFT from due")] for records in (few, many)
+    )
+    assert marked.replace("*", " ") == plain
+
+
+def test_intervals_say_what_they_can():
+    def said(count):
+        (note,) = [
+            line for line in below(records=[steady(i, ttft=20 + i, n=1) for i in range(count)]) if line[:1] == "*"
+        ]
+        return note.partition(": ")[2].split(", ")[0]
+
+    assert said(1) == "TTFT from due p99 unknown"
+    assert said(600).startswith("TTFT from due p99 6")
+    assert " to 619.0" in said(600)
+
+
+def test_enough_values_need_no_mark():
+    assert not any("*" in line for line in below(records=[steady(i, n=3) for i in range(700)]))
+
+
+def test_percentiles_of_the_block_that_are_of_few_values_are_named_below_it():
+    def said(settings, records):
+        return [line for line in below(settings, records) if line.startswith("Of few requests")]
+
+    wide = RunSettings(metric_percentiles="50,99", percentile_metrics="ttft,itl")
+    one = "Of few requests in the block above: P50 TTFT (of 1), P99 TTFT (of 1)"
+    assert said(wide, [steady(n=1)]) == [one]  # what has no value at all is n/a there
+    (few,) = said(wide, [steady(i, n=700) for i in range(100)])
+    assert few.endswith(": P99 TTFT (of 100), P99 ITL (of 100)")
+    assert not said(wide, [steady(i, n=3) for i in range(700)])
+
+
+def test_outcomes_are_counted_with_an_example_of_each_in_one_line():
+    records = [steady(0), failed(1, Outcome.STATUS, detail="two\nlines \x1b[31m" + "x" * 900)]
+    lines = below(records=records)
+    assert "Outcomes: ok 1, status(503) 1" in lines
+    (example,) = [line for line in lines if line.startswith("  status(503): request 1, first token: two lines [31mxxx")]
+    assert example.endswith("...")
+    assert len(example) < 210
+    assert "\x1b" not in "".join(lines)
+
+
+def test_the_prompts_are_told_by_number_and_hash_and_what_was_left_out():
+    def said(**about):
+        return [line for line in below(prompts={"requests": 24, "sha256": "ab" * 32} | about) if "Prompts" in line]
+
+    assert said() == [f"Prompts: 24, SHA-256 {'ab' * 32}"]
+    lines = below(prompts={"rows_left_out": 3})
+    assert "  left out of the trace, for want of tokens asked or answered: 3" in lines
+    assert not any("of the trace" in line for line in below(prompts={"rows_left_out": 0}))
+
+
+def test_both_clocks_are_shown_the_chosen_one_first():
+    records = [answered(due=0, sent=5, tokens=[25, 35])]
+    for clock, first, second in (
+        ("due", "TTFT from due", "TTFT from sent"),
+        ("sent", "TTFT from sent", "TTFT from due"),
+    ):
+        rows = [line[:18].rstrip() for line in below(RunSettings(latency_from=clock), records)]
+        assert rows.index(first) + 1 == rows.index(second)
+    lines = below(records=records)
+    for start, cell in (("TTFT from due", "25.000"), ("TTFT from sent", "20.000")):
+        (line,) = [line for line in lines if line.startswith(start)]
+        assert line.replace("*", " ").split()[3:] == [cell] * 5
+
+
+def test_the_columns_are_mean_percentiles_and_max():
+    (header,) = [line for line in below(RunSettings(metric_percentiles="99.9")) if line.startswith("Latency (ms)")]
+    assert header.split() == ["Latency", "(ms)", "mean", "p50", "p90", "p99", "p99.9", "max"]
+
+
+def test_what_has_no_value_is_na_in_the_table_too():
+    (tpot,) = [line for line in below(records=[steady(n=1)]) if line.startswith("TPOT")]
+    assert tpot.split() == ["TPOT", *["n/a"] * 5]
+
+
+def test_how_tokens_were_counted_is_said_with_what_usage_and_stream_disagree_on():
+    records = [answered(0, reasoning=[20], tokens=[30], counts={"completion_tokens": 5})]
+    lines = below(records=records)
+    assert "Output tokens counted by usage: 5 (1 reasoning event)" in lines
+    assert any("3 tokens counted but not seen as events, 0 events beyond the count" in line for line in lines)
+    lines = below(records=[steady()])
+    assert "Output tokens counted by events: 3" in lines
+    assert not any("differ" in line for line in lines)
+
+
+def test_token_weighted_tpot_stands_beside_the_mean():
+    records = [answered(0, tokens=[i * 10 for i in range(1, 102)]), answered(1, tokens=[20, 120])]
+    assert "TPOT weighted by tokens: 10.891 ms" in below(records=records)
+
+
+def test_limits_are_shown_as_met_or_missed():
+    lines = below(
+        RunSettings(slo="ttft_p99<1s,tpot_mean<1ms,error_rate<1%,ttfo_p50<1ms"), [steady(i) for i in range(3)]
+    )
+    assert "SLO ttft_p99<1s: met (20 ms)" in lines
+    assert "SLO tpot_mean<1ms: MISSED (10 ms)" in lines
+    assert "SLO error_rate<1%: met (0%)" in lines
+
+
+def test_a_limit_that_was_written_without_a_unit_is_shown_with_the_one_it_has():
+    records = [steady(0), steady(1), failed(2, Outcome.STATUS)]
+    lines = below(RunSettings(slo="ttft_p50<25,error_rate<=0.5"), records)
+    assert "SLO ttft_p50<25ms: met (20 ms)" in lines
+    assert "SLO error_rate<=0.5: met (33.33%)" in lines
+
+
+def test_a_limit_on_what_was_not_measured_is_missed():
+    assert "SLO tpot_mean<1s: MISSED (n/a)" in below(RunSettings(slo="tpot_mean<1s"), [steady(n=1)])
+
+
+@pytest.mark.parametrize(
+    ("line", "settings", "options"),
+    [
+        ("PARTIAL: interrupted.", {}, {"records": measured([steady()], partial="interrupted")}),
+        ("Closed loop: ", {"max_concurrency": 4}, {}),
+        ("SIMULATED ENGINE: ", {}, {"simulated": True}),
+        ("Goodput from due: ", {"goodput": ("ttft:5",)}, {}),
+    ],
+)
+def test_what_a_reader_must_know_is_said_where_it_applies_and_only_there(line, settings, options):
+    assert any(row.startswith(line) for row in below(RunSettings(**settings), **options))
+    assert not any(row.startswith(line) for row in below(RunSettings(request_rate=5.0, max_concurrency=4)))
+
+
+def test_connections_and_the_loop_are_told_as_far_as_they_are_known():
+    def said(**client):
+        (line,) = [line for line in below(client=client) if line.startswith("Client: ")]
+        return line
+
+    assert said() == "Client: loop 25% busy, connections opened: 0 before the clock, 0 in the background, 0 by requests"
+    assert said(wall_s=None, busy_share=None) == "Client: 0 connections opened by requests"
+
+
+@pytest.mark.parametrize(("reused", "told"), [(False, True), (True, False), (None, False)])
+def test_that_connections_were_not_used_twice_is_said_where_it_is_known(reused, told):
+    lines = below(client={"connections_reused": reused})
+    assert any("none was used twice" in line for line in lines) is told
+
+
+def test_a_ramp_under_a_cap_is_no_closed_loop():
+    ramp = RunSettings(ramp_up_strategy="linear", ramp_up_start_rps=1.0, ramp_up_end_rps=5.0, max_concurrency=4)
+    assert not any(row.startswith("Closed loop") for row in below(ramp))

@@ -1,0 +1,108 @@
+"""The server's part of the result and of the console: compact, and only where something was said."""
+
+import dataclasses
+import math
+
+import orjson
+
+from loadgen import report
+from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.series import FIRST, LAST
+from loadgen.metrics.server.telemetry import Gpu, Telemetry
+from loadgen.util.gpus import QUANTITIES
+from tests.helpers.run_facts import answered, result
+from tests.helpers.server_scrapes import scrape, scraped, telemetry
+
+RUN = [answered(n, due=n * 100, tokens=[n * 100 + 20, n * 100 + 30]) for n in range(4)]
+TTFT = Buckets(4, 0.072, {0.01: 0, 0.02: 3, 0.04: 4, math.inf: 4})
+SAID = telemetry(
+    {"requests": 5, "generation_tokens": 70, "preemptions": 1, "prefix_queries": 0, "prefix_hits": 0}
+    | {"ttft": Buckets(0, 0.0, {})},
+    {"requests": 9, "generation_tokens": 78, "preemptions": 3, "prefix_queries": 80, "prefix_hits": 20}
+    | {"ttft": TTFT},
+    {"running": 1, "waiting": 0, "kv_usage": 0.25},
+    {"running": 4, "waiting": 1, "kv_usage": 0.5},
+)
+
+
+def below(telemetry):
+    """The lines of the console after the client's."""
+    lines = report.render(result(RUN, telemetry=telemetry)).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("Client: "))
+    return lines[start + 1 :]
+
+
+def test_what_was_said_is_kept_with_its_names_and_beside_what_was_measured():
+    said = result(RUN, telemetry=SAID)["loadgen"]["server"]
+    assert said["sources"] == [source.to_dict() for source in SAID.sources]
+    assert said["levels"] == {
+        "running": {"mean": 2.5, "max": 4},
+        "waiting": {"mean": 0.5, "max": 1},
+        "kv_usage": {"mean": 0.375, "max": 0.5},
+    }
+    assert said["counts"] == {"requests": 4, "prompt_tokens": None, "generation_tokens": 8, "preemptions": 2}
+    assert (said["prefix_hit_rate"], said["spec_acceptance"]) == (0.25, None)
+    assert said["ttft_ms"]["server"] == {"count": 4, "mean": 18.0, "p50": [10.0, 20.0], "p99": [10.0, 40.0]}
+    assert said["ttft_ms"]["ours"]["count"] == 4
+    assert round(said["ttft_ms"]["ours"]["mean"], 6) == 20
+    assert said["output_tokens"] == {"server": 8, "ours": 8}
+    assert (said["covers_run"], said["restarts"], said["gpus"]) == (True, 0, [])
+    orjson.dumps(said)
+
+
+def test_the_console_has_it_in_four_lines():
+    assert below(SAID) == [
+        "The server of itself (http://127.0.0.1:8000/metrics; 4 scrapes):",
+        "  running 2.5 (max 4.0), waiting 0.5 (max 1.0), KV cache 37.5% (max 50.0%), 2 preemptions",
+        "  25.0% of prompt tokens from the prefix cache",
+        "  TTFT (ms) mean 18.000, p50 10 to 20, p99 10 to 40; ours from sent 20.000, 20.000, 20.000",
+        "  output tokens 8; ours 8",
+    ]
+
+
+def test_where_nothing_was_said_there_is_nothing():
+    assert result(RUN)["loadgen"]["server"] is None
+    assert below(Telemetry()) == []
+
+
+def test_what_a_server_does_not_tell_is_not_printed():
+    assert below(telemetry({"running": 0}, {"running": 0}, {"running": 2})) == [
+        "The server of itself (http://127.0.0.1:8000/metrics; 3 scrapes):",
+        "  running 2.0 (max 2.0)",
+    ]
+
+
+def test_scrapes_that_failed_and_sources_are_counted():
+    def source(url):
+        return scraped(
+            scrape(-1, FIRST, url=url, running=0), scrape(1, url=url, failed="no answer"), scrape(2, LAST, url=url)
+        )
+
+    lines = below(Telemetry((source("http://a/metrics"), source("http://b/metrics"))))
+    assert lines[0] == "The server of itself (2 sources; 6 scrapes, 2 failed):"
+
+
+def test_a_percentile_in_the_last_bucket_lies_above_its_bound():
+    slow = Buckets(4, 40.0, {0.01: 0, 5.0: 0, math.inf: 4})
+    lines = below(telemetry({"running": 0, "ttft": Buckets(0, 0.0, {})}, {"running": 0, "ttft": slow}))
+    assert "p50 above 5000, p99 above 5000;" in lines[-1]
+
+
+def test_a_server_that_keeps_no_buckets_has_a_mean():
+    plain = Buckets(4, 0.08, {})
+    lines = below(telemetry({"running": 0, "ttft": Buckets(0, 0.0, {})}, {"running": 0, "ttft": plain}))
+    assert "TTFT (ms) mean 20.000, p50 n/a, p99 n/a;" in lines[-1]
+
+
+def test_gpus_are_summed_up_in_a_line():
+    def gpu(**series):
+        told = {quantity: [None, None, None] for quantity in QUANTITIES}
+        return Gpu("H200", [-0.1, 0.9, 1.9], told | {name: [0.0, *values] for name, values in series.items()})
+
+    one = gpu(power_w=[300.0, 500.0], busy_share=[0.5, 0.7], sm_clock_mhz=[1500.0, 1700.0], memory_bytes=[1e9, 2e9])
+    both = Telemetry(SAID.sources, (one, dataclasses.replace(one)))
+    assert below(both)[-1] == "GPUs (2): 800 W on average, 60% busy, 1600 MHz, 4.0 GB in use"
+    assert below(Telemetry((), (gpu(),))) == ["GPUs (1): n/a"]
+    said = result(RUN, telemetry=both)["loadgen"]["server"]
+    assert said["gpu_levels"][0]["power_w"] == {"mean": 400.0, "max": 500.0}
+    assert said["gpus"][0] == dataclasses.asdict(one)

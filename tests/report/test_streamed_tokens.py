@@ -1,0 +1,60 @@
+"""What the console says of tokens that were never streamed, and of those that came in bundles."""
+
+from dataclasses import replace
+
+import pytest
+
+from loadgen import report
+from loadgen.checks import examine
+from loadgen.metrics.streamed_tokens import paced, sampled
+from loadgen.report import render
+from tests.helpers.run_facts import answered, evidence, measured
+
+
+def said(records, **options):
+    """The console of a run, with the checks that it would be put to."""
+    told = evidence(records, **options)
+    return render(report.build(told, examine(told)))
+
+
+def test_hidden_reasoning_tokens_are_named_beside_what_divides_by_them():
+    counts = {"completion_tokens": 503, "completion_tokens_details": {"reasoning_tokens": 500}}
+    console = said([answered(counts=counts)])
+    assert "500 reasoning tokens never streamed: in throughput, and not in TPOT" in console
+    assert "not streamed" not in said([answered(counts={"completion_tokens": 3})])
+
+
+def test_a_sample_that_shows_hidden_tokens_is_named_with_the_difference():
+    record = answered(counts={"completion_tokens": 503})
+    snapshot = paced(replace(measured([record]), sample=(sampled(record, 3),)))
+    console = said(snapshot)
+    assert "3 tokens where 503 were counted (medians of 1 answer; 500 an answer were not streamed)" in console
+    assert "TPOT is over the streamed tokens of these answers alone, as --tokenizer counts them" in console
+    assert "between groups of tokens" not in console
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (answered(tokens=[20, 30, 40], counts={"completion_tokens": 9}), "3.00 tokens per event"),
+        (answered(tokens=[20, 20.01, 40, 40.01, 60, 60.01]), "of gaps are shorter"),
+        (answered(tokens=[20, 20, 40, 40]), "came with another"),
+    ],
+)
+def test_bundles_are_named_beside_the_gaps(record, reason):
+    lines = said([record]).splitlines()
+    place = next(number for number, row in enumerate(lines) if row.startswith("ICL: inter-chunk"))
+    assert "between groups of tokens" in lines[place + 1]
+    assert reason in lines[place + 1]
+
+
+@pytest.mark.parametrize("counted", [3, 2, None])
+def test_gaps_between_single_tokens_are_no_gaps_between_bundles(counted):
+    counts = None if counted is None else {"completion_tokens": counted}
+    assert "between groups of tokens" not in said([answered(counts=counts)])
+
+
+def test_numbers_that_are_none_are_named():
+    record = answered()
+    record.nan_events = 2
+    assert "2 events had NaN or infinity" in said([record])

@@ -1,0 +1,204 @@
+"""Conducting: all parts of a run start at one time, once all are ready; what happens to one is told to the others."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import LoadgenError, Unreachable, WorkerDied
+from loadgen.metrics.client_usage import Client
+from loadgen.metrics.progress import DONE, Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.server.series import Source
+from loadgen.metrics.server.telemetry import FILE_NAME
+from loadgen.metrics.worker_report import Shard
+from loadgen.runner import recovery
+from loadgen.runner.coordinator import conduct
+from loadgen.runner.measurement import Job, Measured
+from loadgen.runner.metrics_scraper_main import Order
+from loadgen.runner.participant import Group
+from loadgen.util.partition import Stripe
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.target import Target
+from tests.helpers.run_facts import answered, heading
+from tests.helpers.server_scrapes import URL, scrape
+
+SCHEDULE = Schedule.burst(4)
+TARGET = Target("http://memory", "m", chat=True)
+
+
+class Fake:
+    """A part that does each step when it is let."""
+
+    workers = 1
+
+    def __init__(self, job: Job, log: list[str], fails: str = "", error: Exception | None = None) -> None:
+        self.job, self._log, self._fails, self._error = job, log, fails, error
+        self.name = f"{job.stripe.number}"
+        self.stopped: str | None = None
+        self.told = Progress("connecting")
+
+    async def _step(self, step: str) -> None:
+        self._log.append(f"{step} {self.name}")
+        await asyncio.sleep(0)
+        if step == self._fails:
+            assert self._error is not None
+            raise self._error
+        self._log.append(f"{step} {self.name} done")
+
+    async def check_ready(self) -> None:
+        await self._step("check_ready")
+
+    async def warm_up(self) -> None:
+        await self._step("warm_up")
+
+    async def connect(self) -> None:
+        await self._step("connect")
+
+    async def carry_out(self, start_ns: int) -> Measured:
+        await self._step("carry_out")
+        self.start_ns = start_ns
+        recorder = Recorder(start_ns, 2)
+        for index in SCHEDULE.stripe(self.job.stripe.number, self.job.stripe.of)[0].tolist():
+            recorder.add(answered(index))
+        shard = Shard(number=self.job.stripe.number, client=Client(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256)
+        return Measured(recorder.snapshot(self.stopped), (shard,))
+
+    def progress(self) -> Progress:
+        return self.told
+
+    def stop(self, reason: str) -> None:
+        self.stopped = reason
+
+    def abort(self, reason: str) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    request_store.write(tmp_path, [Prompt("a", 1, 1, "t")] * 4, TARGET.body, dict, 4)
+    settings = RunSettings(num_prompts=4, max_concurrency=4)
+    return Job(heading(settings, SCHEDULE), (TARGET,), tmp_path)
+
+
+def parts(job: Job, log: list[str], **of_the_second: object) -> list[Fake]:
+    jobs = [Job(job.heading, job.targets, job.folder, stripe=Stripe(number, 2)) for number in range(2)]
+    return [Fake(jobs[0], log), Fake(jobs[1], log, **of_the_second)]  # type: ignore[arg-type]
+
+
+async def run(made: list[Fake], job: Job) -> Measured:
+    async def prepared() -> None:
+        pass
+
+    group = Group(made, len(made))
+    group.job = job
+    return await conduct(group, prepared(), lambda progress: None)
+
+
+async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
+    log: list[str] = []
+    await run(parts(job, log), job)
+    steps = [line.split()[0] for line in log]
+    assert steps == [step for step in ("check_ready", "warm_up", "connect", "carry_out") for _ in range(4)]
+
+
+async def test_all_are_given_one_start(job: Job) -> None:
+    made = parts(job, [])
+    await run(made, job)
+    assert made[0].start_ns == made[1].start_ns
+
+
+async def test_nothing_is_told_of_a_part_before_the_requests_are_prepared(job: Job) -> None:
+    told: list[Progress] = []
+    seen: list[list[Progress]] = []
+
+    async def prepared() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        seen.append(list(told))
+
+    group = Group(parts(job, []), 2)
+    group.job = job
+    await conduct(group, prepared(), told.append)
+    assert seen == [[]]
+    assert told
+    assert told[0].measuring
+
+
+async def test_the_last_that_is_told_is_of_the_whole(job: Job) -> None:
+    told: list[Progress] = []
+
+    async def prepared() -> None:
+        pass
+
+    made = parts(job, [])
+    group = Group(made, 2)
+    group.job = job
+    for part in made:
+        part.told = Progress("draining", ended=2, ok=2)
+    await conduct(group, prepared(), told.append)
+    assert told[-1] == Progress(DONE, ended=4, ok=4)
+
+
+async def test_what_they_bring_is_merged(job: Job) -> None:
+    measured = await run(parts(job, []), job)
+    assert measured.snapshot.outcomes == {"ok": 4}
+    assert measured.snapshot.index.tolist() == [0, 1, 2, 3]
+    assert [shard.number for shard in measured.shards] == [0, 1]
+
+
+@pytest.mark.parametrize("step", ["check_ready", "warm_up", "connect"])
+async def test_an_error_before_the_clock_ends_all(job: Job, step: str) -> None:
+    log: list[str] = []
+    with pytest.raises(Unreachable, match="no"):
+        await run(parts(job, log, fails=step, error=Unreachable("no")), job)
+    assert not any("carry_out" in line for line in log)
+
+
+async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_missing(job: Job) -> None:
+    died = WorkerDied("worker 2 of 2", "was killed by signal 9")
+    made = parts(job, [], fails="carry_out", error=died)
+    measured = await run(made, job)
+    assert made[0].stopped == "worker 2 of 2 was killed by signal 9"
+    assert (measured.snapshot.scheduled, measured.snapshot.outcomes) == (4, {"ok": 2})
+    assert measured.snapshot.partial == "worker 2 of 2 was killed by signal 9"
+    assert [shard.lost for shard in measured.shards] == [None, "was killed by signal 9"]
+
+
+async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl.part2"
+    with RecordWriter.optional(path) as writer:
+        assert writer
+        writer.begin(job.heading, 5, 4, [], None, Stripe(1, 2))
+        writer.write(answered(1))
+    with path.open("ab") as file:
+        file.write(b"what is this?\n")
+    died = WorkerDied("worker 2 of 2", "was killed by signal 9")
+    found = recovery.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
+    assert found.snapshot.outcomes == {"ok": 1}
+    assert found.records_error == f"{path}: line 3 is none of a file of records"
+    assert [shard.lost for shard in found.shards] == ["was killed by signal 9"]
+
+
+async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
+    alone = Fake(job, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
+    with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
+        await run([alone], job)
+
+
+async def test_what_the_server_says_is_read_by_whoever_waits_for_the_parts_and_by_no_part(job: Job) -> None:
+    made = parts(job, [])
+    group = Group(made, 2)
+    asked = Order((Source(URL, TARGET.url),), job.folder)
+    assert [own.scraping for _, own in group.shared(replace(job, scraping=asked))] == [None, None]
+    assert group.progress().server == {}
+    (job.folder / FILE_NAME).write_bytes(orjson.dumps(scrape(1, running=3).to_dict()) + b"\n")
+    assert group.progress().server == {"running": 3}
+    group.shared(job)
+    assert group.progress().server == {}

@@ -1,0 +1,101 @@
+"""A result is a function of the records: those that a run has left make the result that it would have made."""
+
+import pytest
+
+from loadgen.checks import Verdict
+from loadgen.cli.main import dispatch
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.core.outcome import Outcome
+from loadgen.errors import BadInput
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.shards import finish
+from loadgen.runner.measurement import Measured
+from loadgen.runner.run_result import conclude, from_records
+from loadgen.workload.arrivals import Schedule
+from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
+
+SETTINGS = RunSettings(
+    request_rate=100.0, num_prompts=40, slo="ttft_p99<1s", goodput=("ttft:25",), header=("X-Key=hunter2",)
+).checked()
+SCHEDULE = Schedule.from_settings(SETTINGS, seed_of(SETTINGS, "arrivals"))
+HEADING = heading(SETTINGS, SCHEDULE)
+
+
+def due_ms(index):
+    return int(SCHEDULE.due_ns[index]) / MS
+
+
+def records():
+    for index in range(36):
+        yield steady(index, due=due_ms(index), ttft=20 + index % 9, n=1 + index % 5)
+    yield unsent(36, due=due_ms(36))
+    for index, outcome in enumerate((Outcome.STATUS, Outcome.TRUNCATED, Outcome.STALLED), 37):
+        yield failed(index, outcome, due=due_ms(index))
+
+
+def run(path, ended=40, *, partial=None, to_its_end=True):
+    """A run of which so many requests ended; returns its result and leaves its records in `path`."""
+    recorder = Recorder.from_settings(SETTINGS, START, 40)
+    with RecordWriter.optional(path) as writer:
+        writer.begin(HEADING, START, 40, [])
+        for record, _ in zip(records(), range(ended), strict=False):
+            recorder.add(record)
+            writer.write(record)
+    recorder.histograms["loop_stall"].record(MS)
+    recorder.add_never_sent(ended, 40 - ended, Outcome.CANCELLED, partial or "")
+    measured = Measured(recorder.snapshot(partial), (shard(SCHEDULE),), tuple(recorder.never_sent))
+    if to_its_end:
+        finish(path, measured.ending)
+    return conclude(HEADING, SCHEDULE, measured)
+
+
+def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):
+    result = run(tmp_path / "records.jsonl")
+    assert str(from_records(tmp_path / "records.jsonl")) == str(result)
+
+
+def test_the_records_of_an_interrupted_run_make_its_result_again(tmp_path):
+    result = run(tmp_path / "records.jsonl", ended=30, partial="interrupted")
+    again = from_records(tmp_path / "records.jsonl")
+    assert str(again) == str(result)
+    assert again.data["loadgen"]["outcomes"]["cancelled"] == 10
+
+
+def test_records_without_an_end_make_a_partial_report_that_is_invalid(tmp_path):
+    whole = run(tmp_path / "records.jsonl", to_its_end=False)
+    again = from_records(tmp_path / "records.jsonl")
+    assert again.data["completed"] == whole.data["completed"]
+    for name in ("ttft_due", "e2el_sent", "tpot", "itl", "icl", "lag"):
+        assert again.snapshot.histograms[name] == whole.snapshot.histograms[name]
+    assert "had ended when the records did" in again.data["loadgen"]["partial"]
+
+
+def test_what_is_missing_of_a_partial_run_makes_it_invalid_and_what_nobody_knows_is_not_said(tmp_path):
+    run(tmp_path / "records.jsonl", ended=30, to_its_end=False)
+    again = from_records(tmp_path / "records.jsonl")
+    assert again.verdict is Verdict.INVALID
+    assert "PARTIAL: 30 of 40 requests had ended when the records did." in str(again)
+    assert "30 outcomes of 40 scheduled" in str(again)
+    assert "n/a busy" not in str(again)
+    assert "Client: 0 connections opened by requests" in str(again)
+    assert again.data["loadgen"]["client"]["warm_connections"] is None
+
+
+def test_a_result_is_no_file_of_records(tmp_path):
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(BadInput, match="file of records"):
+        from_records(tmp_path / "result.json")
+
+
+def test_what_a_server_said_is_kept_as_it_was_and_shown_so_that_no_terminal_obeys_it(tmp_path, capsys):
+    said = "\x9b31mred\x9d0;title\x07\u202eexe.gnp\u2066\x1b[2J"
+    path = tmp_path / "run.jsonl"
+    with RecordWriter.optional(path) as writer:
+        writer.begin(HEADING, START, 40, [])
+        writer.write(failed(0, Outcome.STATUS, due=due_ms(0), detail=said))
+    assert said.encode()[:4] in path.read_bytes()
+    assert dispatch(["report", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "exe.gnp" in out
+    assert all(line.isprintable() for line in (out + err).split("\n"))

@@ -1,0 +1,56 @@
+"""The site is built without a warning, and loads nothing from elsewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import environment
+from tests.helpers.source import ROOT
+
+# What a browser fetches by itself: not what a reader may click on.
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe)[^>]+src=["']?(?:https?:)?//|<link[^>]+rel=["']?(?:stylesheet|preconnect)[^>]+href=["']?(?:https?:)?//"""
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_page_is_in_it(site: Path) -> None:
+    for page in (ROOT / "docs").rglob("*.md"):
+        name = page.relative_to(ROOT / "docs").with_suffix("")
+        made = site / ("index.html" if name.name == "index" else f"{name}/index.html")
+        assert made.is_file(), name
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        assert not FETCHED.search(page.read_text()), page.relative_to(site)
+    for style in site.rglob("*.css"):
+        assert not re.search(r"@import|url\(['\"]?(?:https?:)?//", style.read_text()), style.relative_to(site)
+
+
+def test_the_marks_of_blocks_are_not_seen(site: Path) -> None:
+    marks = re.compile(r"&lt;!-- |(?<!<!-- )\bneeds: (?:accelerator|engine|environment|hub|minutes|others|ray)\b")
+    for page in site.rglob("*.html"):
+        assert not marks.search(page.read_text()), page.relative_to(site)
+
+
+def test_a_pipe_inside_code_in_a_table_is_shown_as_github_shows_it(site: Path) -> None:
+    assert "<code>--latency-from due|sent</code>" in (site / "flags/index.html").read_text()

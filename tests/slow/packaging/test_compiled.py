@@ -1,0 +1,39 @@
+"""The compiled modules compile without a warning: as they are built, with counters, and where there is no epoll."""
+
+import os
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.source import ROOT, compiled
+from tests.slow.packaging.building import called
+from tests.slow.packaging.smoke import COMPILED
+
+DIRECTIVES = ["-X", "boundscheck=False", "-X", "wraparound=False", "-X", "cdivision=True"]  # as setup.py has them
+# What Cython's own code in them is warned of is none of ours.
+WARNINGS = ["-Wall", "-Wextra", *(f"-Wno-{name}" for name in ("unused-parameter", "missing-field-initializers"))]
+WARNINGS += ["-Wno-unknown-warning-option", "-Wno-cast-function-type", "-Werror"]
+BUILT = "-DCYTHON_WITHOUT_ASSERTIONS"
+WAYS = {"built": [BUILT], "debug": ["-DLOADGEN_DEBUG"], "no epoll": [BUILT, "-U__linux__", "-U__linux", "-Ulinux"]}
+
+
+@pytest.fixture(scope="module", params=COMPILED)
+def translated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module in C; Cython has nothing to say of it."""
+    source = f"loadgen/{request.param.replace('.', '/')}.pyx"
+    made = tmp_path_factory.mktemp("c") / "module.c"
+    said = called(sys.executable, "-m", "cython", "-3", *DIRECTIVES, "-o", str(made), source, cwd=ROOT)
+    assert not [line for line in said.splitlines() if line.startswith("warning")]
+    return made
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_compiles_without_a_warning(translated: Path, way: str) -> None:
+    include = f"-I{sysconfig.get_paths()['include']}"
+    called(os.environ.get("CC", "cc"), "-fsyntax-only", *WARNINGS, *WAYS[way], include, str(translated))
+
+
+def test_each_of_them_is_looked_at() -> None:
+    assert {".".join(parts[1:]) for parts in compiled()} == set(COMPILED)

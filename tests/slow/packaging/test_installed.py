@@ -1,0 +1,121 @@
+"""The package as others get it: a source distribution that makes a wheel, and an editable install that works."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command_line import environment
+from tests.helpers.source import ROOT
+from tests.slow.packaging import building, wheels
+
+IMPORT_ALL = """
+import importlib, pkgutil, loadgen
+for module in pkgutil.walk_packages(loadgen.__path__, "loadgen."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(loadgen.__file__)
+"""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return building.sdist(tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return building.wheel(sys.executable, source, tmp_path_factory.mktemp("wheel"))[0]
+
+
+@pytest.mark.timeout(400)
+def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"loadgen"}
+    for needed in (
+        "loadgen/py.typed",
+        "loadgen/core/wire.pyi",
+        "loadgen/workload/files/json_index.pyi",
+        "loadgen/engines/sim/tokenizer.json",
+        "loadgen/bench/__init__.py",
+        "loadgen/report/html/templates/base.html.j2",
+        "loadgen/report/result.schema.json",
+    ):
+        assert needed in names
+    assert sum(name.endswith(".so") for name in names) == 5
+    assert not [name for name in names if name.endswith((".c", ".pyx"))]
+
+
+@pytest.mark.timeout(400)
+def test_the_wheel_works_where_it_is_installed(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    env = environment() | {"PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path / "site"))
+    run = ["-m", "loadgen", "run", "--num-prompts", "5", "--max-concurrency", "2", "--random-input-len", "8"]
+    done = subprocess.run(
+        [sys.executable, *run], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Successful requests:                     5" in done.stdout
+
+
+@pytest.mark.parametrize("where", ["root", "elsewhere"])
+def test_the_editable_install_imports_from_anywhere(where: str, tmp_path: Path) -> None:
+    folder = ROOT if where == "root" else tmp_path
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment(),
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()) == ROOT / "loadgen" / "__init__.py"
+
+
+@pytest.mark.timeout(400)
+def test_the_source_distribution_has_every_module_and_nothing_that_was_built(source: Path) -> None:
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = [path for folder in ("loadgen", "engines", "bench") for path in (ROOT / folder).rglob("*.p*")]
+    wanted = {str(path.relative_to(ROOT)) for path in tracked if path.suffix in (".py", ".pyi", ".pyx", ".pxd", ".pxi")}
+    assert wanted <= names
+    assert not [name for name in names if name.endswith((".c", ".so"))]
+
+
+def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    named = [match[1] for line in told if (match := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))]
+    assert wheels.wanted() == named
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("loadgen/wire.c:1:2: warning: unused variable 'x' [-Wunused-variable]", True),
+        ("warning: loadgen/core/wire.pyx:1:2: Unreachable code", True),
+        ("  SetuptoolsDeprecationWarning: License classifiers are deprecated.", True),
+        ("copying loadgen/util/number_format.py -> build/lib/loadgen", False),
+        ("copying loadgen/warnings.py -> build/lib/loadgen", False),
+    ],
+)
+def test_what_a_build_warns_of_is_told(line: str, is_one: bool) -> None:
+    assert wheels.warnings(line) == ([line.strip()] if is_one else [])

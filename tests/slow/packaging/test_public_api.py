@@ -1,0 +1,28 @@
+"""The public names and signatures are those that were recorded: a change is meant, and stands in the changelog."""
+
+import difflib
+
+import loadgen
+from tests.slow.packaging.public_api import RECORDED, lines
+
+
+def test_names_and_signatures_are_those_that_were_recorded() -> None:
+    recorded = RECORDED.read_text().splitlines()
+    changed = [
+        line
+        for line in difflib.unified_diff(recorded, list(lines()), n=0, lineterm="")
+        if line[:3] not in ("---", "+++")
+    ]
+    assert not changed, "\n".join(
+        [
+            "the public API is another one than was recorded:",
+            *changed,
+            "if that is meant: write it into CHANGELOG.md, and `python -m tests.slow.packaging.public_api`",
+        ]
+    )
+
+
+def test_every_public_name_has_a_home_and_a_docstring() -> None:
+    assert sorted(loadgen.__all__) == sorted(loadgen._HOMES)
+    for name in loadgen.__all__:
+        assert getattr(loadgen, name).__doc__, name

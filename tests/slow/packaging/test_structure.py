@@ -1,0 +1,39 @@
+"""What import-linter and ruff do not say of the structure of the code: pyproject.toml holds their rules."""
+
+import re
+
+from tests.helpers.source import FOLDERS, ROOT
+
+MAX_LINES = 400
+MAX_TOP_MODULES = 6
+
+
+def test_the_top_of_the_package_holds_few_modules() -> None:
+    assert len(list((ROOT / "loadgen").glob("*.py"))) <= MAX_TOP_MODULES
+
+
+def test_no_file_grows_beyond_what_can_be_read_in_one_go() -> None:
+    for folder in FOLDERS.values():
+        for path in (path for ending in ("py", "pyx", "pxd", "pxi") for path in folder.rglob(f"*.{ending}")):
+            lines = len(path.read_text().splitlines())
+            assert lines <= MAX_LINES, f"{path.relative_to(ROOT)} has {lines} lines"
+
+
+def test_every_target_of_the_makefile_that_is_no_file_has_a_rule() -> None:
+    text = (ROOT / "Makefile").read_text()
+    (names,) = re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    for name in names.split():
+        assert re.search(rf"^{name}:", text, re.MULTILINE), name
+
+
+def test_no_document_holds_the_marks_of_a_merge() -> None:
+    places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
+    for path in (path for place in places for path in place):
+        assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path
+
+
+def test_what_is_left_to_the_long_tests_exists() -> None:
+    (text,) = re.findall(r"^LEFT_TO_ALL := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    paths = re.findall(r"tests/[\w/*.]+", text)
+    assert paths
+    assert [path for path in paths if not list(ROOT.glob(path))] == []

@@ -1,0 +1,140 @@
+"""Which arm a printed command starts, and which workload a result is of."""
+
+from typing import Any
+
+import pytest
+
+from loadgen.analysis.audit.command import commands
+from loadgen.analysis.audit.finding import Place
+from loadgen.analysis.audit.number import Number
+from loadgen.analysis.audit.published import Published
+from loadgen.tuning.importer.arms import Arms, Unplaced
+from tests.helpers.study_files import planned
+
+STAGES: list[dict[str, Any]] = [
+    {"name": "engine", "choice": {"vllm": {}, "sglang": {"engine": "sglang"}}},
+    {"name": "seqs", "grid": {"max_seqs": [64, 128]}},
+    {
+        "name": "drafts",
+        "choice": {"mtp": {"knobs": {"speculative": {"method": "mtp", "num_speculative_tokens": 4}}}},
+    },
+    {"name": "weights", "choice": {"fp8": {"model": "fp8", "knobs": {"tensor_parallel": 2}}}},
+]
+RANDOM: dict[str, Any] = {"dataset_name": "random", "num_prompts": 100}
+WORKLOADS: dict[str, Any] = {
+    "short": RANDOM | {"random_input_len": 128, "random_output_len": 4},
+    "talk": {"workload": "sharegpt", "dataset_path": "share.json"},
+    "talk of four": {"workload": "sharegpt-bs4", "dataset_path": "share.json"},
+    "steady": RANDOM | {"random_input_len": 1000, "random_output_len": 200, "request_rate": 1.0},
+    "burst": RANDOM | {"random_input_len": 1000, "random_output_len": 200},
+}
+ARMS = Arms(planned(*STAGES, workloads=WORKLOADS, objective={"workload": "short"}))
+DRAFTS = '{"method":"mtp","num_speculative_tokens":4}'
+
+
+def started(text: str, stage: str = "") -> tuple[str, str]:
+    """The arm that the first command of a text starts, and what is said of that."""
+    spot, note = ARMS.started_by(next(commands(text, 0)), stage)
+    return spot.name, note
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", "seqs/max_seqs=64"),
+        ("vllm serve Qwen/Qwen3-8B --max_num_seqs=128", "seqs/max_seqs=128"),
+        ("vllm serve Qwen/Qwen3-8B --host 0.0.0.0 --port 8000 --max-num-seqs 64", "seqs/max_seqs=64"),
+        ("vllm serve --max-num-seqs 64 --model Qwen/Qwen3-8B", "seqs/max_seqs=64"),
+        ("python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B", "engine/sglang"),
+        ("vllm serve Qwen3-8B --max-num-seqs 64", "seqs/max_seqs=64"),  # without its owner
+        ("vllm serve Qwen/Qwen3-8B-FP8 -tp 2", "weights/fp8"),
+        ("vllm serve Qwen/Qwen3-8B-FP8 --tensor-parallel-size=2", "weights/fp8"),
+        (f"vllm serve Qwen/Qwen3-8B --speculative-config={DRAFTS}", "drafts/mtp"),
+        (f"vllm serve Qwen/Qwen3-8B --speculative-config '{DRAFTS}'", "drafts/mtp"),
+        ("--max-num-seqs=64", "seqs/max_seqs=64"),  # flags alone, of whichever engine has an arm with them
+    ],
+)
+def test_a_command_starts_the_arm_that_says_the_same(text: str, name: str) -> None:
+    assert started(text, "Results") == (name, "")
+
+
+def test_a_flag_in_a_comment_takes_the_place_of_the_commands_own() -> None:
+    command = next(commands("vllm serve Qwen/Qwen3-8B --max-num-seqs 64", 0)).changed_by("--max-num-seqs 128")
+    assert ARMS.started_by(command, "Seqs")[0].name == "seqs/max_seqs=128"
+
+
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [("1. Choosing the Engine", "engine/vllm"), ("2. Seqs", "seqs/baseline"), ("", "confirmation/baseline")],
+)
+def test_of_the_steps_that_have_an_arm_the_one_is_taken_that_the_stage_is_called_after(stage: str, name: str) -> None:
+    assert started("vllm serve Qwen/Qwen3-8B", stage) == (name, "")
+
+
+def test_a_model_that_the_study_has_not_is_taken_for_the_one_of_the_nearest_name() -> None:
+    assert started("vllm serve Qwen/Qwen3-9B-FP8 -tp 2", "Weights") == (
+        "weights/fp8",
+        "its command names Qwen/Qwen3-9B-FP8, which is no model of the study; taken for Qwen/Qwen3-8B-FP8",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "vllm serve Qwen/Qwen3-8B --max-num-seqs 65",
+            "no arm is started by `vllm serve Qwen/Qwen3-8B --max-num-seqs 65`",
+        ),
+        ("trtllm-serve Qwen/Qwen3-8B", "no arm is started by `trtllm-serve Qwen/Qwen3-8B`"),
+        ("vllm serve mistralai/Large", "mistralai/Large is no model of the study"),
+    ],
+)
+def test_what_no_arm_says_is_not_placed(text: str, why: str) -> None:
+    with pytest.raises(Unplaced) as caught:
+        started(text)
+    assert str(caught.value) == why
+
+
+def test_a_command_that_two_arms_say_is_not_placed() -> None:
+    stage = {"name": "env", "choice": {"on": {"env": {"A": "1"}}, "off": {"env": {"A": "0"}}}}
+    arms = Arms(planned(stage))
+    with pytest.raises(Unplaced, match=r"`vllm serve Qwen/Qwen3-8B` starts env/on and env/off"):
+        arms.started_by(next(commands("vllm serve Qwen/Qwen3-8B", 0)), "Env")
+
+
+def told(ok: float, input_tokens: float, output_tokens: float, cap: float | None = None) -> Published:
+    numbers = {"ok": ok, "input_tokens": input_tokens, "output_tokens": output_tokens, "cap": cap}
+    exact = {name: Number.exact(value) for name, value in numbers.items() if value is not None}
+    return Published(exact, {}, Place("page.md", 1))
+
+
+@pytest.mark.parametrize(
+    ("result", "near", "name"),
+    [
+        (told(100, 12_800, 400), "", "short"),
+        (told(100, 12_770, 400), "", "short"),  # cut to fewer tokens than asked
+        (told(100, 17_000, 400), "", "short"),  # with those of a chat template
+        (told(51, 51 * 128, 51 * 4), "", "short"),  # the other requests failed
+        (told(100, 12_800, 300), "", "short"),  # replies that ended early
+        (told(100, 12_800, 400, 100), "", "short"),
+        (told(1000, 217_393, 201_648), "", "talk"),
+        (told(1000, 217_393, 201_648, 4), "", "talk of four"),
+        (told(100, 100_000, 20_000), "# Steady, at 1 req/s", "steady"),
+        (told(100, 100_000, 20_000), "burst", "burst"),
+    ],
+)
+def test_a_result_is_of_the_workload_with_its_requests_tokens_and_cap(result: Published, near: str, name: str) -> None:
+    assert ARMS.workload(result, near) == name
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        (told(100, 100_000, 20_000), "100 requests, 100000 tokens in, 20000 out can be steady or burst"),
+        (told(5000, 640_000, 20_000), "no workload of the study is 5000 requests, 640000 tokens in, 20000 out"),
+    ],
+)
+def test_a_result_that_fits_none_or_several_is_not_placed(result: Published, why: str) -> None:
+    with pytest.raises(Unplaced) as caught:
+        ARMS.workload(result, "")
+    assert str(caught.value) == why

@@ -1,0 +1,118 @@
+"""Before a study starts anything it is looked whether all that it names is here."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.tuning.execute import facts
+from loadgen.tuning.plan.planner import Planner
+from tests.helpers.study_files import study
+
+SEQS = {"name": "seqs", "grid": {"max_seqs": [64, 128]}}
+NOBODY = {"host": {"gpus": []}, "builds": {"vllm": None, "sglang": None, "trtllm": None}}
+
+
+def refusal(known: dict[str, Any] = NOBODY, **parts: Any) -> str:
+    made = study(SEQS, **parts)
+    with pytest.raises(BadInput) as refused:
+        facts.refuse_unready(made, Planner(made), known)
+    return str(refused.value)
+
+
+def test_what_is_here_is_not_refused() -> None:
+    made = study(SEQS)
+    facts.refuse_unready(made, Planner(made), NOBODY)
+
+
+@pytest.mark.parametrize("path", ["/nowhere/model", "./model.gguf", "../model", "~/no such model"])
+def test_a_model_that_is_not_there(path: str) -> None:
+    said = refusal(models={"bf16": path, "fp8": "Qwen/Qwen3-8B-FP8"})
+    assert said == f"models.bf16: there is no {path}; name a folder, a .gguf file or a hub name"
+
+
+def test_a_data_set_that_is_not_there(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.json")
+    loads = {"short": {"dataset_name": "sharegpt", "dataset_path": missing, "num_prompts": 10}, "long": "long"}
+    assert refusal(workloads=loads).startswith(f"workloads.short: there is no {missing}; name the file")
+
+
+def test_another_version_than_is_expected() -> None:
+    said = refusal(NOBODY | {"builds": NOBODY["builds"] | {"vllm": "0.32.0"}})
+    assert said.startswith("engines.vllm.version: 0.17.1 is expected, and 0.32.0 is installed")
+
+
+def test_more_accelerators_than_there_are() -> None:
+    said = refusal(NOBODY | {"host": {"gpus": ["NVIDIA H200", "NVIDIA H200"]}})
+    assert said == "hardware.devices: 4 are claimed, and this machine has 2; run it where they are, or claim fewer"
+
+
+def test_questions_that_cannot_be_read(tmp_path: Path) -> None:
+    made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(tmp_path / "none.jsonl")}})
+    with pytest.raises(BadInput, match=r"none\.jsonl: cannot be read"):
+        facts.gather(made, Planner(made), "")
+
+
+def test_other_questions_are_another_study(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text('{"question": "2 + 3?", "answer": 5}\n')
+    made = study(SEQS, objective={"workload": "short", "accuracy": {"file": str(path)}})
+    first = facts.gather(made, Planner(made), "")
+    path.write_text('{"question": "2 + 4?", "answer": 6}\n')
+    with pytest.raises(BadInput, match=r"questions is '\w+' now, and was '\w+' when it was begun"):
+        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)
+
+
+def test_a_data_set_is_known_by_its_contents(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_text("[]")
+    loads = {"short": {"dataset_name": "sharegpt", "dataset_path": str(path), "num_prompts": 10}, "long": "long"}
+    made = study(SEQS, workloads=loads)
+    first = facts.gather(made, Planner(made), "")
+    path.touch()
+    again = facts.gather(made, Planner(made), "")
+    facts.refuse_changes(first, again, tmp_path)
+    path.write_text("[ ]")
+    with pytest.raises(BadInput, match=r"data\.short\.bytes is 3 now, and was 2"):
+        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "missing", "said"),
+    [
+        ("tpe", {"optuna"}, "pip install optuna"),
+        ("gp", {"torch"}, "pip install torch"),
+        ("gp", {"optuna", "scipy", "torch"}, "pip install optuna scipy torch"),
+    ],
+)
+def test_what_draws_arms_is_looked_for_before_anything_starts(
+    sampler: str, missing: set[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("optuna", "scipy", "torch"):
+        monkeypatch.setitem(sys.modules, name, None if name in missing else sys)
+    made = study({"name": "joint", "joint": {"max_seqs": {"log2": [16, 1024]}}, "sampler": sampler})
+    with pytest.raises(BadInput) as refused:
+        facts.refuse_unready(made, Planner(made), NOBODY)
+    assert (refused.value.field, refused.value.remedy) == (f"sampler {sampler}", said)
+
+
+def test_an_arm_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:
+    first, now = (
+        facts.gather(made, Planner(made), "")
+        for made in (study({"name": "s", "choice": {"expect": {"knobs": {"max_seqs": most}}}}) for most in (64, 128))
+    )
+    with pytest.raises(BadInput, match=r"stages\.0\.choice\.expect\.knobs\.max_seqs: is 128, and was 64"):
+        facts.refuse_changes(first, now, tmp_path)
+
+
+def test_a_workload_that_is_called_as_a_free_part_is_compared_as_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    path.write_text("[]")
+    load = {"dataset_name": "sharegpt", "dataset_path": str(path), "num_prompts": 10}
+    made = study(SEQS, workloads={"budget": load}, objective={"workload": "budget"})
+    first = facts.gather(made, Planner(made), "")
+    path.write_text("[ ]")
+    with pytest.raises(BadInput, match=r"data\.budget\.bytes is 3 now, and was 2"):
+        facts.refuse_changes(first, facts.gather(made, Planner(made), ""), tmp_path)

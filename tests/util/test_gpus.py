@@ -1,0 +1,68 @@
+"""GPUs: what NVML tells of each of them."""
+
+import pytest
+
+from loadgen.util import gpus
+from loadgen.util.gpus import Memory, Nvml
+from tests.helpers.fake_nvml import GIB, Fake, install
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    return lambda module: install(monkeypatch, module)
+
+
+def test_each_gpu_tells_watts_megahertz_a_share_and_bytes(installed):
+    nvml = installed(Fake())
+    with Nvml.opened() as reader:
+        assert reader is not None
+        read = reader.read()
+    told = {"power_w": 412.5, "sm_clock_mhz": 1980.0, "busy_share": 0.87, "memory_bytes": float(100 * GIB)}
+    assert read == [{"name": "H200"} | told] * 2
+    assert set(gpus.QUANTITIES) == set(told)
+    assert not nvml.on, "NVML is shut down"
+
+
+def test_a_name_may_come_as_bytes(installed):
+    installed(Fake(name=b"H100 \xff"))
+    with Nvml.opened() as reader:
+        assert reader is not None
+        assert reader.read()[0]["name"] == "H100 \ufffd"
+
+
+def test_what_a_gpu_hides_is_not_told_and_all_else_is(installed):
+    installed(Fake(hides=("power", "use")))
+    with Nvml.opened() as reader:
+        assert reader is not None
+        read = reader.read()[0]
+    assert (read["power_w"], read["busy_share"]) == (None, None)
+    assert read["sm_clock_mhz"] == 1980
+
+
+def test_memory_comes_with_those_who_compute_there(installed):
+    nvml = installed(Fake())
+    nvml.computing = [[17, 4], []]
+    with Nvml.opened() as reader:
+        assert reader is not None
+        read = reader.memory()
+    assert read == [Memory(100 * GIB, 140 * GIB, frozenset({4, 17})), Memory(100 * GIB, 140 * GIB, frozenset())]
+
+
+@pytest.mark.parametrize("hidden", ["memory", "processes"])
+def test_a_gpu_that_hides_its_memory_or_its_processes_tells_nothing_of_either(installed, hidden):
+    installed(Fake(hides=(hidden,)))
+    with Nvml.opened() as reader:
+        assert reader is not None
+        assert reader.memory() == [None, None]
+
+
+def test_without_a_driver_there_is_nothing_to_read(installed):
+    installed(Fake(driver=False))
+    with Nvml.opened() as reader:
+        assert reader is None
+
+
+def test_without_the_package_there_is_nothing_to_read(installed):
+    installed(None)  # which makes importing it fail
+    with Nvml.opened() as reader:
+        assert reader is None

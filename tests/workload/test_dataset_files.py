@@ -1,0 +1,103 @@
+"""What no data set can read is refused by the flag that named it, before anything waits for it or blames another."""
+
+import os
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.datasets.lengths import Lengths
+from tests.workload.test_random_words import SIMULATOR
+
+OF_FILES = ["jsonl", "csv", "custom", "sharegpt", "trace", "prose"]
+LENGTHS = "--random-input-len"
+
+
+def refusal(name, path, **settings):
+    """What is said of the file of a data set, as a run asks for it."""
+    asked = RunSettings(dataset_name=name, dataset_path=str(path), tokenizer=str(SIMULATOR), **settings)
+    with pytest.raises(BadInput) as refused:
+        next(iter(prompt_cache.prepared(asked).prompts(1)))
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def refusal_of_lengths(path):
+    with pytest.raises(BadInput) as refused:
+        Lengths.parse(LENGTHS, f"@{path}")
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """One that nobody writes: whoever opens it waits for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [*OF_FILES, "hf"])
+def test_a_pipe_is_no_regular_file(pipe, name):
+    said = f"--dataset-path: {pipe} is no regular file; copy what it gives into one, and name that"
+    assert refusal(name, pipe) == said
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_of_lengths_is_no_regular_file(pipe):
+    said = f"{LENGTHS}: {pipe} is no regular file; copy what it gives into one, and name that"
+    assert refusal_of_lengths(pipe) == said
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+@pytest.mark.parametrize("content", [b"", b"\0" * 9, b"\0a\n\0b\n"], ids=["empty", "NUL", "NUL in lines"])
+def test_a_file_that_is_empty_or_holds_nul_bytes_is_named_with_its_flag(tmp_path, name, content):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    said = refusal(name, path)
+    assert said.startswith(f"--dataset-path: {path}")
+    assert "--trace-format" not in said
+
+
+@pytest.mark.parametrize("name", ["burstgpt", "azure", "mooncake"])
+@pytest.mark.parametrize(("content", "problem"), [(b"", "is empty"), (b"\0\0", "is no text: it holds NUL bytes")])
+def test_so_is_a_trace_whose_format_is_named(tmp_path, name, content, problem):
+    (tmp_path / "file").write_bytes(content)
+    said = f"--dataset-path: {tmp_path}/file {problem}; name the file of a trace"
+    assert refusal("trace", tmp_path / "file", trace_format=name) == said
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", " is empty"),
+        (b" \n", " is empty"),
+        (b"\0\0", r": '\x00\x00' is no length"),
+        (b"\0" * 1000, ": '" + r"\x00" * 40 + "'... is no length"),
+        (b"1 two", ": 'two' is no length"),
+        (b"5 0", ": 0 leaves no token"),
+        (b"\xff", " holds no whole numbers"),
+    ],
+)
+def test_a_file_of_lengths_that_is_none_is_named_with_its_flag(tmp_path, content, problem):
+    (tmp_path / "lengths").write_bytes(content)
+    said = f"{LENGTHS}: {tmp_path}/lengths{problem}; name a file of whole numbers, separated by white space"
+    assert refusal_of_lengths(tmp_path / "lengths") == said
+
+
+@pytest.mark.parametrize("name", [*OF_FILES, "hf"])
+def test_a_path_that_no_file_can_have_is_refused(name):
+    assert refusal(name, "a\0b").startswith("--dataset-path: 'a\\x00b' holds a NUL byte")
+    assert refusal(name, "~nobody-at-home/x").startswith("--dataset-path: ~nobody-at-home/x: there is no such home")
+
+
+def test_a_path_of_lengths_that_no_file_can_have_is_refused():
+    assert refusal_of_lengths("a\0b").startswith(f"{LENGTHS}: 'a\\x00b' holds a NUL byte")
+    assert refusal_of_lengths("~nobody-at-home/x").startswith(f"{LENGTHS}: ~nobody-at-home/x: there is no such home")
+
+
+@pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn"])
+def test_a_file_beside_prompts_that_come_from_none_is_refused_and_not_ignored(name):
+    """Or a path given without --dataset-name would measure random words."""
+    assert f"--dataset-path: {name} makes no use of it; leave it out, or take" in refusal(name, "s.json")

