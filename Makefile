@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(shell find loadgen engines -name "*.p[yx][xid]")
 
 # Of a build with other switches: its tests, and where they are.
-DEBUGGED := tests/unit tests/core/wire tests/integration/faults
-SANITIZED := tests/core/wire tests/integration/faults tests/core/test_histogram.py tests/metrics/test_records_file.py $(wildcard tests/unit/test_recorder*.py) tests/workload/test_json_index.py tests/engines/test_sim_emit.py
+DEBUGGED := tests/core tests/metrics tests/client tests/testing tests/engines/test_sim_emit.py tests/integration/faults
+SANITIZED := tests/core tests/metrics/test_records_file.py $(wildcard tests/metrics/test_recorder*.py) tests/workload/test_json_index.py tests/engines/test_sim_emit.py tests/integration/faults
 
 .PHONY: demo test test-all qa docs test-browser test-engines compare-vllm compare-peers check bench accuracy mutants rehearsal llamacpp-study fuzz debug sanitize wheels clean
 .DEFAULT_GOAL := demo

@@ -14,7 +14,9 @@ from libc.string cimport memcpy, memmove
 from loadgen.core.c.clock cimport now_ns
 from loadgen.core.c.digits cimport PLACES, put_decimal
 from loadgen.engines.sim.heap cimport pop, postpone, push
-from loadgen.core.c.leak_count cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
+from loadgen.core.c.leak_count cimport (
+    BYTES, COUNTING, STREAMS, VOCABULARIES, count_allocated, count_freed, count_objects, live_count,
+)
 from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, send
 
 
@@ -91,7 +93,7 @@ cdef class Words:
 
     def __cinit__(self):
         self._starts = NULL
-        count(VOCABULARIES, 1)
+        count_objects(VOCABULARIES, 1)
 
     def __init__(self, words):
         words = list(words)
@@ -101,12 +103,12 @@ cdef class Words:
         self.longest = max(map(len, words)) + 1
         self._text = "".join([" " + word for word in words]).encode()
         self._chars = PyBytes_AS_STRING(self._text)
-        freed(self._starts)
+        count_freed(self._starts)
         free(self._starts)
         self._starts = <uint32_t *>malloc((self.count + 1) * sizeof(uint32_t))
         if self._starts == NULL:
             raise MemoryError
-        allocated(self._starts)
+        count_allocated(self._starts)
         cdef uint32_t start = 0
         cdef Py_ssize_t i
         for i in range(self.count):
@@ -115,8 +117,8 @@ cdef class Words:
         self._starts[self.count] = start
 
     def __dealloc__(self):
-        count(VOCABULARIES, -1)
-        freed(self._starts)
+        count_objects(VOCABULARIES, -1)
+        count_freed(self._starts)
         free(self._starts)
 
     def text(self, uint64_t seed, Py_ssize_t tokens, Py_ssize_t skip=0):
@@ -145,10 +147,10 @@ cdef class Outlet:
     """
 
     def __cinit__(self):
-        count(STREAMS, 1)
+        count_objects(STREAMS, 1)
 
     def __dealloc__(self):
-        count(STREAMS, -1)
+        count_objects(STREAMS, -1)
 
     def __init__(self, transport, *, Py_ssize_t limit=4 << 20):
         self._transport, self._limit = transport, limit
@@ -200,9 +202,9 @@ def live():
 
     The one output buffer is not among them: it lives as long as the process.
     """
-    if not COUNTED:
+    if not COUNTING:
         return None
-    return {"vocabularies": living(VOCABULARIES), "streams": living(STREAMS), "bytes": living(BYTES)}
+    return {"vocabularies": live_count(VOCABULARIES), "streams": live_count(STREAMS), "bytes": live_count(BYTES)}
 
 
 cdef class Stream(Outlet):

@@ -57,7 +57,7 @@ cdef class Ticker:
         while self._heap.size:
             self._heap.size -= 1
             Py_DECREF(<Planned>self._heap.entries[self._heap.size].item)
-        freed(self._heap.entries)
+        count_freed(self._heap.entries)
         free(self._heap.entries)
 
     def add(self, Planned stream not None):

@@ -1,7 +1,7 @@
 """Transport: sends request bytes over pooled connections and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.core.wire`, and kept in `IdleConnections` of our own, so that a send is a pop and a
+compiled protocol of `loadgen.core.connection`, and kept in `IdleConnections` of our own, so that a send is a pop and a
 write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
 background in place of those that have grown old, so that requests do not wait for one.
 """
@@ -17,8 +17,10 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection, Poll, Record
+from loadgen.core.read_loop import ReadLoop
+from loadgen.core.record import Record
 from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
 from loadgen.util import http_client
 from loadgen.util.clock import now_ns
@@ -27,7 +29,7 @@ from loadgen.util.source_address import Sources
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 CONNECTS_AT_ONCE = 64
 REFUSED_PAUSE_S = 0.1  # before a slot is free again: a closed loop must not ask a dead server thousands of times
@@ -54,11 +56,12 @@ class Transport:
     """
 
     def __init__(
-        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+        self, target: Target, timeouts: Timeouts, poll: ReadLoop | None = None, sources: Sources | None = None
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = self._poll = poll or Poll()
+        self._poll = poll or ReadLoop()
+        self.bell = self._poll.hook
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._listener = Listener()
@@ -148,7 +151,7 @@ class Transport:
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
+            self._poll.loop_users += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
@@ -259,7 +262,7 @@ class Transport:
             connection.send(request, record)
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
             self._fail(record, *self._abandoned)

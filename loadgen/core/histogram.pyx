@@ -8,7 +8,9 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from loadgen.core.c.leak_count cimport BYTES, COUNTED, HISTOGRAMS, allocated, count, freed, living
+from loadgen.core.c.leak_count cimport (
+    BYTES, COUNTING, HISTOGRAMS, count_allocated, count_freed, count_objects, live_count,
+)
 
 from loadgen.errors import BadInput
 
@@ -62,13 +64,13 @@ cdef class Histogram:
         self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
         if self.counts is NULL:
             raise MemoryError
-        count(HISTOGRAMS, 1)
-        allocated(self.counts)
+        count_objects(HISTOGRAMS, 1)
+        count_allocated(self.counts)
 
     def __dealloc__(self):
         if self.counts is not NULL:
-            count(HISTOGRAMS, -1)
-        freed(self.counts)
+            count_objects(HISTOGRAMS, -1)
+        count_freed(self.counts)
         free(self.counts)
 
     def record(self, int64_t value, int64_t count=1):
@@ -315,7 +317,7 @@ cdef class Histogram:
 
 def live():
     """What lives now of this module's objects: how many, and their bytes; None unless it is a debug build."""
-    return {"histograms": living(HISTOGRAMS), "bytes": living(BYTES)} if COUNTED else None
+    return {"histograms": live_count(HISTOGRAMS), "bytes": live_count(BYTES)} if COUNTING else None
 
 
 cdef Histogram decoded(encoded):

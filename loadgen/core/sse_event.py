@@ -1,6 +1,5 @@
 """What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
 
-import functools
 import json
 import re
 from collections.abc import Iterator
@@ -9,23 +8,19 @@ from typing import Any
 
 import orjson
 
-CONTENT, REASONING, OTHER = 1, 2, 4
-TOKENS = CONTENT | REASONING | OTHER
-# What else an event says: tools differ in which of these they take for a token.
-CHOICE, ROLE, EMPTY, FINISH, USAGE, OLD_REASONING, TOOL, DONE = 8, 16, 32, 64, 128, 256, 512, 1024
-NAMES = {
-    "content": CONTENT,
-    "reasoning": REASONING,
-    "other": OTHER,
-    "choice": CHOICE,
-    "role": ROLE,
-    "empty": EMPTY,
-    "finish": FINISH,
-    "usage": USAGE,
-    "reasoning_content": OLD_REASONING,
-    "tool": TOOL,
-    "done": DONE,
-}
+from loadgen.core.event_flags import (
+    CHOICE,
+    CONTENT,
+    EMPTY,
+    FINISH,
+    OLD_REASONING,
+    OTHER,
+    REASONING,
+    ROLE,
+    TOOL,
+    USAGE,
+)
+
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 NO_NUMBER = re.compile(rb"NaN|Infinity")
 MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
@@ -64,12 +59,6 @@ class Delta:
     reasoning_tokens: int = -1
     has_nan: bool = False
     error: str | None = None
-
-
-@functools.cache
-def named(says: int) -> bytes:
-    """The names of these flags, as JSON."""
-    return orjson.dumps("+".join(name for name, flag in NAMES.items() if says & flag))
 
 
 def parse(payload: bytes) -> Delta:

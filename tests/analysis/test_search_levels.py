@@ -11,7 +11,7 @@ from loadgen.analysis.search.algorithm import Run, Shown
 from loadgen.analysis.search.criteria import Share, of_each
 from loadgen.analysis.search.levels import CONCURRENCY, MOST_REQUESTS, RATE, Axis, Levels, Watch
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import join, piece

@@ -17,7 +17,7 @@ from loadgen.analysis.search.algorithm import OF_A_LOOK, Shown
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms

@@ -18,7 +18,7 @@ from loadgen.analysis.search.algorithm import OF_A_LOOK, Run
 from loadgen.analysis.search.criteria import Demand, Share
 from loadgen.checks import BUSY
 from loadgen.config.settings import MAX_RATE, RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
 from loadgen.metrics.records.file import RecordFile, from_dict

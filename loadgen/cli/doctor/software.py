@@ -8,8 +8,14 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.core.event_flags",
     "loadgen.core.histogram",
-    "loadgen.core.wire",
+    "loadgen.core.record",
+    "loadgen.core.record_json",
+    "loadgen.core.sse",
+    "loadgen.core.http1",
+    "loadgen.core.read_loop",
+    "loadgen.core.connection",
     "loadgen.core.accumulator",
     "loadgen.engines.sim.emit",
     "loadgen.workload.files.json_index",

@@ -2,8 +2,10 @@
 
 import pytest
 
+from loadgen.core.http1 import MAX_RESPONSE, Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import MAX_LINE, MAX_RESPONSE, Record, Response
+from loadgen.core.record import Record
+from loadgen.core.sse import MAX_LINE
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, read, streamed
 
 MIB = 1 << 20

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import NEVER, Connection, Poll, Record
+from loadgen.core.read_loop import NEVER, ReadLoop
+from loadgen.core.record import Record
 from loadgen.util.clock import now_ns
 from tests.helpers.response_bytes import answer, streamed
 
@@ -38,9 +40,9 @@ class Wire:
         self.written.append(data)
 
 
-def connected(poll: Poll | None = None) -> tuple[Connection, Owner, Wire]:
+def connected(poll: ReadLoop | None = None) -> tuple[Connection, Owner, Wire]:
     owner, wire = Owner(), Wire()
-    return Connection(owner, None, wire, poll or Poll()), owner, wire
+    return Connection(owner, None, wire, poll or ReadLoop()), owner, wire
 
 
 def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
@@ -60,7 +62,7 @@ async def test_what_a_poll_reads_is_stamped_before_anything_else_can_run() -> No
 
         def pause_reading(self) -> None: ...
 
-    poll, record = Poll(), Record(due=now_ns())
+    poll, record = ReadLoop(), Record(due=now_ns())
     poll.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -110,37 +112,38 @@ def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
 
 
 def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
-    bell, rung = Poll(), []
-    bell.ring = lambda: rung.append(now_ns())
-    connection, _, _ = connected(bell)
+    read_loop, rung = ReadLoop(), []
+    hook = read_loop.hook
+    hook.callback = lambda: rung.append(now_ns())
+    connection, _, _ = connected(read_loop)
     connection.send(b"request", Record())
-    bell.at_ns = NEVER
+    hook.due_ns = NEVER
     connection.data_received(b"HTTP/1.1 200 OK\r\n")
     assert not rung
-    bell.at_ns = now_ns()
+    hook.due_ns = now_ns()
     connection.data_received(b"Content-Length: 5\r\n")
     assert len(rung) == 1
 
 
 def test_tokens_are_counted_as_they_come_whatever_becomes_of_their_request() -> None:
-    poll = Poll()
+    poll = ReadLoop()
     one, _, _ = connected(poll)
     other, _, _ = connected(poll)
     one.send(b"request", Record())
     other.send(b"request", Record())
-    assert poll.tokens == 0
+    assert poll.hook.tokens == 0
     data = streamed(answer("a", "b", "c"), size=1 << 20)
     for byte in range(len(data)):
         one.data_received(data[byte : byte + 1])
-    assert poll.tokens == 3
+    assert poll.hook.tokens == 3
     other.data_received(data[: data.index(b"data:", data.index(b'"b"'))])
     other.connection_lost(None)
-    assert poll.tokens == 5
+    assert poll.hook.tokens == 5
 
 
 def test_tokens_that_another_reader_has_decoded_are_counted_too() -> None:
-    connection, _, _ = connected(poll := Poll())
+    connection, _, _ = connected(poll := ReadLoop())
     connection.send(b"request", Record())
     connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
     connection.feed_body(answer("a", "b"), now_ns())
-    assert poll.tokens == 2
+    assert poll.hook.tokens == 2

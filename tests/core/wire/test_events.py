@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from tests.helpers.response_bytes import DONE, answer, chunked, delta, event, facts, read, slices, streamed, usage
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from loadgen.core import sse_event
+from loadgen.core import event_flags
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, FINISH, ROLE
 from loadgen.core.outcome import Outcome
-from loadgen.core.sse_event import CHOICE, CONTENT, EMPTY, FINISH, ROLE
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, facts, read, slices, streamed
 
 TWO = answer("Hello", " world")
@@ -22,7 +22,7 @@ TWO = answer("Hello", " world")
 def test_a_response_reads_the_same_however_it_is_framed_and_cut(wire: bytes, closed: bool) -> None:
     for step in (1, 2, 3, 7, 64, len(wire)):
         _, record = read(slices(wire, step), closed=closed)
-        says = [CHOICE | ROLE | EMPTY, CHOICE | CONTENT, CHOICE | CONTENT, CHOICE | FINISH, sse_event.DONE]
+        says = [CHOICE | ROLE | EMPTY, CHOICE | CONTENT, CHOICE | CONTENT, CHOICE | FINISH, event_flags.DONE]
         assert facts(record) == (Outcome.OK, 200, 2, 2, 0, 0, "stop", -1, -1, -1, True, says), step
 
 

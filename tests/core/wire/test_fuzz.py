@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.core import sse_event
+from loadgen.core import event_flags
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, Response
+from loadgen.core.record import Record
 from tests.helpers import captured_responses, response_grammar
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
@@ -54,11 +55,11 @@ def compare(wire: bytes, cuts: Iterable[int], end: str | None) -> Facts:
     assert record.done_seen == told.done_seen
     assert record.stamps == [stamp(at) for at in told.stamps]
     assert events(record) == [(says, stamp(at)) for says, at in told.stream]
-    content = [at for at, kinds in zip(told.stamps, told.kinds, strict=True) if kinds & sse_event.CONTENT]
-    others = [kinds for kinds in told.kinds if not kinds & sse_event.CONTENT]
+    content = [at for at, kinds in zip(told.stamps, told.kinds, strict=True) if kinds & event_flags.CONTENT]
+    others = [kinds for kinds in told.kinds if not kinds & event_flags.CONTENT]
     assert record.content_events == len(content)
-    assert record.reasoning_events == sum(bool(kinds & sse_event.REASONING) for kinds in others)
-    assert record.other_events == sum(not kinds & sse_event.REASONING for kinds in others)
+    assert record.reasoning_events == sum(bool(kinds & event_flags.REASONING) for kinds in others)
+    assert record.other_events == sum(not kinds & event_flags.REASONING for kinds in others)
     assert (record.token_counts or [1] * record.events) == told.tokens
     assert (record.counted, record.counted_by) == (sum(told.tokens), told.counted_by)
     assert record.reads == len({stamp(at) for at in told.stamps})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.core import sse_event
+from loadgen.core import event_flags
 from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told
 from tests.helpers.response_bytes import slices
 
@@ -41,9 +41,9 @@ def test_a_json_parser_finds_the_same_in_its_events(golden: Golden) -> None:
     events = parsed(golden)
     found: dict[str, Any] = {
         "events": len(events),
-        "content_events": sum(bool(event.kinds & sse_event.CONTENT) for event in events),
-        "reasoning_events": sum(event.kinds == sse_event.REASONING for event in events),
-        "other_events": sum(event.kinds == sse_event.OTHER for event in events),
+        "content_events": sum(bool(event.kinds & event_flags.CONTENT) for event in events),
+        "reasoning_events": sum(event.kinds == event_flags.REASONING for event in events),
+        "other_events": sum(event.kinds == event_flags.OTHER for event in events),
         "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
         "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
     }

@@ -2,8 +2,9 @@
 
 import pytest
 
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, BY_USAGE, Record, Response
+from loadgen.core.record import BY_EVENTS, BY_USAGE, Record
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, read, slices, streamed, usage
 
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
+from loadgen.core.http1 import MAX_HEAD
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import MAX_HEAD
 from tests.helpers.response_bytes import DONE, HEAD, answer, chunked, delta, event, facts, read, slices, streamed
 
 BODY = answer("Hello", " world")

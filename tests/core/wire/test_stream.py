@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from loadgen.core.sse_event import (
+from loadgen.core.event_flags import (
     CHOICE,
     CONTENT,
     DONE,
@@ -16,7 +16,8 @@ from loadgen.core.sse_event import (
     TOOL,
     USAGE,
 )
-from loadgen.core.wire import Record, line
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.metrics.records import events as stream
 from tests.helpers.response_bytes import DONE as DONE_EVENT
 from tests.helpers.response_bytes import HEAD, chunked, delta, event, read, usage
@@ -86,13 +87,13 @@ def test_events_that_bear_tokens_take_no_room_of_their_own_while_they_are_alike(
 def test_more_of_them_than_can_be_kept_are_not_told_in_part() -> None:
     record = record_of(delta(content="a") + ROLES * 70_000 + delta("stop"))
     assert record.stream is None
-    assert orjson.loads(line(record, 0, None))["stream"] is None
+    assert orjson.loads(record_line(record, 0, None))["stream"] is None
 
 
 def test_it_is_written_with_names_and_times_from_due_and_read_again() -> None:
     record = record_of(ROLES, delta(content="a"), delta(content="b"), delta("stop"), DONE_EVENT)
     record.due = MS
-    written = orjson.loads(line(record, 0, None))["stream"]
+    written = orjson.loads(record_line(record, 0, None))["stream"]
     assert written == [["choice+role+empty", MS], ["content+choice", 2], ["choice+finish", 4 * MS], ["done", 5 * MS]]
     assert stream.from_json(written, MS) == record.stream
 

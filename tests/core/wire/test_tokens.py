@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from loadgen.core.accumulator import fold_events
 from loadgen.core.histogram import Histogram
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE, Record, Response
+from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE, Record
 from tests.helpers.response_bytes import DONE, chunked, delta, event, read, slices, usage
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -118,7 +120,7 @@ def test_reads_are_those_that_brought_tokens() -> None:
 def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
     """Gaps between events and between tokens in us, tokens per ms, and how many gaps were imputed."""
     icl, itl, bins = Histogram(), Histogram(), np.zeros(8, dtype=np.int64)
-    imputed = record.fold(icl, itl, bins, 0, MS)
+    imputed = fold_events(record, icl, itl, bins, 0, MS)
     gaps = [[round((low + high) / 2 / 1000) for low, high, n in h for _ in range(n)] for h in (icl, itl)]
     return gaps[0], gaps[1], list(bins), imputed
 

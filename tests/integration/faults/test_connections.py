@@ -13,8 +13,8 @@ import trustme
 
 from loadgen.client.spare_connections import MAINTAIN_NS
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started

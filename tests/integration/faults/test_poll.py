@@ -11,8 +11,10 @@ import pytest
 
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection, Poll, Record
+from loadgen.core.read_loop import ReadLoop
+from loadgen.core.record import Record
 from loadgen.util.clock import in_line, now_ns
 from tests.helpers.fault_requests import target
 from tests.helpers.response_bytes import answer, streamed
@@ -65,7 +67,7 @@ class Pair:
 
 
 @contextlib.asynccontextmanager
-async def connected(poll: Poll) -> AsyncIterator[Pair]:
+async def connected(poll: ReadLoop) -> AsyncIterator[Pair]:
     """A connection that `poll` reads, which is opened and closed with it."""
     loop, owner = asyncio.get_running_loop(), Owner()
     poll.open(loop)
@@ -83,7 +85,7 @@ async def connected(poll: Poll) -> AsyncIterator[Pair]:
 
 
 async def test_it_reads_without_the_loop_and_stamps_what_it_reads() -> None:
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         record, before_ns = Record(), now_ns()
         pair.connection.send(b"request", record)
         await pair.takes(len(b"request"))
@@ -94,23 +96,23 @@ async def test_it_reads_without_the_loop_and_stamps_what_it_reads() -> None:
 
 
 async def test_a_request_that_the_socket_does_not_take_at_once_is_sent_whole_by_the_loop() -> None:
-    poll, request = Poll(), b"r" * (8 << 20)
+    poll, request = ReadLoop(), b"r" * (8 << 20)
     async with connected(poll) as pair:
         pair.connection.send(request, record := Record())
-        assert (pair.read_by_loop, poll.leaning) == (True, 1)
+        assert (pair.read_by_loop, poll.loop_users) == (True, 1)
         await pair.takes(len(request))
         whole = streamed(answer("a"))
         pair.server.send(whole[:-20])
         while not record.events:
             await asyncio.sleep(0)
-        assert (pair.read_by_loop, poll.leaning) == (False, 0), "the poll reads the rest"
+        assert (pair.read_by_loop, poll.loop_users) == (False, 0), "the poll reads the rest"
         pair.server.send(whole[-20:])
         assert await pair.owner.hears(1) == [Outcome.OK]
         assert pair.connection.keep_alive
 
 
 async def test_a_connection_whose_server_answers_before_it_has_read_the_request_bears_no_other() -> None:
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         pair.connection.send(b"r" * (8 << 20), Record())
         pair.server.send(streamed(answer("a")))
         assert await pair.owner.hears(1) == [Outcome.OK]
@@ -124,7 +126,7 @@ async def test_a_fault_while_it_reads_ends_the_response(caplog: pytest.LogCaptur
         def read(self, record: Record, at_ns: int, data: bytes) -> None:
             raise RuntimeError("no room")
 
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         pair.connection.tap = Broken()
         pair.connection.send(b"request", record := Record())
         pair.server.send(streamed(answer("a")))
@@ -134,7 +136,7 @@ async def test_a_fault_while_it_reads_ends_the_response(caplog: pytest.LogCaptur
 
 
 async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told() -> None:
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         record = Record()
         pair.connection.send(b"request", record)
         await pair.takes(len(b"request"))
@@ -146,7 +148,7 @@ async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told
 
 
 async def test_a_reset_is_told_as_one() -> None:
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         pair.connection.send(b"request", record := Record())
         await pair.takes(len(b"request"))
         pair.server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -156,7 +158,7 @@ async def test_a_reset_is_told_as_one() -> None:
 
 
 async def test_an_idle_connection_that_the_server_closes_is_dropped() -> None:
-    async with connected(Poll()) as pair:
+    async with connected(ReadLoop()) as pair:
         pair.server.close()
         assert await pair.owner.hears(1) == [type(None)]
         assert pair.connection.lost
@@ -169,18 +171,18 @@ async def test_a_connection_with_tls_is_left_to_the_loop() -> None:
             def get_extra_info(self, name: str) -> object:
                 return {"sslcontext": "one", "socket": encrypted}.get(name)
 
-        poll = Poll()
+        poll = ReadLoop()
         poll.open(asyncio.get_running_loop())
         connection = Connection(Owner(), None, Encrypted(), poll)
         connection.begin_reading()
-        assert poll.leaning == 1
+        assert poll.loop_users == 1
         connection.release()
-        assert poll.leaning == 0
+        assert poll.loop_users == 0
         poll.close()
 
 
 async def test_alarms_ring_in_the_line_of_the_sockets() -> None:
-    poll, rung = Poll(), asyncio.Event()
+    poll, rung = ReadLoop(), asyncio.Event()
     poll.open(asyncio.get_running_loop())
     alarm = in_line(poll).alarm(asyncio.get_running_loop(), rung.set)
     alarm.set(now_ns() + 1_000_000)
@@ -195,7 +197,7 @@ def turns() -> Iterator[Callable[..., list[str]]]:
     with contextlib.ExitStack() as stack:
         first, second = (tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2))
 
-        def turn(poll: Poll) -> list[str]:
+        def turn(poll: ReadLoop) -> list[str]:
             read = []
 
             def read_first() -> None:
@@ -206,7 +208,7 @@ def turns() -> Iterator[Callable[..., list[str]]]:
             def read_second() -> None:
                 read.append("second")
                 second[0].recv(1)
-                poll.beats = False  # or it would wait for a heartbeat, and there is none
+                poll.hook.probed = False  # or it would wait for a heartbeat, and there is none
 
             poll.open(asyncio.get_running_loop())
             poll.add_reader(first[0].fileno(), read_first)
@@ -220,28 +222,28 @@ def turns() -> Iterator[Callable[..., list[str]]]:
 
 
 async def test_a_poll_that_has_read_waits_for_more(turns: Callable[..., list[str]]) -> None:
-    poll = Poll(linger_ns=60 * S)
-    poll.beats = True
+    poll = ReadLoop(linger_ns=60 * S)
+    poll.hook.probed = True
     assert turns(poll) == ["first", "second"]
 
 
-@pytest.mark.parametrize(("linger_s", "beats", "leaning"), [(0, True, 0), (60, False, 0), (60, True, 1)])
+@pytest.mark.parametrize(("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)])
 async def test_it_does_not_where_others_would_have_to_wait(
-    turns: Callable[..., list[str]], linger_s: int, beats: bool, leaning: int
+    turns: Callable[..., list[str]], linger_s: int, probed: bool, loop_users: int
 ) -> None:
-    poll = Poll(linger_ns=linger_s * S)
-    poll.beats, poll.leaning = beats, leaning
+    poll = ReadLoop(linger_ns=linger_s * S)
+    poll.hook.probed, poll.loop_users = probed, loop_users
     assert turns(poll) == ["first"]
 
 
 async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for_the_poll() -> None:
-    poll, ended = Poll(linger_ns=60 * S), asyncio.Event()
+    poll, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
     transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), poll)
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()
     alarm = in_line(poll).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
-    poll.beats = True  # as if a heartbeat rang, which would bound the wait: there is none
+    poll.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
     alarm.set(now_ns())
     await asyncio.wait_for(ended.wait(), 10)
     assert record.outcome is Outcome.REFUSED
@@ -250,7 +252,7 @@ async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for
 
 
 async def test_what_is_forgotten_while_others_are_read_is_not_read() -> None:
-    poll, read = Poll(), list[int]()
+    poll, read = ReadLoop(), list[int]()
     poll.open(asyncio.get_running_loop())
     with contextlib.ExitStack() as stack:
         pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2)]

@@ -1,25 +1,25 @@
 # cython: language_level=3
-"""Steps over plain JSON, part by part, without allocating: what `loadgen.scan` walks with.
+"""A cursor over JSON text: steps over strings, numbers and whole values, without allocating.
 
-Each step says whether it found what it is for. It takes nothing but JSON, though not all of it: values nested deep,
-and long numbers are for a real parser, as is a text with control characters.
+Each step returns whether it found what it looks for. It accepts only JSON, but not all JSON: a real parser must read
+values nested deeper than MAX_DEPTH, long numbers, and text with control characters.
 """
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef enum:
-    DEEPEST = 64
-    LONGEST_NUMBER = 32  # some beyond it are no double
+    MAX_DEPTH = 64
+    MAX_NUMBER = 32  # characters; some longer ones do not fit a double
 
-cdef enum:
-    WRONG  # what stands there is left to a real parser
-    KEY    # a key has been stepped over: its value is next
-    OVER   # the object has ended
+cdef enum ObjectStep:
+    NOT_PLAIN    # a real parser must read this object
+    AT_VALUE     # the cursor is behind a key: its value is next
+    AT_END       # the cursor is behind the object
 
 cdef struct Cursor:
     const char *p
     const char *end
-    bint escapes            # whether there is a backslash anywhere
+    bint has_escapes        # whether there is a backslash anywhere
 
 cdef struct Text:
     const char *p
@@ -31,8 +31,8 @@ cdef inline void skip_space(Cursor *c) noexcept nogil:
         c.p += 1
 
 
-cdef inline bint take(Cursor *c, char wanted) noexcept nogil:
-    """Step over `wanted` and the space around it; False, and nothing but space skipped, if it is not there."""
+cdef inline bint take_char(Cursor *c, char wanted) noexcept nogil:
+    """Step over `wanted` and the space around it; if it is not there, skip only space and return False."""
     skip_space(c)
     if c.p < c.end and c.p[0] == wanted:
         c.p += 1
@@ -41,8 +41,8 @@ cdef inline bint take(Cursor *c, char wanted) noexcept nogil:
     return False
 
 
-cdef inline bint has_control(const char *p, Py_ssize_t n) noexcept nogil:
-    """Whether there is a byte below 0x20 (or, to be left to the parser like those, a line end between tokens)."""
+cdef inline bint has_control_char(const char *p, Py_ssize_t n) noexcept nogil:
+    """Whether any of n bytes is below 0x20, eight at a time; a line end between tokens counts too."""
     cdef uint64_t eight
     cdef uint64_t found = 0
     while n >= 8:
@@ -61,8 +61,8 @@ cdef inline bint is_hex(char c) noexcept nogil:
     return b"0" <= c <= b"9" or b"a" <= (c | 32) <= b"f"
 
 
-cdef inline bint plain_escapes(const char *p, const char *end) noexcept nogil:
-    """Whether all escapes are JSON's."""
+cdef inline bint has_valid_escapes(const char *p, const char *end) noexcept nogil:
+    """Whether every escape sequence is one of JSON's."""
     while True:
         p = <const char *>memchr(p, b"\\", end - p)
         if p == NULL:
@@ -78,7 +78,7 @@ cdef inline bint plain_escapes(const char *p, const char *end) noexcept nogil:
 
 
 cdef inline bint take_string(Cursor *c, Text *text) noexcept nogil:
-    """Step over a string; `text` is what stands between its quotes, escapes as they are."""
+    """Step over a string; `text` becomes what is between its quotes, escapes unchanged."""
     cdef const char *q
     cdef const char *b
     if c.p >= c.end or c.p[0] != b'"':
@@ -89,7 +89,7 @@ cdef inline bint take_string(Cursor *c, Text *text) noexcept nogil:
         q = <const char *>memchr(q, b'"', c.end - q)
         if q == NULL:
             return False
-        if not c.escapes:
+        if not c.has_escapes:
             break
         b = q
         while b > text.p and (b - 1)[0] == b"\\":
@@ -99,35 +99,35 @@ cdef inline bint take_string(Cursor *c, Text *text) noexcept nogil:
         q += 1
     text.n = q - text.p
     c.p = q + 1
-    return not c.escapes or plain_escapes(text.p, q)
+    return not c.has_escapes or has_valid_escapes(text.p, q)
 
 
 cdef inline bint has_escape(Cursor *c, Text *text) noexcept nogil:
-    return c.escapes and memchr(text.p, b"\\", text.n) != NULL
+    return c.has_escapes and memchr(text.p, b"\\", text.n) != NULL
 
 
 cdef inline bint take_key(Cursor *c, Text *key) noexcept nogil:
     """Step over `"key":`; False if it is not there or has an escape in it."""
     skip_space(c)
-    return take_string(c, key) and not has_escape(c, key) and take(c, b":")
+    return take_string(c, key) and not has_escape(c, key) and take_char(c, b":")
 
 
 cdef inline int first_key(Cursor *c, Text *key) noexcept nogil:
-    """Step into an object: KEY, or OVER where it is empty."""
-    if not take(c, b"{"):
-        return WRONG
-    if take(c, b"}"):
-        return OVER
-    return KEY if take_key(c, key) else WRONG
+    """Step into an object and over its first key; AT_END if it is empty."""
+    if not take_char(c, b"{"):
+        return NOT_PLAIN
+    if take_char(c, b"}"):
+        return AT_END
+    return AT_VALUE if take_key(c, key) else NOT_PLAIN
 
 
 cdef inline int next_key(Cursor *c, Text *key, bint ok) noexcept nogil:
-    """Step on behind a value of an object, if that has been stepped over (`ok`): KEY or OVER."""
+    """Step over the next key of an object, from behind a value; `ok`: whether that value could be stepped over."""
     if not ok:
-        return WRONG
-    if take(c, b","):
-        return KEY if take_key(c, key) else WRONG
-    return OVER if take(c, b"}") else WRONG
+        return NOT_PLAIN
+    if take_char(c, b","):
+        return AT_VALUE if take_key(c, key) else NOT_PLAIN
+    return AT_END if take_char(c, b"}") else NOT_PLAIN
 
 
 cdef inline bint take_word(Cursor *c, const char *word, Py_ssize_t n) noexcept nogil:
@@ -168,7 +168,7 @@ cdef inline bint take_number(Cursor *c) noexcept nogil:
         exponent = c.p
         if not take_digits(c) or c.p - exponent > 2:
             return False
-    return c.p - start <= LONGEST_NUMBER
+    return c.p - start <= MAX_NUMBER
 
 
 cdef inline bint take_integer(Cursor *c, int64_t *value) noexcept nogil:
@@ -184,35 +184,35 @@ cdef inline bint take_integer(Cursor *c, int64_t *value) noexcept nogil:
 
 
 cdef inline bint skip_value(Cursor *c, int depth=0) noexcept nogil:
-    """Step over any one value, up to DEEPEST levels deep."""
+    """Step over one value of any type, nested up to MAX_DEPTH levels deep."""
     cdef Text ignored
-    if c.p >= c.end or depth > DEEPEST:
+    if c.p >= c.end or depth > MAX_DEPTH:
         return False
     if c.p[0] == b'"':
         return take_string(c, &ignored)
-    if take(c, b"{"):
-        if take(c, b"}"):
+    if take_char(c, b"{"):
+        if take_char(c, b"}"):
             return True
-        while take_string(c, &ignored) and take(c, b":") and skip_value(c, depth + 1):
-            if not take(c, b","):
-                return take(c, b"}")
+        while take_string(c, &ignored) and take_char(c, b":") and skip_value(c, depth + 1):
+            if not take_char(c, b","):
+                return take_char(c, b"}")
         return False
-    if take(c, b"["):
-        if take(c, b"]"):
+    if take_char(c, b"["):
+        if take_char(c, b"]"):
             return True
         while skip_value(c, depth + 1):
-            if not take(c, b","):
-                return take(c, b"]")
+            if not take_char(c, b","):
+                return take_char(c, b"]")
         return False
     return take_null(c) or take_word(c, b"true", 4) or take_word(c, b"false", 5) or take_number(c)
 
 
-cdef inline bint first(int *seen, int key) noexcept nogil:
-    """Whether this is the first time that an object has this key: of two the last counts, which the parser knows."""
-    cdef bint is_new = not seen[0] & key
-    seen[0] |= key
+cdef inline bint is_new_key(int *seen_keys, int key) noexcept nogil:
+    """Whether an object has this key for the first time. Of two equal keys the last one counts: the parser's task."""
+    cdef bint is_new = not seen_keys[0] & key
+    seen_keys[0] |= key
     return is_new
 
 
-cdef inline bint same(Text *key, const char *name, Py_ssize_t n) noexcept nogil:
+cdef inline bint text_is(Text *key, const char *name, Py_ssize_t n) noexcept nogil:
     return key.n == n and memcmp(key.p, name, n) == 0
