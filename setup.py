@@ -21,7 +21,9 @@ COMPILED = (
     "core.read_loop",
     "core.connection",
     "core.accumulator",
+    "engines.sim.outlet",
     "engines.sim.emit",
+    "engines.sim.planned",
     "workload.files.json_index",
 )
 
@@ -51,9 +53,10 @@ extensions = [
 ]
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
         annotate=switched("LOADGEN_ANNOTATE"),
         compiler_directives={"language_level": "3", "boundscheck": debug, "wraparound": False, "cdivision": True},
-    )
+    ),
 )

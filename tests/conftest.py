@@ -10,14 +10,23 @@ import pytest
 from hypothesis import settings
 
 from loadgen.core import histogram, http1, record, record_json, sse
-from loadgen.engines.sim import emit
+from loadgen.engines.sim import emit, outlet, planned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")
-COUNTING = (emit, histogram, http1, record, record_json, sse)  # modules that count live objects and bytes
+COUNTING = (
+    emit,
+    histogram,
+    http1,
+    outlet,
+    planned,
+    record,
+    record_json,
+    sse,
+)  # modules that count live objects and bytes
 DEBUG = record.live() is not None
 
 # Under nohup, or in the background of a script, these are ignored, which every program that tests start would inherit.

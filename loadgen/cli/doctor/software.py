@@ -17,7 +17,9 @@ COMPILED = (
     "loadgen.core.read_loop",
     "loadgen.core.connection",
     "loadgen.core.accumulator",
+    "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
+    "loadgen.engines.sim.planned",
     "loadgen.workload.files.json_index",
 )
 MODULES = "compiled modules"

@@ -133,8 +133,8 @@ LIES = (
         (
             Edit(
                 "loadgen/core/c/json_scan.pxd",
-                'text_is(&key, b"reasoning", 9):\n            ok = is_new_key(&seen_keys, 2) and scan_text(c, out, REASONING, 0, 0)',
-                'text_is(&key, b"reasoning", 9):\n            ok = is_new_key(&seen_keys, 2) and skip_value(c)',
+                "ok = is_new_key(&seen_keys, 2) and scan_text(c, out, REASONING, 0, 0)",
+                "ok = is_new_key(&seen_keys, 2) and skip_value(c)",
             ),
         ),
         Test("tests/core/wire/test_recorded.py"),

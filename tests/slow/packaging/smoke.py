@@ -22,7 +22,9 @@ COMPILED = (
     "core.read_loop",
     "core.connection",
     "core.accumulator",
+    "engines.sim.outlet",
     "engines.sim.emit",
+    "engines.sim.planned",
     "workload.files.json_index",
 )
 LENGTHS = ("--random-input-len", "16", "--random-output-len", "4")

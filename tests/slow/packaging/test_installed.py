@@ -48,7 +48,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/report/result.schema.json",
     ):
         assert needed in names
-    assert sum(name.endswith(".so") for name in names) == 11
+    assert sum(name.endswith(".so") for name in names) == 13
     assert not [name for name in names if name.endswith((".c", ".pyx"))]
 
 

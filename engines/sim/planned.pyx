@@ -1,5 +1,35 @@
 # cython: language_level=3
-"""Planned: events written at set times, each with when it was. Part of `loadgen.engines.sim.emit`."""
+"""Planned streams: events written at set times, each with that time and the time at which it is written."""
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free
+
+from loadgen.core.c.clock cimport now_ns
+from loadgen.core.c.digits cimport PLACES
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, count_freed, live_count
+from loadgen.engines.sim.heap cimport pop, postpone, push
+from loadgen.engines.sim.outlet cimport Outlet, put_bytes, reserve, scratch
+
+cdef enum:
+    TURN_NS = 1000000  # after writing for so long in one go, requests get to be read
+
+BLANK_TIME = b" " * PLACES  # JSON allows blanks before a number, not zeros
+
+
+cdef inline void put_time(char *out, int64_t at_ns) noexcept:
+    """Write a time, ns >= 0, over a BLANK_TIME."""
+    cdef int i = PLACES
+    while True:
+        i -= 1
+        out[i] = b"0"[0] + at_ns % 10
+        at_ns //= 10
+        if at_ns == 0:
+            return
+
+
+def live():
+    """Return the bytes that this module has allocated; None unless it is a debug build."""
+    return {"bytes": live_count(BYTES)} if COUNTING else None
 
 
 cdef class Planned(Outlet):
@@ -30,11 +60,11 @@ cdef class Planned(Outlet):
 
     cdef int64_t _write_next(self) except -1:
         """Write the next event; returns when that was."""
-        cdef char *out = put(scratch, self._event)
+        cdef char *out = put_bytes(scratch, self._event)
         cdef int64_t at_ns
         put_time(scratch + self._plan_at, self._plan[self.written])
         if self.written + 1 == self._plan.shape[0]:
-            out = put(out, self._after)
+            out = put_bytes(out, self._after)
         at_ns = now_ns()
         put_time(scratch + self._write_at, at_ns)
         self._writes[self.written] = at_ns
