@@ -11,7 +11,7 @@ from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNPLANNED, Record
 from array import array
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.timeline import COLUMNS, ROWS, SHORTEST_NS, Timeline, empty, width_for, widened
+from loadgen.core.timeline import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, empty, width_for, widened
 
 cdef enum:
     EARLY_NS = 50000  # a request sent so long before it was due counts as early
@@ -71,28 +71,30 @@ cpdef int64_t fold_events(
 
 
 cdef class Tally:
-    """Counts records into its attributes, into `histograms`, and output tokens over time into `bins`.
+    """Counts records into its attributes and into histograms, and output tokens over time into `bins`.
 
     Args:
         start_ns: When the clock of the run starts.
         bin_ns: How long a bin is.
-        histograms: By the names of `snapshot.DISTRIBUTIONS`.
-        from_due: Whether TTFT on the timeline counts from due (else from sent).
+        histograms: Histograms of ns by the names in `metrics.snapshot.DISTRIBUTIONS`.
+        from_due: Whether TTFT on the timeline counts from due; else from sent.
 
     Attributes:
-        bins: Output tokens per bin, as an array of int64 that may end in zeros.
+        bins: Output tokens per bin, an array of int64 that may end in zeros.
+
+    The other attributes are the counters that `metrics.snapshot.COUNTERS` describes.
     """
 
     cdef int64_t start_ns, bin_ns
     cdef int64_t[::1] bin_counts
     cdef readonly object bins
     cdef bint from_due
-    cdef int64_t column_ns, end_ns  # how wide a column of the timeline is; where the last of them ends, from the start
+    cdef int64_t column_ns  # the width of a column of the timeline
+    cdef int64_t end_ns  # when its last column ends, from the start
     cdef int64_t[:, ::1] ttft_over_time, icl_over_time
     cdef Histogram lag, pool_wait, connect, ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent
     cdef Histogram tpot, tpot_n1, icl, itl
-    # `snapshot.COUNTERS` says what they are.
-    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # of all streams, side by side for days
+    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # sums over many streams for days exceed 64 bits
     cdef readonly int64_t early, late_connections, by_reader, disordered, lost_token_events
     cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted, input_tokens
     cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted, unexpected_input_tokens
@@ -113,16 +115,16 @@ cdef class Tally:
         self.tpot, self.tpot_n1 = histograms["tpot"], histograms["tpot_n1"]
         self.icl, self.itl = histograms["icl"], histograms["itl"]
         self._extend_bins(BIN_GROWTH)
-        self.column_ns, self.end_ns = SHORTEST_NS, SHORTEST_NS * columns
+        self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
         self.ttft_over_time, self.icl_over_time = empty(), empty()
 
     @property
     def timeline(self):
-        """The `Timeline` of what has been counted, which stays as it is."""
+        """A copy of the `Timeline` of the records counted so far."""
         return Timeline(self.column_ns, self.ttft_over_time.base.copy(), self.icl_over_time.base.copy())
 
     def add(self, Record record not None):
-        """Count a record that has its outcome."""
+        """Count an ended record."""
         if record.sent:
             self._add_waits(record)
         if record.outcome is OK:
@@ -190,7 +192,7 @@ cdef class Tally:
         return 0
 
     cdef int _add_events(self, Record record) except -1:
-        """Its events, the gaps between them and between tokens, and the tokens over time."""
+        """Count its events, the gaps between them and between tokens, and its tokens over time."""
         cdef int64_t last_bin = (record.last_token - self.start_ns) // self.bin_ns
         if last_bin >= self.bin_counts.shape[0]:
             self._extend_bins(last_bin + BIN_GROWTH)
@@ -235,14 +237,14 @@ cdef class Tally:
         return 0
 
     cdef inline void _count_over_time(self, int64_t[:, ::1] counts, int64_t at_ns, int64_t since_ns) noexcept:
-        """Count what has taken from `since_ns` to `at_ns`, where it ended."""
+        """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:
             row = index_of(at_ns - since_ns) // COARSE
             counts[max(0, min(column, columns - 1)), min(row, rows - 1)] += 1
 
     cdef int _widen_columns(self, int64_t last_ns) except -1:
-        """Have the columns of the timeline reach `last_ns` after the start."""
+        """Make the columns of the timeline so wide that they reach `last_ns` after the start."""
         width_ns = width_for(last_ns, self.column_ns)
         times = width_ns // self.column_ns
         self.ttft_over_time = widened(self.ttft_over_time.base, times)
@@ -251,6 +253,7 @@ cdef class Tally:
         return 0
 
     cdef int _extend_bins(self, Py_ssize_t size) except -1:
+        """Make room for `size` bins."""
         grown = array("q", bytes(8 * size))
         if self.bins is not None:
             grown[: len(self.bins)] = self.bins

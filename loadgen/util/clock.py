@@ -44,7 +44,7 @@ class Clock:
 
 
 class Readers(Protocol):
-    """Who calls back when there is something to read: an event loop, or a `Poll`."""
+    """Who calls back when there is something to read: an event loop, or a `ReadLoop`."""
 
     def add_reader(self, fd: int, callback: Callable[[], object]) -> object:
         """Call back whenever `fd` can be read."""

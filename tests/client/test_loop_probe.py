@@ -80,7 +80,7 @@ async def test_on_the_kernels_clock_an_absence_is_seen_as_soon_as_it_ends():
     assert stalls.max >= 8 * EVERY_NS
 
 
-def test_a_read_loop_counts_the_reads_of_its_connections():
+def test_send_hook_counts_reads():
     read_loop = ReadLoop()
     read(read_loop, 3)
     assert read_loop.hook.reads == 3

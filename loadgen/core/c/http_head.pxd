@@ -96,7 +96,7 @@ cdef inline const char *find_head_end(const char *p, const char *end) noexcept n
 
 
 cdef inline const char *find_field_end(const char *p, const char *end) noexcept nogil:
-    """Find the LF of the field line at `p` in a head that ends at `end`. A line that starts with a space continues it."""
+    """Find the LF of the line at `p` in a head that ends at `end`. A line that starts with a space continues it."""
     while True:
         p = <const char *>memchr(p, b"\n", end + 1 - p)
         if p == end or not is_space(p[1]):

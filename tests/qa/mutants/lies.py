@@ -16,7 +16,7 @@ LIES = (
                 "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
             ),
         ),
-        Test("tests/core/wire/test_connection.py::test_what_a_poll_reads_is_stamped_before_anything_else_can_run"),
+        Test("tests/core/test_connection.py::test_read_loop_stamps_before_anything_else_runs"),
     ),
     Mutant(
         "time from sent instead of due",
@@ -137,7 +137,7 @@ LIES = (
                 "ok = is_new_key(&seen_keys, 2) and skip_value(c)",
             ),
         ),
-        Test("tests/core/wire/test_recorded.py"),
+        Test("tests/core/test_sse_recorded.py"),
     ),
     Mutant(
         "count the role chunk as first token",

@@ -42,7 +42,7 @@ def said(*parts: bytes) -> list[Event]:
     return found
 
 
-def test_every_event_is_kept_with_what_it_says_and_when_it_came() -> None:
+def test_stream_holds_flags_and_stamps_of_every_event() -> None:
     thought, word = delta(reasoning="hm"), delta(content="a")
     assert said(ROLES, thought, word, word, delta("stop"), usage(completion_tokens=3), DONE_EVENT) == [
         (CHOICE | ROLE | EMPTY, 2 * MS),
@@ -75,22 +75,22 @@ def test_every_event_is_kept_with_what_it_says_and_when_it_came() -> None:
         (event(choices=[], usage=None), 0),
     ],
 )
-def test_what_an_event_says(one: bytes, says: int) -> None:
+def test_event_flags_of_one_event(one: bytes, says: int) -> None:
     assert said(one, delta("stop", content="z"))[0].says == says
 
 
-def test_events_that_bear_tokens_take_no_room_of_their_own_while_they_are_alike() -> None:
+def test_equal_token_events_share_one_run() -> None:
     record = record_of(ROLES, *[delta(content="a")] * 500, delta("stop"))
     assert record.stream == [(CHOICE | ROLE | EMPTY, 2 * MS), (CHOICE | CONTENT, 500), (CHOICE | FINISH, 503 * MS)]
 
 
-def test_more_of_them_than_can_be_kept_are_not_told_in_part() -> None:
+def test_stream_with_too_many_runs_is_unknown() -> None:
     record = record_of(delta(content="a") + ROLES * 70_000 + delta("stop"))
     assert record.stream is None
     assert orjson.loads(record_line(record, 0, None))["stream"] is None
 
 
-def test_it_is_written_with_names_and_times_from_due_and_read_again() -> None:
+def test_stream_round_trips_through_a_record_line() -> None:
     record = record_of(ROLES, delta(content="a"), delta(content="b"), delta("stop"), DONE_EVENT)
     record.due = MS
     written = orjson.loads(record_line(record, 0, None))["stream"]
@@ -98,7 +98,7 @@ def test_it_is_written_with_names_and_times_from_due_and_read_again() -> None:
     assert stream.from_json(written, MS) == record.stream
 
 
-def test_of_records_that_do_not_have_it_nothing_is_made_up() -> None:
+def test_restored_record_without_a_stream_has_none() -> None:
     record = Record()
     record.restore([MS, 2 * MS])
     assert events(record) is None

@@ -1,4 +1,4 @@
-"""A poll reads sockets by itself, in one line with alarms; all but reading it leaves to the event loop."""
+"""ReadLoop: reads sockets in one queue with alarms, and leaves all but reading to the event loop."""
 
 import asyncio
 import contextlib
@@ -67,12 +67,12 @@ class Pair:
 
 
 @contextlib.asynccontextmanager
-async def connected(poll: ReadLoop) -> AsyncIterator[Pair]:
-    """A connection that `poll` reads, which is opened and closed with it."""
+async def connected(read_loop: ReadLoop) -> AsyncIterator[Pair]:
+    """A connection that `read_loop` reads, which is opened and closed with it."""
     loop, owner = asyncio.get_running_loop(), Owner()
-    poll.open(loop)
+    read_loop.open(loop)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        connection = Connection(owner, None, None, poll)
+        connection = Connection(owner, None, None, read_loop)
         transport, _ = await loop.create_connection(lambda: connection, *listener.getsockname())
         server, _ = listener.accept()
     with server:
@@ -81,10 +81,10 @@ async def connected(poll: ReadLoop) -> AsyncIterator[Pair]:
         yield Pair(connection, owner, server)
         connection.release()
         transport.abort()
-    poll.close()
+    read_loop.close()
 
 
-async def test_it_reads_without_the_loop_and_stamps_what_it_reads() -> None:
+async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
     async with connected(ReadLoop()) as pair:
         record, before_ns = Record(), now_ns()
         pair.connection.send(b"request", record)
@@ -95,23 +95,23 @@ async def test_it_reads_without_the_loop_and_stamps_what_it_reads() -> None:
         assert not pair.read_by_loop
 
 
-async def test_a_request_that_the_socket_does_not_take_at_once_is_sent_whole_by_the_loop() -> None:
-    poll, request = ReadLoop(), b"r" * (8 << 20)
-    async with connected(poll) as pair:
+async def test_event_loop_sends_the_rest_of_a_large_request() -> None:
+    read_loop, request = ReadLoop(), b"r" * (8 << 20)
+    async with connected(read_loop) as pair:
         pair.connection.send(request, record := Record())
-        assert (pair.read_by_loop, poll.loop_users) == (True, 1)
+        assert (pair.read_by_loop, read_loop.loop_users) == (True, 1)
         await pair.takes(len(request))
         whole = streamed(answer("a"))
         pair.server.send(whole[:-20])
         while not record.events:
             await asyncio.sleep(0)
-        assert (pair.read_by_loop, poll.loop_users) == (False, 0), "the poll reads the rest"
+        assert (pair.read_by_loop, read_loop.loop_users) == (False, 0), "the read loop reads the rest"
         pair.server.send(whole[-20:])
         assert await pair.owner.hears(1) == [Outcome.OK]
         assert pair.connection.keep_alive
 
 
-async def test_a_connection_whose_server_answers_before_it_has_read_the_request_bears_no_other() -> None:
+async def test_early_answer_ends_keep_alive() -> None:
     async with connected(ReadLoop()) as pair:
         pair.connection.send(b"r" * (8 << 20), Record())
         pair.server.send(streamed(answer("a")))
@@ -119,7 +119,7 @@ async def test_a_connection_whose_server_answers_before_it_has_read_the_request_
         assert not pair.connection.keep_alive
 
 
-async def test_a_fault_while_it_reads_ends_the_response(caplog: pytest.LogCaptureFixture) -> None:
+async def test_exception_while_reading_ends_the_response(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def sent(self, record: Record) -> None: ...
         def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
@@ -135,7 +135,7 @@ async def test_a_fault_while_it_reads_ends_the_response(caplog: pytest.LogCaptur
     assert "no room" in caplog.text
 
 
-async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told() -> None:
+async def test_data_before_the_end_is_read_first() -> None:
     async with connected(ReadLoop()) as pair:
         record = Record()
         pair.connection.send(b"request", record)
@@ -147,7 +147,7 @@ async def test_what_came_before_the_end_of_a_connection_is_read_and_the_end_told
         assert record.last_token < record.closed
 
 
-async def test_a_reset_is_told_as_one() -> None:
+async def test_reset_is_reported_as_reset() -> None:
     async with connected(ReadLoop()) as pair:
         pair.connection.send(b"request", record := Record())
         await pair.takes(len(b"request"))
@@ -157,47 +157,47 @@ async def test_a_reset_is_told_as_one() -> None:
         assert "reset" in (record.detail or "")
 
 
-async def test_an_idle_connection_that_the_server_closes_is_dropped() -> None:
+async def test_idle_connection_closed_by_the_server_is_dropped() -> None:
     async with connected(ReadLoop()) as pair:
         pair.server.close()
         assert await pair.owner.hears(1) == [type(None)]
         assert pair.connection.lost
 
 
-async def test_a_connection_with_tls_is_left_to_the_loop() -> None:
+async def test_connection_with_tls_is_left_to_the_event_loop() -> None:
     with socket.socket() as encrypted:
 
         class Encrypted:
             def get_extra_info(self, name: str) -> object:
                 return {"sslcontext": "one", "socket": encrypted}.get(name)
 
-        poll = ReadLoop()
-        poll.open(asyncio.get_running_loop())
-        connection = Connection(Owner(), None, Encrypted(), poll)
+        read_loop = ReadLoop()
+        read_loop.open(asyncio.get_running_loop())
+        connection = Connection(Owner(), None, Encrypted(), read_loop)
         connection.begin_reading()
-        assert poll.loop_users == 1
+        assert read_loop.loop_users == 1
         connection.release()
-        assert poll.loop_users == 0
-        poll.close()
+        assert read_loop.loop_users == 0
+        read_loop.close()
 
 
-async def test_alarms_ring_in_the_line_of_the_sockets() -> None:
-    poll, rung = ReadLoop(), asyncio.Event()
-    poll.open(asyncio.get_running_loop())
-    alarm = in_line(poll).alarm(asyncio.get_running_loop(), rung.set)
+async def test_alarms_share_the_queue_of_the_sockets() -> None:
+    read_loop, rung = ReadLoop(), asyncio.Event()
+    read_loop.open(asyncio.get_running_loop())
+    alarm = in_line(read_loop).alarm(asyncio.get_running_loop(), rung.set)
     alarm.set(now_ns() + 1_000_000)
     await asyncio.wait_for(rung.wait(), 10)
     alarm.close()
-    poll.close()
+    read_loop.close()
 
 
 @pytest.fixture
 def turns() -> Iterator[Callable[..., list[str]]]:
-    """Has a poll turn once where reading one socket makes another readable; returns which of them it read."""
+    """Have a read loop turn once where reading one socket makes another readable; returns which of them it read."""
     with contextlib.ExitStack() as stack:
         first, second = (tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2))
 
-        def turn(poll: ReadLoop) -> list[str]:
+        def turn(read_loop: ReadLoop) -> list[str]:
             read = []
 
             def read_first() -> None:
@@ -208,42 +208,42 @@ def turns() -> Iterator[Callable[..., list[str]]]:
             def read_second() -> None:
                 read.append("second")
                 second[0].recv(1)
-                poll.hook.probed = False  # or it would wait for a heartbeat, and there is none
+                read_loop.hook.probed = False  # or it would wait for a heartbeat, and there is none
 
-            poll.open(asyncio.get_running_loop())
-            poll.add_reader(first[0].fileno(), read_first)
-            poll.add_reader(second[0].fileno(), read_second)
+            read_loop.open(asyncio.get_running_loop())
+            read_loop.add_reader(first[0].fileno(), read_first)
+            read_loop.add_reader(second[0].fileno(), read_second)
             first[1].send(b"x")
-            poll.turn()
-            poll.close()
+            read_loop.turn()
+            read_loop.close()
             return read
 
         yield turn
 
 
-async def test_a_poll_that_has_read_waits_for_more(turns: Callable[..., list[str]]) -> None:
-    poll = ReadLoop(linger_ns=60 * S)
-    poll.hook.probed = True
-    assert turns(poll) == ["first", "second"]
+async def test_read_loop_lingers_after_a_read(turns: Callable[..., list[str]]) -> None:
+    read_loop = ReadLoop(linger_ns=60 * S)
+    read_loop.hook.probed = True
+    assert turns(read_loop) == ["first", "second"]
 
 
 @pytest.mark.parametrize(("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)])
-async def test_it_does_not_where_others_would_have_to_wait(
+async def test_read_loop_does_not_linger_if_others_wait(
     turns: Callable[..., list[str]], linger_s: int, probed: bool, loop_users: int
 ) -> None:
-    poll = ReadLoop(linger_ns=linger_s * S)
-    poll.hook.probed, poll.loop_users = probed, loop_users
-    assert turns(poll) == ["first"]
+    read_loop = ReadLoop(linger_ns=linger_s * S)
+    read_loop.hook.probed, read_loop.loop_users = probed, loop_users
+    assert turns(read_loop) == ["first"]
 
 
-async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for_the_poll() -> None:
-    poll, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
-    transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), poll)
+async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
+    read_loop, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
+    transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), read_loop)
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()
-    alarm = in_line(poll).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
-    poll.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
+    alarm = in_line(read_loop).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
+    read_loop.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
     alarm.set(now_ns())
     await asyncio.wait_for(ended.wait(), 10)
     assert record.outcome is Outcome.REFUSED
@@ -251,23 +251,23 @@ async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for
     await transport.close()
 
 
-async def test_what_is_forgotten_while_others_are_read_is_not_read() -> None:
-    poll, read = ReadLoop(), list[int]()
-    poll.open(asyncio.get_running_loop())
+async def test_socket_forgotten_during_a_turn_is_not_read() -> None:
+    read_loop, read = ReadLoop(), list[int]()
+    read_loop.open(asyncio.get_running_loop())
     with contextlib.ExitStack() as stack:
         pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2)]
 
         def reader(number: int) -> Callable[[], None]:
             def act() -> None:
                 read.append(number)
-                poll.remove_reader(pairs[1 - number][0].fileno())
+                read_loop.remove_reader(pairs[1 - number][0].fileno())
                 pairs[number][0].recv(1)
 
             return act
 
         for number, (ours, theirs) in enumerate(pairs):
-            poll.add_reader(ours.fileno(), reader(number))
+            read_loop.add_reader(ours.fileno(), reader(number))
             theirs.send(b"x")
-        poll.turn()
+        read_loop.turn()
     assert len(read) == 1
-    poll.close()
+    read_loop.close()

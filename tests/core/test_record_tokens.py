@@ -32,27 +32,27 @@ def bears(record: Record) -> list[int]:
     return record.token_counts or [1] * record.events
 
 
-def test_an_event_counts_as_one_token_where_nobody_says_more() -> None:
+def test_event_counts_as_one_token_by_default() -> None:
     record = record_of(told("a", None), told("bcd", None, "stop"))
     assert (bears(record), record.counted, record.counted_by) == ([1, 1], 2, BY_EVENTS)
 
 
-def test_usage_in_each_event_says_how_many_it_bears() -> None:
+def test_usage_per_event_counts_its_tokens() -> None:
     record = record_of(told("", 0), told("a b", 2), told("c", 3), told("d e f", 6, "stop"))
     assert (bears(record), record.counted, record.counted_by) == ([2, 1, 3], 6, BY_USAGE)
 
 
-def test_tokens_that_no_event_shows_belong_to_the_next_one_that_shows_any() -> None:
+def test_unseen_tokens_belong_to_the_next_event() -> None:
     record = record_of(told("a", 1), told("", 4), told("b", 5, "stop"))
     assert bears(record) == [1, 4]
 
 
-def test_usage_with_the_last_event_alone_does_not_make_it_bear_all_the_others() -> None:
+def test_final_usage_is_no_count_of_the_last_event() -> None:
     record = record_of(told("a", None), told("b", None), told("c", 9, "stop"))
     assert (bears(record), record.completion_tokens, record.counted_by) == ([1, 1, 1], 9, BY_EVENTS)
 
 
-def test_an_event_for_which_usage_does_not_rise_bears_none() -> None:
+def test_event_without_a_rise_in_usage_bears_none() -> None:
     record = record_of(told("a", 1), told("half a character", 1), told("b", 2, "stop"))
     assert (bears(record), record.counted) == ([1, 0, 1], 2)
 
@@ -62,19 +62,19 @@ def test_an_event_for_which_usage_does_not_rise_bears_none() -> None:
     [(0, 0, 0, 0), (4, 4, 4, 4), (4, 3, 2, 1)],
     ids=["none until the end", "all from the start", "ever fewer"],
 )
-def test_usage_that_cannot_be_true_of_each_event_is_not_believed(so_far: tuple[int, ...]) -> None:
+def test_implausible_usage_per_event_is_dropped(so_far: tuple[int, ...]) -> None:
     events = [told("a", count) for count in so_far]
     record = record_of(*events, delta("stop"), usage(completion_tokens=4))
     assert (bears(record), record.counted, record.counted_by) == ([1, 1, 1, 1], 4, BY_EVENTS)
     assert record.completion_tokens == 4
 
 
-def test_a_count_of_no_tokens_beside_those_that_were_seen_is_none() -> None:
+def test_zero_count_is_dropped_if_tokens_came() -> None:
     record = record_of(told("a", None), told("b", None, "stop"), usage(completion_tokens=0))
     assert (record.completion_tokens, record.counted) == (-1, 2)
 
 
-def test_an_answer_in_one_event_bears_what_its_usage_says() -> None:
+def test_single_event_bears_the_tokens_of_its_usage() -> None:
     record = record_of(told("a b c", 3, "stop"))
     assert (bears(record), record.first_tokens) == ([3], 3)
 
@@ -89,23 +89,23 @@ def test_an_answer_in_one_event_bears_what_its_usage_says() -> None:
     ],
     ids=["token ids", "logprobs of chat", "logprobs of completions", "ids before logprobs"],
 )
-def test_token_ids_and_logprobs_say_how_many_an_event_bears(choice: dict[str, object]) -> None:
+def test_token_ids_and_logprobs_count_tokens(choice: dict[str, object]) -> None:
     record = record_of(told("abc", None, **choice), told("d", None, "stop"))
     assert (bears(record), record.counted, record.counted_by) == ([3, 1], 4, BY_IDS)
 
 
 @pytest.mark.parametrize("choice", [{"token_ids": None}, {"logprobs": None}, {"logprobs": []}, {"token_ids": "abc"}])
-def test_ids_of_no_use_say_nothing(choice: dict[str, object]) -> None:
+def test_unusable_token_ids_are_ignored(choice: dict[str, object]) -> None:
     record = record_of(told("abc", None, "stop", **choice))
     assert (bears(record), record.counted_by) == ([1], BY_EVENTS)
 
 
-def test_usage_in_each_event_goes_before_token_ids() -> None:
+def test_usage_per_event_wins_over_token_ids() -> None:
     record = record_of(told("abc", 4, token_ids=[5, 6, 7]), told("d", 5, "stop"))
     assert (bears(record), record.counted_by) == ([4, 1], BY_USAGE)
 
 
-def test_reads_are_those_that_brought_tokens() -> None:
+def test_only_reads_with_tokens_are_counted() -> None:
     _, record = read([HEAD, chunked(told("a", None) + told("b", None) + told("c", None, "stop") + DONE)])
     assert (record.events, record.reads) == (3, 1)
     assert (
@@ -125,7 +125,7 @@ def folded(record: Record) -> tuple[list[int], list[int], list[int], int]:
     return gaps[0], gaps[1], list(bins), imputed
 
 
-def test_a_gap_before_k_tokens_is_k_gaps_between_tokens_and_one_between_events() -> None:
+def test_gap_before_k_tokens_is_k_token_gaps() -> None:
     record = record_of(told("a b", 2), told("c", 3), told("d e f g", 7, "stop"))
     icl, itl, bins, imputed = folded(record)
     assert icl == [1000, 1000]
@@ -134,18 +134,18 @@ def test_a_gap_before_k_tokens_is_k_gaps_between_tokens_and_one_between_events()
     assert imputed == 4
 
 
-def test_the_gap_before_an_event_without_a_token_is_part_of_the_next_token_s() -> None:
+def test_gap_before_an_empty_event_joins_the_next() -> None:
     record = record_of(told("a", 1), told("half", 1), told("b", 2, "stop"))
     assert folded(record)[:2] == ([1000, 1000], [2000])
 
 
-def test_where_each_event_bears_one_token_both_gaps_are_the_same() -> None:
+def test_one_token_per_event_makes_both_gaps_equal() -> None:
     record = record_of(told("a", None), told("b", None), told("c", None, "stop"))
     icl, itl, _, imputed = folded(record)
     assert (icl, itl, imputed) == ([1000, 1000], [1000, 1000], 0)
 
 
-def test_a_record_restored_from_its_marks_is_the_same() -> None:
+def test_restored_record_is_the_same() -> None:
     record, again = record_of(told("a b", 2), told("c", 3, "stop")), Record()
     again.restore(record.stamps, record.token_counts, record.stream)
     assert (again.stamps, again.token_counts, again.counted) == (record.stamps, record.token_counts, record.counted)
@@ -167,7 +167,7 @@ def text_of(*events: bytes, step: int = 10_000_000) -> str:
     return record.text
 
 
-def test_the_text_of_an_answer_is_all_that_bears_tokens() -> None:
+def test_text_holds_all_that_bears_tokens() -> None:
     call = {"index": 0, "function": {"name": "f", "arguments": '{"a": 1}'}}
     events = [
         delta(role="assistant", content=""),
@@ -182,17 +182,17 @@ def test_the_text_of_an_answer_is_all_that_bears_tokens() -> None:
         assert text_of(*events, step=step) == 'Hm. "Grüße"\n\\ok both at once {"a": 1}'
 
 
-def test_a_character_that_two_events_share_is_whole_in_the_text() -> None:
+def test_character_split_over_events_is_whole_in_text() -> None:
     halves = [b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00")]
     assert text_of(*halves, delta("stop")) == "\U0001f600"
 
 
-def test_half_a_character_is_no_reason_to_fail() -> None:
+def test_half_a_surrogate_pair_in_text_is_accepted() -> None:
     half = b'data: {"choices":[{"delta":{"content":"a\\ud83d"},"finish_reason":"stop"}]}\n\n'
     assert text_of(half).startswith("a")
     broken = b'data: {"choices":[{"delta":{"content":"a\xff"},"finish_reason":"stop"}]}\n\n'
     assert text_of(broken) == "a\ufffd"
 
 
-def test_text_is_kept_only_where_it_is_wanted() -> None:
+def test_text_is_kept_only_if_asked() -> None:
     assert record_of(told("a", None, "stop")).text == ""

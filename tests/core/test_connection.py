@@ -40,12 +40,12 @@ class Wire:
         self.written.append(data)
 
 
-def connected(poll: ReadLoop | None = None) -> tuple[Connection, Owner, Wire]:
+def connected(read_loop: ReadLoop | None = None) -> tuple[Connection, Owner, Wire]:
     owner, wire = Owner(), Wire()
-    return Connection(owner, None, wire, poll or ReadLoop()), owner, wire
+    return Connection(owner, None, wire, read_loop or ReadLoop()), owner, wire
 
 
-def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
+def test_data_is_stamped_before_anything_else_runs() -> None:
     connection, _, _ = connected()
     record = Record(due=now_ns())
     connection.send(b"request", record)
@@ -55,30 +55,30 @@ def test_what_arrives_is_stamped_before_anything_else_can_run() -> None:
     assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
 
 
-async def test_what_a_poll_reads_is_stamped_before_anything_else_can_run() -> None:
+async def test_read_loop_stamps_before_anything_else_runs() -> None:
     class Plain(Wire):
         def get_extra_info(self, name: str) -> object:
             return ours if name == "socket" else None
 
         def pause_reading(self) -> None: ...
 
-    poll, record = ReadLoop(), Record(due=now_ns())
-    poll.open(asyncio.get_running_loop())
+    read_loop, record = ReadLoop(), Record(due=now_ns())
+    read_loop.open(asyncio.get_running_loop())
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        connection = Connection(Owner(), None, Plain(), poll)
+        connection = Connection(Owner(), None, Plain(), read_loop)
         connection.begin_reading()
         connection.send(b"request", record)
         theirs.send(streamed(answer("a", "b")))
-        poll.turn()
+        read_loop.turn()
         after_ns = now_ns()  # the loop has had no turn
         assert record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
         assert record.first_byte > 0
         connection.release()
-    poll.close()
+    read_loop.close()
 
 
-def test_a_request_is_stamped_before_it_is_written() -> None:
+def test_request_is_stamped_before_it_is_written() -> None:
     connection, _, wire = connected()
     record = Record()
     before_ns = now_ns()
@@ -87,7 +87,7 @@ def test_a_request_is_stamped_before_it_is_written() -> None:
     assert wire.written == [b"request"]
 
 
-def test_the_owner_is_told_once_that_a_response_has_ended() -> None:
+def test_owner_gets_one_end_per_response() -> None:
     connection, owner, _ = connected()
     connection.send(b"request", Record())
     connection.data_received(streamed(answer("a")))
@@ -97,7 +97,7 @@ def test_the_owner_is_told_once_that_a_response_has_ended() -> None:
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
-def test_a_connection_that_is_lost_ends_its_response_and_is_dropped(error: Exception | None) -> None:
+def test_lost_connection_ends_its_response_and_is_dropped(error: Exception | None) -> None:
     connection, owner, _ = connected()
     connection.send(b"request", Record())
     connection.data_received(streamed(answer("a"))[:200])
@@ -105,13 +105,13 @@ def test_a_connection_that_is_lost_ends_its_response_and_is_dropped(error: Excep
     assert owner.told == [("dropped", error), ("ended", Outcome.TRUNCATED)]
 
 
-def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
+def test_lost_idle_connection_ends_no_response() -> None:
     connection, owner, _ = connected()
     connection.connection_lost(None)
     assert owner.told == [("dropped", None)]
 
 
-def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
+def test_send_hook_is_called_by_the_first_read_after_due() -> None:
     read_loop, rung = ReadLoop(), []
     hook = read_loop.hook
     hook.callback = lambda: rung.append(now_ns())
@@ -125,25 +125,25 @@ def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
     assert len(rung) == 1
 
 
-def test_tokens_are_counted_as_they_come_whatever_becomes_of_their_request() -> None:
-    poll = ReadLoop()
-    one, _, _ = connected(poll)
-    other, _, _ = connected(poll)
+def test_hook_counts_tokens_of_failed_requests_too() -> None:
+    read_loop = ReadLoop()
+    one, _, _ = connected(read_loop)
+    other, _, _ = connected(read_loop)
     one.send(b"request", Record())
     other.send(b"request", Record())
-    assert poll.hook.tokens == 0
+    assert read_loop.hook.tokens == 0
     data = streamed(answer("a", "b", "c"), size=1 << 20)
     for byte in range(len(data)):
         one.data_received(data[byte : byte + 1])
-    assert poll.hook.tokens == 3
+    assert read_loop.hook.tokens == 3
     other.data_received(data[: data.index(b"data:", data.index(b'"b"'))])
     other.connection_lost(None)
-    assert poll.hook.tokens == 5
+    assert read_loop.hook.tokens == 5
 
 
-def test_tokens_that_another_reader_has_decoded_are_counted_too() -> None:
-    connection, _, _ = connected(poll := ReadLoop())
+def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
+    connection, _, _ = connected(read_loop := ReadLoop())
     connection.send(b"request", Record())
     connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
     connection.feed_body(answer("a", "b"), now_ns())
-    assert poll.hook.tokens == 2
+    assert read_loop.hook.tokens == 2

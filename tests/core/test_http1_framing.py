@@ -19,14 +19,14 @@ TWO = answer("Hello", " world")
     ],
     ids=["chunked", "length", "until close"],
 )
-def test_a_response_reads_the_same_however_it_is_framed_and_cut(wire: bytes, closed: bool) -> None:
+def test_response_reads_the_same_in_any_framing(wire: bytes, closed: bool) -> None:
     for step in (1, 2, 3, 7, 64, len(wire)):
         _, record = read(slices(wire, step), closed=closed)
         says = [CHOICE | ROLE | EMPTY, CHOICE | CONTENT, CHOICE | CONTENT, CHOICE | FINISH, event_flags.DONE]
         assert facts(record) == (Outcome.OK, 200, 2, 2, 0, 0, "stop", -1, -1, -1, True, says), step
 
 
-def test_a_response_reads_the_same_when_cut_in_two_anywhere() -> None:
+def test_response_reads_the_same_cut_in_two_anywhere() -> None:
     wire = streamed(TWO, 33)
     for cut in range(1, len(wire)):
         response, record = read([wire[:cut], wire[cut:]])
@@ -35,7 +35,7 @@ def test_a_response_reads_the_same_when_cut_in_two_anywhere() -> None:
         assert facts(record)[:3] == (Outcome.OK, 200, 2), cut
 
 
-def test_stamps_are_those_of_the_read_that_completed_the_event() -> None:
+def test_stamp_is_of_the_read_that_completed_the_event() -> None:
     wire = streamed(answer("a", "b"), 10_000)
     second = wire.index(b'"b"') + 10
     _, record = read([wire[: wire.index(b'"a"')], wire[wire.index(b'"a"') : second], wire[second:]])
@@ -44,7 +44,7 @@ def test_stamps_are_those_of_the_read_that_completed_the_event() -> None:
     assert (record.first_token, record.last_token, record.closed) == (2_000_000, 3_000_000, 3_000_000)
 
 
-def test_chunk_extensions_uppercase_sizes_and_trailers_are_read_over() -> None:
+def test_chunk_extensions_and_trailers_are_ignored() -> None:
     body = b"%X;name=value\r\n%s\r\n0\r\nTrailer: x\r\n\r\n" % (len(TWO), TWO)
     response, record = read([HEAD + b"Transfer-Encoding: Chunked\r\n\r\n" + body])
     assert record.outcome is Outcome.OK
@@ -63,31 +63,29 @@ def test_chunk_extensions_uppercase_sizes_and_trailers_are_read_over() -> None:
         (b"Keep-Alive: timeout=5, max=0\r\n", False, 5),  # no further request
     ],
 )
-def test_the_server_says_whether_and_how_long_a_connection_may_be_used_again(
-    header: bytes, reusable: bool, seconds: int
-) -> None:
+def test_keep_alive_follows_the_fields(header: bytes, reusable: bool, seconds: int) -> None:
     response, _ = read([HEAD + header + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(TWO)])
     assert (response.keep_alive, response.keep_alive_ns) == (reusable, seconds * 10**9)
 
 
-def test_http_1_0_closes_unless_it_says_otherwise() -> None:
+def test_http_1_0_closes_without_keep_alive() -> None:
     old = HEAD.replace(b"1.1", b"1.0") + b"Content-Length: %d\r\n" % len(TWO)
     assert not read([old + b"\r\n" + TWO])[0].keep_alive
     assert read([old + b"Connection: keep-alive\r\n\r\n" + TWO])[0].keep_alive
 
 
-def test_bytes_nobody_asked_for_spoil_the_connection_but_not_the_record() -> None:
+def test_surplus_bytes_spoil_only_the_connection() -> None:
     response, record = read([streamed(TWO) + b"HTTP/1.1 200 OK\r\n"])
     assert record.outcome is Outcome.OK
     assert not response.keep_alive
 
 
-def test_an_interim_response_is_skipped() -> None:
+def test_interim_response_is_skipped() -> None:
     _, record = read([b"HTTP/1.1 100 Continue\r\n\r\n" + streamed(TWO)])
     assert facts(record)[:3] == (Outcome.OK, 200, 2)
 
 
-def test_one_object_serves_one_response_after_another() -> None:
+def test_response_object_is_used_again() -> None:
     response, first = read([streamed(TWO)])
     second = type(first)(due=1)
     response.begin(second)
@@ -98,7 +96,7 @@ def test_one_object_serves_one_response_after_another() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 404, 429, 500, 503])
-def test_any_status_but_200_is_the_outcome_with_a_sample_of_its_body(status: int) -> None:
+def test_status_but_200_is_the_outcome_with_a_sample(status: int) -> None:
     body = b'{"error": {"message": "no"}}' + b" " * 5000
     wire = (
         b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body
@@ -112,7 +110,7 @@ def test_any_status_but_200_is_the_outcome_with_a_sample_of_its_body(status: int
         assert response.keep_alive
 
 
-def test_a_status_stays_the_outcome_when_its_body_is_cut_off() -> None:
+def test_status_stays_the_outcome_if_its_body_is_cut_off() -> None:
     _, record = read([b"HTTP/1.1 503 No\r\nContent-Length: 100\r\n\r\nbusy"], closed=True)
     assert (record.outcome, record.status, record.detail) == (Outcome.STATUS, 503, "busy")
 
@@ -129,7 +127,7 @@ def test_a_status_stays_the_outcome_when_its_body_is_cut_off() -> None:
         (HEAD + b"\r\n", Outcome.EMPTY, "no token"),
     ],
 )
-def test_a_connection_that_ends_early_says_where_it_was(wire: bytes, outcome: Outcome, detail: str) -> None:
+def test_early_end_of_a_connection_has_its_outcome(wire: bytes, outcome: Outcome, detail: str) -> None:
     response, record = read([wire] if wire else [], closed=True)
     assert record.outcome is outcome
     assert record.detail is not None
@@ -137,7 +135,7 @@ def test_a_connection_that_ends_early_says_where_it_was(wire: bytes, outcome: Ou
     assert not response.keep_alive
 
 
-def test_a_reset_is_no_clean_end_even_where_close_ends_the_body() -> None:
+def test_reset_is_no_clean_end_of_a_body() -> None:
     _, record = read([HEAD + b"\r\n" + TWO], closed=True, error="Connection reset by peer")
     assert (record.outcome, record.detail) == (Outcome.TRUNCATED, "Connection reset by peer")
 
@@ -157,7 +155,7 @@ def test_a_reset_is_no_clean_end_even_where_close_ends_the_body() -> None:
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1" * 70_000, "too long"),
     ],
 )
-def test_bytes_that_are_not_the_protocol_end_the_record(wire: bytes, detail: str) -> None:
+def test_bytes_of_no_protocol_are_a_protocol_error(wire: bytes, detail: str) -> None:
     response, record = read([wire])
     assert record.outcome is Outcome.PROTOCOL_ERROR
     assert record.detail is not None
@@ -167,7 +165,7 @@ def test_bytes_that_are_not_the_protocol_end_the_record(wire: bytes, detail: str
 
 
 @pytest.mark.parametrize("header", [b"Content-Encoding: gzip", b"Transfer-Encoding: gzip, chunked"])
-def test_encodings_of_the_body_are_left_to_the_reader_with_every_byte_so_far(header: bytes) -> None:
+def test_encoded_body_is_left_to_aiohttp_whole(header: bytes) -> None:
     wire = HEAD + header + b"\r\n\r\nzipped bytes"
     for step in (1, len(wire)):
         response, record = read(slices(wire, step))

@@ -15,14 +15,14 @@ every = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.nam
 
 
 @every
-def test_a_captured_response_says_what_the_facts_beside_it_say(golden: Golden) -> None:
+def test_captured_response_has_its_recorded_facts(golden: Golden) -> None:
     found = told(golden, (data for _, data in golden.response.reads))
     facts = json.dumps(found | {"events": len(payloads(golden))})
     assert found == golden.said, f"if the server did say this, write it to {golden.file}{FACTS}: {facts}"
 
 
 @every
-def test_it_says_the_same_cut_in_two_anywhere(golden: Golden) -> None:
+def test_captured_response_reads_the_same_cut_in_two(golden: Golden) -> None:
     wire = golden.wire
     for cut in range(1, len(wire), 1 if len(wire) < LONG else len(wire) // 1000):
         assert told(golden, (wire[:cut], wire[cut:])) == golden.said, cut
@@ -30,14 +30,14 @@ def test_it_says_the_same_cut_in_two_anywhere(golden: Golden) -> None:
 
 @every
 @pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"], ids=["LF", "CR", "CRLF"])
-def test_it_says_the_same_with_other_line_ends_and_other_chunks(golden: Golden, line_end: bytes) -> None:
+def test_captured_response_reads_the_same_reframed(golden: Golden, line_end: bytes) -> None:
     wire = golden.with_line_ends(line_end)
     for step in (1, 11, 4096, len(wire)):
         assert told(golden, slices(wire, step)) == golden.said, step
 
 
 @pytest.mark.parametrize("golden", [g for g in GOLDENS if g.is_stream], ids=lambda golden: golden.name)
-def test_a_json_parser_finds_the_same_in_its_events(golden: Golden) -> None:
+def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
     events = parsed(golden)
     found: dict[str, Any] = {
         "events": len(events),
@@ -50,6 +50,6 @@ def test_a_json_parser_finds_the_same_in_its_events(golden: Golden) -> None:
     assert found == {name: golden.facts[name] for name in found}
 
 
-def test_every_facts_file_has_its_capture() -> None:
+def test_facts_files_have_their_captures() -> None:
     captures = {path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl*")}
     assert {path.name.removesuffix(FACTS) for path in FOLDER.glob(f"*{FACTS}")} == captures

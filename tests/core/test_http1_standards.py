@@ -20,29 +20,29 @@ def outcome(wire: bytes) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("line", [b"http/1.1 200 OK", b"HTTP/1.x 200 OK", b"HTTP/1.1 2000 OK", b"HTTP/1.1 200OK"])
-def test_a_status_line_is_exact(line: bytes) -> None:
+def test_malformed_status_line_is_a_protocol_error(line: bytes) -> None:
     assert outcome(line + b"\r\n\r\n" + BODY)[0] is Outcome.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("value", [b" chunked \t", b"chunked", b"\r\n chunked", b" \r\n\tchunked"])
-def test_space_around_a_headers_value_is_none_of_it_even_across_lines(value: bytes) -> None:
+def test_space_around_field_values_is_ignored(value: bytes) -> None:
     assert outcome(HEAD + b"Transfer-Encoding:" + value + b"\r\n\r\n" + chunked(BODY)) == GOOD
 
 
-def test_a_folded_header_is_not_one_of_its_own() -> None:
+def test_folded_line_is_no_field_of_its_own() -> None:
     assert outcome(HEAD + b"X-Folded: a\r\n no colon here\r\n Content-Length: 3\r\n\r\n" + BODY) == GOOD
 
 
 @pytest.mark.parametrize("second", [b"Content-Length: 5", b"Content-Length:", b"Content-Length: 9999999999999999"])
-def test_two_lengths_or_none_at_all_or_one_out_of_range_are_no_length(second: bytes) -> None:
+def test_bad_content_lengths_are_a_protocol_error(second: bytes) -> None:
     assert outcome(SIZED + second + b"\r\n\r\n" + BODY)[0] is Outcome.PROTOCOL_ERROR
 
 
-def test_the_same_length_twice_and_leading_zeros_are_one_length() -> None:
+def test_repeated_equal_lengths_are_one_length() -> None:
     assert outcome(SIZED + b"Content-Length: %040d\r\n\r\n" % len(BODY) + BODY) == GOOD
 
 
-def test_chunks_win_over_a_length_wherever_it_stands() -> None:
+def test_chunked_wins_over_content_length() -> None:
     for lines in (
         b"Content-Length: 0\r\nTransfer-Encoding: chunked",
         b"Transfer-Encoding: chunked\r\nContent-Length: 0",
@@ -50,7 +50,7 @@ def test_chunks_win_over_a_length_wherever_it_stands() -> None:
         assert outcome(HEAD + lines + b"\r\n\r\n" + chunked(BODY)) == GOOD
 
 
-def test_nothing_of_an_interim_response_is_said_of_the_final_one() -> None:
+def test_interim_fields_do_not_reach_the_final_response() -> None:
     interim = (
         b"HTTP/1.0 103 Early\r\nContent-Type: application/json\r\nContent-Length: 7\r\nContent-Encoding: gzip\r\n\r\n"
     )
@@ -61,13 +61,13 @@ def test_nothing_of_an_interim_response_is_said_of_the_final_one() -> None:
     assert (record.outcome, record.status) == (Outcome.PROTOCOL_ERROR, 0)
 
 
-def test_a_head_that_is_none_has_no_status() -> None:
+def test_malformed_head_has_no_status() -> None:
     _, record = read([b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n"])
     assert (record.outcome, record.status) == (Outcome.PROTOCOL_ERROR, 0)
 
 
 @pytest.mark.parametrize("status", [204, 304])
-def test_a_status_that_has_no_body_needs_no_decoding(status: int) -> None:
+def test_status_without_body_needs_no_decoding(status: int) -> None:
     response, record = read([b"HTTP/1.1 %d No\r\nContent-Encoding: gzip\r\n\r\n" % status])
     assert (response.complete, response.wants_reader) == (True, False)
     assert (record.outcome, record.status) == (Outcome.STATUS, status)
@@ -82,11 +82,11 @@ def test_a_status_that_has_no_body_needs_no_decoding(status: int) -> None:
         (b"Connection: keep-alive, close", False),
     ],
 )
-def test_the_connection_header_is_a_list_in_which_close_wins(line: bytes, kept: bool) -> None:
+def test_connection_field_is_a_list_where_close_wins(line: bytes, kept: bool) -> None:
     assert read([SIZED + line + b"\r\n\r\n" + BODY])[0].keep_alive is kept
 
 
-def test_chunks_from_http_1_0_are_read_and_the_connection_is_not_used_again() -> None:
+def test_chunks_from_http_1_0_end_the_connection() -> None:
     wire = CHUNKED.replace(b"1.1", b"1.0") + b"Connection: keep-alive\r\n\r\n" + chunked(BODY)
     response, record = read([wire])
     assert facts(record)[:3] == GOOD
@@ -97,13 +97,13 @@ def test_chunks_from_http_1_0_are_read_and_the_connection_is_not_used_again() ->
     ("value", "seconds"),
     [(b"timeout=99999999", 10**6), (b"xtimeout=5", 0), (b"x timeout=5", 0), (b"timeout=5, timeout=7", 7)],
 )
-def test_how_long_a_connection_may_rest_is_an_option_of_its_own(value: bytes, seconds: int) -> None:
+def test_keep_alive_timeout_is_a_list_item(value: bytes, seconds: int) -> None:
     response, _ = read([SIZED + b"Keep-Alive: " + value + b"\r\n\r\n" + BODY])
     assert response.keep_alive_ns == seconds * 10**9
 
 
 @pytest.mark.parametrize("step", [1, 1000, 1 << 20])
-def test_a_head_is_too_long_in_one_piece_as_in_many(step: int) -> None:
+def test_head_too_long_fails_in_any_slices(step: int) -> None:
     for surplus, expected in ((0, GOOD), (1, (Outcome.PROTOCOL_ERROR, 0, 0))):
         room = MAX_HEAD + surplus - len(CHUNKED) - len(b"X: \r\n\r\n")
         wire = CHUNKED + b"X: " + b"x" * room + b"\r\n\r\n" + chunked(BODY)
@@ -114,15 +114,15 @@ def test_a_head_is_too_long_in_one_piece_as_in_many(step: int) -> None:
 
 
 @pytest.mark.parametrize("size", [b"5 5", b"5\tx", b"5 x;y", b"5\r"])
-def test_nothing_but_an_extension_follows_the_size_of_a_chunk(size: bytes) -> None:
+def test_chunk_size_is_followed_by_extensions_only(size: bytes) -> None:
     assert outcome(CHUNKED + b"\r\n" + size + b"\r\ndata:\r\n0\r\n\r\n")[0] is Outcome.PROTOCOL_ERROR
 
 
-def test_a_tab_may_stand_before_the_extension_of_a_chunk() -> None:
+def test_tab_before_a_chunk_extension_is_allowed() -> None:
     assert outcome(CHUNKED + b"\r\n%x\t;a=b\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)) == GOOD
 
 
-def test_a_status_stays_the_outcome_when_its_framing_breaks() -> None:
+def test_status_stays_the_outcome_if_framing_breaks() -> None:
     response, record = read([b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusyxyz\r\n"])
     assert (record.outcome, record.status, record.detail) == (Outcome.STATUS, 503, "busy")
     assert not response.keep_alive
@@ -131,7 +131,7 @@ def test_a_status_stays_the_outcome_when_its_framing_breaks() -> None:
 # -- events (the event stream format, and JSON)
 
 
-def test_a_field_that_is_only_the_word_data_is_an_empty_line_of_data() -> None:
+def test_data_field_without_colon_is_an_empty_line() -> None:
     assert outcome(CHUNKED + b"\r\n" + chunked(BODY.replace(b"data: {", b"data\ndata: {"))) == GOOD
     assert not read([CHUNKED + b"\r\n" + chunked(b"data\n" + DONE)])[1].done_seen
 
@@ -139,7 +139,7 @@ def test_a_field_that_is_only_the_word_data_is_an_empty_line_of_data() -> None:
 @pytest.mark.parametrize(
     "fields", [{"content": "\x7fx"}, {"tool_calls": [{"function": {"arguments": "\x7fx"}}]}, {"refusal": "\x7fx"}]
 )
-def test_bytes_that_are_no_utf8_are_read_as_replaced_whoever_reads_them(fields: dict[str, object]) -> None:
+def test_invalid_utf8_is_replaced(fields: dict[str, object]) -> None:
     body = (delta(**fields) + delta("stop")).replace(b"\x7f", b"\xc3")
     assert outcome(CHUNKED + b"\r\n" + chunked(body)) == (Outcome.OK, 200, 1)
 
@@ -163,7 +163,7 @@ def test_bytes_that_are_no_utf8_are_read_as_replaced_whoever_reads_them(fields: 
         b'{"object": "error", "id": 1,}',
     ],
 )
-def test_what_is_no_json_is_no_event_even_where_nobody_looks(payload: bytes) -> None:
+def test_invalid_json_is_a_protocol_error_anywhere(payload: bytes) -> None:
     assert outcome(streamed(delta(content="a") + b"data: " + payload + b"\n\n" + delta("stop"))) == (
         Outcome.PROTOCOL_ERROR,
         200,
@@ -172,7 +172,7 @@ def test_what_is_no_json_is_no_event_even_where_nobody_looks(payload: bytes) -> 
 
 
 @pytest.mark.parametrize("key", [b'"content"', b'"refusal"', b'"tool_calls":[],"content"', b'"\\u0063ontent"'])
-def test_half_a_surrogate_pair_is_json_whoever_reads_it(key: bytes) -> None:
+def test_half_a_surrogate_pair_is_accepted(key: bytes) -> None:
     body = b'data: {"choices":[{"delta":{%s:"\\ud83d"},"finish_reason":"\\udc00top"}]}\n\n' % key
     refused = key == b'"refusal"'
     _, record = read([streamed(body)])
@@ -182,7 +182,7 @@ def test_half_a_surrogate_pair_is_json_whoever_reads_it(key: bytes) -> None:
     assert read([streamed(error)])[1].detail == '"\\ud83d"'
 
 
-def test_an_error_is_one_however_it_is_spelled() -> None:
+def test_error_is_found_in_any_spelling() -> None:
     body = delta(content="a") + b'data: {"object": "\\u0065rror", "message": "no"}\n\n' + delta("stop")
     assert outcome(streamed(body))[0] is Outcome.STREAM_ERROR
 
@@ -198,11 +198,11 @@ def test_an_error_is_one_however_it_is_spelled() -> None:
         (b'{"choices": [{"delta": {"content": "", "content": "a"}}]}', 1),
     ],
 )
-def test_of_a_key_that_is_given_twice_the_last_counts(payload: bytes, tokens: int) -> None:
+def test_last_of_two_equal_keys_counts(payload: bytes, tokens: int) -> None:
     assert read([streamed(b"data: " + payload + b"\n\n" + DONE)])[1].events == tokens
 
 
-def test_of_two_counts_the_last_counts() -> None:
+def test_last_of_two_equal_counts_counts() -> None:
     counts = (
         b'{"choices": [], "usage": {"completion_tokens": 5, "completion_tokens": 7}, "usage": {"prompt_tokens": 3}}'
     )
@@ -210,7 +210,7 @@ def test_of_two_counts_the_last_counts() -> None:
     assert (record.prompt_tokens, record.completion_tokens) == (3, -1)
 
 
-def test_plain_json_of_every_kind_is_passed_over() -> None:
+def test_json_of_every_type_is_skipped() -> None:
     extra = {"a": [1, -2.5, 1e-7, True, False, None, '\\"/\b\f\n\r\té😀', {"b": [], "c": {}}], "d": 2**60}
     _, record = read([streamed(event(extra=extra, choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}]))])
     assert facts(record)[:3] == (Outcome.OK, 200, 1)

@@ -27,24 +27,24 @@ WORDS = [delta(content="x") for _ in range(10)]
 # -- tokens that were never streamed
 
 
-def test_hidden_reasoning_tokens_are_in_no_decode_time() -> None:
+def test_hidden_reasoning_is_in_no_decode_time() -> None:
     record = spaced(*WORDS, FINISH, counts(510, 500))
     assert (record.reasoning_tokens, record.hidden_tokens) == (500, 500)
     assert record.tpot_ns == 1_000_000
     assert record.answer_tokens == 510
 
 
-def test_reasoning_that_was_streamed_is_not_taken_off() -> None:
+def test_streamed_reasoning_is_not_hidden() -> None:
     record = spaced(delta(reasoning="hm"), *WORDS, FINISH, counts(101, 50))
     assert (record.hidden_tokens, record.tpot_ns) == (0, 100_000)
 
 
 @pytest.mark.parametrize(("completion", "hidden", "taken"), [(10, 500, 0), (12, 500, 2), (510, 0, 0), (510, None, 0)])
-def test_no_more_is_hidden_than_the_stream_did_not_show(completion: int, hidden: int | None, taken: int) -> None:
+def test_hidden_tokens_are_at_most_the_unseen(completion: int, hidden: int | None, taken: int) -> None:
     assert spaced(*WORDS, FINISH, counts(completion, hidden)).hidden_tokens == taken
 
 
-def test_usage_with_each_event_has_hidden_tokens_in_the_first() -> None:
+def test_usage_per_event_has_hidden_tokens_in_the_first() -> None:
     told = [
         event(
             choices=[{"index": 0, "delta": {"content": "x"}}],
@@ -85,13 +85,13 @@ def so_far(count: int, **fields: object) -> bytes:
     return event(choices=[{"index": 0, "delta": {"content": "x"}, **fields}], usage={"completion_tokens": count})
 
 
-def test_usage_that_lags_by_one_event_belongs_to_the_event_before() -> None:
+def test_usage_lagging_by_one_event_is_moved_back() -> None:
     record = spaced(so_far(0), so_far(1), so_far(2), so_far(3), FINISH, usage(completion_tokens=4))
     assert (record.token_counts, record.counted) == ([1, 1, 1, 1], 4)
     assert record.tpot_ns == 1_000_000
 
 
-def test_usage_with_the_role_and_the_last_token_says_nothing_of_that_token() -> None:
+def test_usage_at_both_ends_is_no_count_per_event() -> None:
     role = event(choices=[{"index": 0, "delta": {"role": "assistant"}}], usage={"completion_tokens": 0})
     record = spaced(role, *WORDS[:3], so_far(30, finish_reason="stop"))
     assert (record.token_counts, record.counted_by, record.completion_tokens) == (None, BY_EVENTS, 30)
@@ -104,7 +104,7 @@ def test_usage_with_the_role_and_the_last_token_says_nothing_of_that_token() -> 
     "choices",
     [[{"index": 1, "delta": {"content": "b"}}], [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "text": "b"}]],
 )
-def test_a_second_choice_is_never_mixed_with_the_first(choices: list[object]) -> None:
+def test_second_choice_is_a_protocol_error(choices: list[object]) -> None:
     record = spaced(WORDS[0], event(choices=choices), FINISH)
     assert record.outcome is Outcome.PROTOCOL_ERROR
     assert "choice 1" in (record.detail or "")
@@ -112,7 +112,7 @@ def test_a_second_choice_is_never_mixed_with_the_first(choices: list[object]) ->
 
 
 @pytest.mark.parametrize("index", [0, None, "0", -1, 0.0])
-def test_an_answer_of_one_choice_is_read_however_it_is_numbered(index: object) -> None:
+def test_only_choice_is_read_with_any_index_type(index: object) -> None:
     body = event(choices=[{"index": index, "delta": {"content": "a"}, "finish_reason": "stop"}])
     assert spaced(body).outcome is Outcome.OK
 
@@ -137,12 +137,12 @@ def test_content_as_a_list_of_parts_bears_tokens() -> None:
 
 
 @pytest.mark.parametrize("part", [{"type": "reference", "reference_ids": [1]}, {"type": "thinking", "thinking": []}])
-def test_a_part_without_text_bears_no_token(part: dict[str, object]) -> None:
+def test_content_part_without_text_bears_no_token(part: dict[str, object]) -> None:
     record = spaced(parts(part), WORDS[0], FINISH)
     assert (record.outcome, record.events) == (Outcome.OK, 1)
 
 
-def test_parts_of_another_shape_are_a_protocol_error() -> None:
+def test_content_parts_of_other_types_are_a_protocol_error() -> None:
     assert spaced(WORDS[0], event(choices=[{"delta": {"content": ["a"]}}])).outcome is Outcome.PROTOCOL_ERROR
 
 
@@ -150,26 +150,26 @@ def test_parts_of_another_shape_are_a_protocol_error() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("matched_stop", 151645), ("matched_stop", "\n\n"), ("stop_reason", 2)])
-def test_what_stopped_an_answer_is_kept(key: str, value: object) -> None:
+def test_matched_stop_is_kept(key: str, value: object) -> None:
     body = event(choices=[{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", key: value}])
     assert spaced(body).matched_stop == value
 
 
 @pytest.mark.parametrize("value", [None, "", [], True, 1.5])
-def test_no_word_of_what_stopped_an_answer_is_none(value: object) -> None:
+def test_matched_stop_is_none_if_it_is_missing(value: object) -> None:
     body = event(choices=[{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop", "matched_stop": value}])
     record = spaced(body)
     assert (record.outcome, record.matched_stop) == (Outcome.OK, None)
 
 
 @pytest.mark.parametrize("word", [b"NaN", b"Infinity", b"-Infinity"])
-def test_numbers_that_are_none_cost_no_answer_and_are_counted(word: bytes) -> None:
+def test_nan_events_are_read_and_counted(word: bytes) -> None:
     odd = b'data: {"choices":[{"delta":{"content":"a"},"logprobs":{"content":[{"logprob":%s}]}}]}\n\n' % word
     record = spaced(WORDS[0], odd, odd, FINISH)
     assert (record.outcome, record.events, record.nan_events) == (Outcome.OK, 3, 2)
 
 
-def test_a_count_that_is_no_number_is_a_protocol_error() -> None:
+def test_count_of_another_type_is_a_protocol_error() -> None:
     assert spaced(WORDS[0], b'data: {"usage":{"completion_tokens":NaN}}\n\n').outcome is Outcome.PROTOCOL_ERROR
 
 
@@ -178,7 +178,7 @@ def test_a_count_that_is_no_number_is_a_protocol_error() -> None:
 
 @pytest.mark.parametrize("label", [b"application/json", b"application/x-ndjson", b"application/json; charset=utf-8"])
 @pytest.mark.parametrize("before", [b"", b": ping\n\n", b"event: message\n", b"id: 1\n", b"\n", b"\r\n\r\n"])
-def test_a_stream_labelled_json_is_read_as_a_stream(label: bytes, before: bytes) -> None:
+def test_stream_labelled_json_is_read_as_a_stream(label: bytes, before: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % label
     wire = head + chunked(before + answer("a", "b"))
     for step in (1, 7, len(wire)):
@@ -186,14 +186,14 @@ def test_a_stream_labelled_json_is_read_as_a_stream(label: bytes, before: bytes)
         assert (record.outcome, record.events) == (Outcome.OK, 2), step
 
 
-def test_json_after_blank_lines_is_still_one_piece() -> None:
+def test_json_after_blank_lines_is_one_piece() -> None:
     body = b'\n\r\n{"error": {"message": "no such model"}}'
     wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     for step in (1, len(wire)):
         assert read(slices(wire, step))[1].outcome is Outcome.STREAM_ERROR
 
 
-def test_a_head_whose_lines_end_in_lf_alone_is_read() -> None:
+def test_head_with_lf_line_ends_is_read() -> None:
     wire = streamed(answer("a", "b") + DONE, 20)
     head, _, body = wire.partition(b"\r\n\r\n")
     for blank in (b"\n\n", b"\n\r\n", b"\r\n\n"):
@@ -203,6 +203,6 @@ def test_a_head_whose_lines_end_in_lf_alone_is_read() -> None:
             assert (record.outcome, record.events, response.keep_alive) == (Outcome.OK, 2, True), (blank, step)
 
 
-def test_a_folded_line_of_a_head_with_lf_alone_belongs_to_the_line_before() -> None:
+def test_folded_line_after_lf_continues_the_field() -> None:
     wire = b"HTTP/1.1 200 OK\nX-Folded: a\n b: c\nContent-Length: %d\n\n" % len(answer("a")) + answer("a")
     assert read([wire])[1].outcome is Outcome.OK

@@ -16,7 +16,7 @@ def record_of(body: bytes, step: int = 10_000_000) -> Record:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"], ids=["LF", "CR", "CRLF"])
-def test_lines_may_end_in_any_of_three_ways(end: bytes) -> None:
+def test_lines_end_with_lf_cr_or_crlf(end: bytes) -> None:
     body = answer("Hello", " world").replace(b"\n", end)
     for step in (1, 2, 5, 10_000):
         assert facts(record_of(body, step))[:3] == (Outcome.OK, 200, 2), step
@@ -51,7 +51,7 @@ def test_lines_may_end_in_any_of_three_ways(end: bytes) -> None:
         "after [DONE]",
     ],
 )
-def test_the_event_stream_format_is_read_as_the_standard_says(body: bytes) -> None:
+def test_event_stream_follows_the_standard(body: bytes) -> None:
     for step in (1, 10_000):
         record = record_of(body, step)
         assert (record.outcome, record.events, record.finish_reason) == (Outcome.OK, 1, "stop")
@@ -71,7 +71,7 @@ def test_the_event_stream_format_is_read_as_the_standard_says(body: bytes) -> No
         ({"content": "a\nb \u2028 é 😀"}, "content"),
     ],
 )
-def test_a_delta_with_text_of_any_kind_is_a_token(fields: dict[str, object], kind: str) -> None:
+def test_delta_with_text_of_any_kind_is_a_token(fields: dict[str, object], kind: str) -> None:
     record = record_of(delta(**fields) + delta("stop"))
     assert record.events == 1
     assert getattr(record, f"{kind}_events") == 1
@@ -91,19 +91,19 @@ def test_a_delta_with_text_of_any_kind_is_a_token(fields: dict[str, object], kin
         {"extra": {"content": "x", "deep": [{"content": "}]"}]}},
     ],
 )
-def test_a_delta_without_text_is_none(fields: dict[str, object]) -> None:
+def test_delta_without_text_is_no_token(fields: dict[str, object]) -> None:
     record = record_of(delta(**fields) + delta(content="x") + delta("stop"))
     assert record.events == 1
     assert record.outcome is Outcome.OK
 
 
-def test_completions_bear_their_text_without_a_delta() -> None:
+def test_completions_bear_text_without_a_delta() -> None:
     body = event(choices=[{"text": "a"}]) + event(choices=[{"text": "", "finish_reason": "length"}])
     record = record_of(body)
     assert (record.events, record.finish_reason, record.outcome) == (1, "length", Outcome.OK)
 
 
-def test_usage_is_read_wherever_it_stands() -> None:
+def test_usage_is_read_in_any_event() -> None:
     counts = {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
     at_the_end = answer("a").removesuffix(DONE) + usage(**counts) + DONE
     on_the_finish = delta(content="a") + event(choices=[{"delta": {}, "finish_reason": "stop"}], usage=counts)
@@ -117,7 +117,7 @@ def test_usage_is_read_wherever_it_stands() -> None:
     assert record_of(answer("a")).completion_tokens == -1
 
 
-def test_a_null_usage_says_nothing() -> None:
+def test_null_usage_is_ignored() -> None:
     record = record_of(event(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}], usage=None))
     assert (record.outcome, record.completion_tokens) == (Outcome.OK, -1)
 
@@ -125,7 +125,7 @@ def test_a_null_usage_says_nothing() -> None:
 @pytest.mark.parametrize(
     "error", [{"error": {"message": "out of memory", "code": 500}}, {"object": "error", "message": "out of memory"}]
 )
-def test_an_error_inside_the_stream_is_no_success_whatever_follows(error: dict[str, object]) -> None:
+def test_error_in_the_stream_is_a_stream_error(error: dict[str, object]) -> None:
     for rest in (b"", DONE, delta("stop") + DONE):
         record = record_of(delta(content="a") + event(**error) + rest)
         assert record.outcome is Outcome.STREAM_ERROR
@@ -133,7 +133,7 @@ def test_an_error_inside_the_stream_is_no_success_whatever_follows(error: dict[s
         assert "out of memory" in record.detail
 
 
-def test_a_null_error_is_none() -> None:
+def test_null_error_is_ignored() -> None:
     body = event(error=None, choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}])
     assert record_of(body).outcome is Outcome.OK
 
@@ -142,7 +142,7 @@ def test_a_null_error_is_none() -> None:
     "payload",
     [b"{", b'{"choices": [}', b"null", b"[1]", b"word", b'{"choices": 3}', b'{"choices": [3]}', b'{"usage": 1}'],
 )
-def test_events_that_are_no_chunk_of_an_answer_are_a_protocol_error(payload: bytes) -> None:
+def test_event_of_another_type_is_a_protocol_error(payload: bytes) -> None:
     record = record_of(delta(content="a") + b"data: " + payload + b"\n\n")
     assert record.outcome is Outcome.PROTOCOL_ERROR
     assert record.events == 1
@@ -151,24 +151,24 @@ def test_events_that_are_no_chunk_of_an_answer_are_a_protocol_error(payload: byt
 @pytest.mark.parametrize(
     "body", [DONE, delta(role="assistant") + delta("stop") + DONE, usage(completion_tokens=0) + DONE]
 )
-def test_a_whole_response_without_a_token_is_empty(body: bytes) -> None:
+def test_response_without_a_token_is_empty(body: bytes) -> None:
     assert record_of(body).outcome is Outcome.EMPTY
 
 
-def test_many_events_in_one_segment_share_its_stamp_and_are_all_counted() -> None:
+def test_events_of_one_read_share_its_stamp() -> None:
     _, record = read([streamed(answer(*"abcdefghij"), 1_000_000)])
     assert record.events == 10
     assert set(record.stamps) == {1_000_000}
 
 
-def test_a_line_of_a_megabyte_and_a_hundred_thousand_events_are_read() -> None:
+def test_long_lines_and_many_events_are_read() -> None:
     record = record_of(answer("x" * 1_000_000), 65536)
     assert (record.outcome, record.events) == (Outcome.OK, 1)
     record = record_of(answer(*["x"] * 100_000), 65536)
     assert (record.outcome, record.events) == (Outcome.OK, 100_000)
 
 
-def test_an_answer_in_one_piece_although_a_stream_was_asked_is_no_measurement() -> None:
+def test_answer_in_one_piece_is_a_protocol_error() -> None:
     choices = b'[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]'
     body = b'{"choices":%s,"usage":{"completion_tokens":2}}' % choices
     wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
@@ -177,7 +177,7 @@ def test_an_answer_in_one_piece_although_a_stream_was_asked_is_no_measurement() 
     assert "in one piece" in (record.detail or "")
 
 
-def test_an_error_as_json_with_status_200_is_no_success() -> None:
+def test_json_error_with_status_200_is_a_stream_error() -> None:
     body = b'{"error": {"message": "no such model"}}'
     wire = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     _, record = read([wire])

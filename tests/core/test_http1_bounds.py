@@ -28,7 +28,7 @@ def fed(response: Response, data: bytes) -> int:
     return taken
 
 
-def test_a_response_without_end_fails_at_its_bound() -> None:
+def test_endless_response_fails_at_its_bound() -> None:
     response, record = begun()
     response.feed(delta(content="a"), 1)
     assert MAX_RESPONSE - MIB <= fed(response, PING) <= MAX_RESPONSE + MIB
@@ -37,7 +37,7 @@ def test_a_response_without_end_fails_at_its_bound() -> None:
     assert record.events == 1
 
 
-def test_what_aiohttp_unpacks_has_the_same_bound() -> None:
+def test_decoded_body_has_the_same_bound() -> None:
     response, record = begun(HEAD + b"Content-Encoding: gzip\r\n\r\n")
     for _ in range(MAX_RESPONSE // len(PING) + 1):
         response.feed_body(PING, 2)
@@ -45,7 +45,7 @@ def test_what_aiohttp_unpacks_has_the_same_bound() -> None:
     assert "larger than" in (record.detail or "")
 
 
-def test_the_bound_is_of_one_response_and_not_of_its_connection() -> None:
+def test_bound_is_per_response_not_per_connection() -> None:
     response, _ = begun()
     for _ in range(MAX_RESPONSE // len(PING) - 2):
         response.feed(PING, 2)
@@ -57,7 +57,7 @@ def test_the_bound_is_of_one_response_and_not_of_its_connection() -> None:
 
 
 @pytest.mark.parametrize("lines", [b"data: more\n", b"data:\n"], ids=["of text", "empty"])
-def test_an_event_of_lines_without_end_fails(lines: bytes) -> None:
+def test_event_of_endless_lines_fails(lines: bytes) -> None:
     response, record = begun()
     block = lines * (MIB // len(lines))
     assert fed(response, block) <= 8 * MAX_LINE
@@ -80,32 +80,32 @@ def test_bytes_beyond_the_end_change_no_outcome() -> None:
     ],
     ids=["no chunk size", "cut off", "longer than its size"],
 )
-def test_a_status_is_the_outcome_however_its_body_ends(body: bytes, closed: bool) -> None:
+def test_status_is_the_outcome_however_its_body_ends(body: bytes, closed: bool) -> None:
     wire = b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n" + body
     response, record = read([wire], closed=closed)
     assert (record.outcome, record.status, record.detail) == (Outcome.STATUS, 503, "busy")
     assert not response.keep_alive
 
 
-def test_a_status_whose_body_does_not_end_in_time_is_the_outcome() -> None:
+def test_status_is_the_outcome_if_its_body_times_out() -> None:
     response, record = begun(b"HTTP/1.1 503 Busy\r\nContent-Length: 100\r\n\r\nbusy")
     response.abandon(Outcome.TIMEOUT, "no end in time", 9)
     assert (record.outcome, record.detail) == (Outcome.STATUS, "busy")
 
 
-def test_a_head_that_is_not_whole_has_no_status_yet() -> None:
+def test_incomplete_head_has_no_status() -> None:
     response, record = begun(b"HTTP/1.1 503 Busy\r\n")
     response.abandon(Outcome.TIMEOUT, "no end in time", 9)
     assert record.outcome is Outcome.TIMEOUT
 
 
-def test_a_head_that_is_broken_has_no_status_either() -> None:
+def test_broken_head_has_no_status() -> None:
     _, record = read([b"HTTP/1.1 503 Busy\r\nno colon here\r\n\r\n"])
     assert record.outcome is Outcome.PROTOCOL_ERROR
 
 
 @pytest.mark.parametrize("framing", ["until close", "length", "chunked"])
-def test_a_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
+def test_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
     cut = (delta(content="a") + delta(content="b"))[:-20]
     wire = {
         "until close": HEAD + b"\r\n" + cut,
@@ -117,6 +117,6 @@ def test_a_stream_that_ends_inside_an_event_is_truncated(framing: str) -> None:
     assert record.events == 1
 
 
-def test_a_broken_event_before_the_end_is_still_a_protocol_error() -> None:
+def test_broken_event_before_the_end_is_a_protocol_error() -> None:
     _, record = read([HEAD + b"\r\n" + delta(content="a") + b"data: {\n\n" + DONE], closed=True)
     assert record.outcome is Outcome.PROTOCOL_ERROR

@@ -83,28 +83,26 @@ cuttings = st.one_of(st.just(()), st.lists(st.integers(1, 2000), max_size=10), s
 
 @fuzzed
 @given(wire=response_grammar.responses(), cuts=cuttings, end=endings)
-def test_fuzz_responses_read_as_the_reference_reads_them(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
+def test_fuzz_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
     compare(wire, cuts, end)
 
 
 @fuzzed
 @given(wire=response_grammar.mutated(response_grammar.responses()), cuts=cuttings, end=endings)
-def test_fuzz_damaged_responses_read_as_the_reference_reads_them(
-    wire: bytes, cuts: Iterable[int], end: str | None
-) -> None:
+def test_fuzz_damaged_responses_match_the_reference(wire: bytes, cuts: Iterable[int], end: str | None) -> None:
     compare(wire, cuts, end)
 
 
 @fuzzed
 @given(payload=response_grammar.mutated(response_grammar.payloads()))
-def test_fuzz_damaged_events_read_as_the_reference_reads_them(payload: bytes) -> None:
+def test_fuzz_damaged_events_match_the_reference(payload: bytes) -> None:
     lines = b"".join(b"data: " + line + b"\n" for line in payload.split(b"\n")) + b"\n"
     compare(streamed(delta(content="a") + lines + delta("stop"), 10_000), [], "")
 
 
 @fuzzed
 @given(noise=st.binary(max_size=300), cuts=cuttings)
-def test_fuzz_noise_in_the_place_of_a_response_or_a_body(noise: bytes, cuts: Iterable[int]) -> None:
+def test_fuzz_noise_matches_the_reference(noise: bytes, cuts: Iterable[int]) -> None:
     compare(noise, cuts, "")
     compare(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(noise + b"\n\n", 64), cuts, "")
 
@@ -131,7 +129,7 @@ TYPICAL = {
 
 
 @pytest.mark.parametrize("name", TYPICAL)
-def test_a_response_that_ends_after_any_byte_reads_as_the_reference_reads_it(name: str) -> None:
+def test_response_cut_off_anywhere_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]
     for length in range(len(wire) + 1):
         for end in (None, "", "Connection reset by peer"):
@@ -139,7 +137,7 @@ def test_a_response_that_ends_after_any_byte_reads_as_the_reference_reads_it(nam
 
 
 @pytest.mark.parametrize("name", TYPICAL)
-def test_a_response_cut_into_single_bytes_or_in_two_anywhere_reads_the_same(name: str) -> None:
+def test_response_in_slices_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]
     assert compare(wire, list(range(len(wire))), "").outcome is not None
     for cut in range(1, len(wire)):
@@ -147,6 +145,6 @@ def test_a_response_cut_into_single_bytes_or_in_two_anywhere_reads_the_same(name
 
 
 @pytest.mark.parametrize("golden", captured_responses.goldens(), ids=lambda golden: golden.name)
-def test_captured_responses_read_as_the_reference_reads_them(golden: captured_responses.Golden) -> None:
+def test_captured_responses_match_the_reference(golden: captured_responses.Golden) -> None:
     for step in (997, 4096, len(golden.wire)):
         assert compare(golden.wire, range(step, len(golden.wire), step), "").outcome is not None
