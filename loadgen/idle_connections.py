@@ -44,6 +44,7 @@ class IdleConnections:
         limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
         round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
         old: Connections that are too old for use, to be closed when there is time.
+        turned_away: How many unused connections the peer has closed soon after they were opened.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
@@ -54,6 +55,7 @@ class IdleConnections:
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
         self.old: deque[Connection] = deque()
+        self.turned_away = 0
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
@@ -133,6 +135,7 @@ class IdleConnections:
             elif connection.is_open():
                 return connection
             else:
+                self._turned_away(connection, at_ns)
                 self._close(connection)
         return None
 
@@ -160,6 +163,8 @@ class IdleConnections:
             self._probe = None
         if connection.requests:
             self._learn(at_ns - connection.idle_since)
+        else:
+            self._turned_away(connection, at_ns)
         if connection not in self.old:
             self._close(connection)
 
@@ -215,6 +220,9 @@ class IdleConnections:
         `at_ns` may lie ahead, and only `lost` is told when that was.
         """
         return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
+
+    def _turned_away(self, connection: "Connection", at_ns: int) -> None:
+        self.turned_away += at_ns - connection.idle_since < REPLACE_AHEAD_NS
 
     def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
         """The kernel says that the peer has closed an idle connection, and the event loop has yet to say it."""
