@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from loadgen import http, transport_errors
+from loadgen import http, machine, transport_errors
 from loadgen.capture import TappedReader
 from loadgen.clock import now_ns
 from loadgen.contact import SILENCE_NS, Contact, Listener
@@ -44,6 +44,7 @@ class Transport:
         timeouts: Limits for connecting and for each request.
         poll: That of transports to other targets in the same loop; by default one of its own.
         sources: Where its connections come from; by default the system chooses.
+        most: How many it may have; by default as many as a process can have to one server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -54,7 +55,12 @@ class Transport:
     """
 
     def __init__(
-        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+        self,
+        target: Target,
+        timeouts: Timeouts,
+        poll: Poll | None = None,
+        sources: Sources | None = None,
+        most: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
@@ -70,7 +76,11 @@ class Transport:
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
         self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is told of
         self._spare = SpareConnections(
-            self._idle, self._connect_ahead, lambda: len(self._active) + len(self._late), self._poll
+            self._idle,
+            self._connect_ahead,
+            lambda: len(self._active) + len(self._late),
+            self._poll,
+            machine.most_connections() if most is None else most,
         )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
