@@ -4,15 +4,18 @@ import asyncio
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import orjson
 import pytest
 
+from loadgen.failures import Failures
 from loadgen.load import Load
-from loadgen.outcomes import Outcome
+from loadgen.outcomes import OUR_FAULTS, Outcome
 from loadgen.prompts import ANSWER, UNPLANNED, Prompt
 from loadgen.schedule import DRAWN, FOLLOWS, Schedule
+from loadgen.sessions import Sessions
 from loadgen.settings import RunSettings
 from loadgen.snapshot import Snapshot
 from loadgen.testing import virtual
@@ -20,6 +23,7 @@ from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
 from tests.accuracy.virtual.virtually import MS, START_NS, Run, S, carried_out
+from tests.unit.making import failed, measured
 
 SERVICE_NS = 30 * MS
 SERVER = planned(lambda index: [10 * MS, SERVICE_NS])  # of any capacity: answers end 30 ms after they were asked for
@@ -183,6 +187,15 @@ def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
     checks = {check["name"]: check["ok"] for check in made.own["checks"]}
     assert checks["every request sent"]
     assert checks["not cut short"]
+
+
+@pytest.mark.parametrize("fault", OUR_FAULTS)
+def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome) -> None:
+    requests = SimpleNamespace(tokens=lambda index: (2, 2), think_ns=lambda index: 0 if index % 5 else None)
+    first = failed(0, fault)
+    turns = Sessions(requests, 10).given_up(first)  # type: ignore[arg-type]
+    assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [(index, fault, 0) for index in range(1, 5)]
+    assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 
 
 def test_a_session_of_which_the_last_turn_fails_is_over() -> None:
