@@ -155,7 +155,7 @@ class Transport:
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
         if connection is not None:
-            record.reused = True
+            record.reused = connection.requests > 0
             self._active.add(connection)
             connection.send(request, record)
         else:
