@@ -79,9 +79,8 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
         return stripe.share(int(settings.warm_connections))
     used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
     used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
-    most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
-    room = machine.most_connections(_pairs(settings), int(settings.workers))
-    return min(stripe.share(min(used, schedule.count)), most, room)
+    at_most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
+    return min(stripe.share(min(used, schedule.count)), at_most, most(settings))
 
 
 def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Stripe = WHOLE) -> int:
@@ -102,6 +101,11 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: St
     later = stripe.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
     most = max(later, stripe.share(schedule.count) - warm)
     return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, most))
+
+
+def most(settings: RunSettings) -> int:
+    """How many connections each process of a run may have to all its servers."""
+    return machine.most_connections(_pairs(settings), int(settings.workers))
 
 
 def _spare(settings: RunSettings, schedule: Schedule) -> int:
@@ -143,7 +147,7 @@ def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
         return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = stripe.share(needed), machine.most_connections(_pairs(settings), workers)
+    share, allowed = stripe.share(needed), most(settings)
     if share > allowed:
         process = "this process" if stripe.of == 1 else f"each of {stripe.of} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"

@@ -162,8 +162,11 @@ class Measurement:
 
     def __init__(self, job: Job, linger_ns: int = 0) -> None:
         self.job, self._poll, limits = job, Poll(linger_ns), timeouts(job.settings)
-        own = source_address.parse(job.settings.source_address)
-        self._transports = [Transport(target, limits, self._poll, Sources(own, job.stripe)) for target in job.targets]
+        own, most = (
+            source_address.parse(job.settings.source_address),
+            connection_budget.most(job.settings) // len(job.targets),
+        )
+        self._transports = [Transport(one, limits, self._poll, Sources(own, job.stripe), most) for one in job.targets]
         self._transport = _shared(self._transports, job)
         self._stack = contextlib.AsyncExitStack()
         self._rehearsals: list[Rehearsal] = []

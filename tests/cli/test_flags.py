@@ -167,6 +167,10 @@ def test_what_is_not_several_numbers_is_refused(text):
     assert "is no number" in refused.value.problem
 
 
+def test_an_slo_given_again_adds_its_limits():
+    assert parse(["--slo", "ttft_p99<1ms", "--slo", "error_rate<1%"]) == {"slo": "ttft_p99<1ms,error_rate<1%"}
+
+
 def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
     with pytest.raises(BadInput) as refused:
         run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])

@@ -213,3 +213,10 @@ def distinct(result: Any) -> dict[str, Any]:
         check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
     )
     return found
+
+
+async def test_warm_ups_that_fail_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    await ran(RUN.replace(num_warmups=WARM_UPS), Server(failures=2))
+    assert [record.getMessage() for record in caplog.records if record.name == "loadgen"] == [
+        f"2 of {WARM_UPS} warm-up requests failed (status(503): 2)"
+    ]
