@@ -145,7 +145,7 @@ class TestUsedAgain:
     async def test_none_is_once_a_server_has_closed_one_soon_after_its_response(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("loadgen.metrics.client_usage.idle_connections.FIRST_LIMIT_NS", 3600 * S)
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 3600 * S)
         async with Sender(faulty.url) as sender:
             assert_good(await sender.one("close-after"))
             await until(lambda: not sender.transport.reuses)
@@ -172,8 +172,8 @@ class TestSpare:
             assert sender.transport.spare_opened == sender.transport.opened
 
     async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.metrics.client_usage.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
-        monkeypatch.setattr("loadgen.metrics.client_usage.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
+        monkeypatch.setattr("loadgen.client.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
         async with Sender(faulty.url) as sender:
             sender.transport.keep_spare(2)
             await until(lambda: sender.transport.opened >= 6)
