@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import orjson
+import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
@@ -117,6 +118,7 @@ def test_a_process_that_is_not_there_has_used_nothing():
     assert machine.process_cpu_s(2**22 + 1) == 0
 
 
+@pytest.mark.integration
 def test_a_process_that_has_ended_but_was_not_waited_for_does_not_run():
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         assert machine.runs(process.pid)

@@ -134,6 +134,7 @@ def test_what_is_no_address_is_refused(address):
         driver._check_listens(address)
 
 
+@pytest.mark.integration
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
         driver._check_listens("127.0.0.1:1")

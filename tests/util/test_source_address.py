@@ -28,11 +28,13 @@ def connected(made: Sources, server: tuple[str, int], times: int) -> list[tuple[
     return found
 
 
+@pytest.mark.integration
 def test_connections_come_from_each_address_in_turn(server: tuple[str, int]) -> None:
     found = connected(Sources(parse("127.0.0.7, 127.0.0.8")), server, 4)
     assert [address for address, _ in found] == ["127.0.0.7", "127.0.0.8", "127.0.0.7", "127.0.0.8"]
 
 
+@pytest.mark.integration
 def test_those_to_this_machine_go_on_to_the_next_address_before_ports_run_short(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +52,7 @@ def test_a_run_of_some_thousand_connections_needs_no_second_address() -> None:
         each.close()
 
 
+@pytest.mark.integration
 def test_where_loopback_has_one_address_the_system_chooses(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +68,7 @@ def test_an_address_of_the_wrong_family_makes_no_connection() -> None:
     assert failed.value.errno in OUR_LIMITS, "and that is no fault of the server's"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", ["127.0.0.1", "::1"])
 def test_a_port_is_chosen_late_and_among_all_that_the_system_has(text: str) -> None:
     (address,) = parse(text)
@@ -95,6 +99,7 @@ def test_what_is_no_list_of_addresses_is_refused(text: str, said: str) -> None:
     assert refused.value.field == "--source-address"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("host", "several"), [("127.0.0.1", True), ("127.8.8.8", True), ("10.0.0.1", False)])
 def test_only_a_server_on_this_machine_can_be_reached_from_all_of_loopback(host: str, several: bool) -> None:
     assert (count((), host) > 1_000) == several

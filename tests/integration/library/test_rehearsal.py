@@ -100,6 +100,7 @@ DATA: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 async def test_what_is_sent_beforehand_is_none_of_the_run(
     data: Callable[[Path], dict[str, Any]], tmp_path: Path
