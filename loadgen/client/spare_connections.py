@@ -42,7 +42,7 @@ class SpareConnections:
         self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
         self.opened = 0
         self._count = 0
-        self._most = machine.most_connections() * 9 // 10  # the rest is for requests that find none
+        self._most = machine.max_connections() * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
         self._opening: set[asyncio.Task[None]] = set()
         self._unreachable = False  # the last one could not be opened

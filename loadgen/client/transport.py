@@ -23,7 +23,7 @@ from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
 from loadgen.util import http_client
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import Redaction
-from loadgen.util.source_address import Sources
+from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Transport:
     """
 
     def __init__(
-        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: SourceAddresses | None = None
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
@@ -62,7 +62,7 @@ class Transport:
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._listener = Listener()
-        self._sources = sources or Sources()
+        self._sources = sources or SourceAddresses()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
@@ -227,7 +227,7 @@ class Transport:
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
-                self._listener.refused(now_ns(), http_client.reason(error) or type(error).__name__)
+                self._listener.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
             elif outcome is not Outcome.CLIENT_ERROR:
                 self._listener.heard(now_ns())
             raise
@@ -252,7 +252,7 @@ class Transport:
             if outcome is Outcome.REFUSED:
                 with contextlib.suppress(asyncio.CancelledError):  # the run ends; the outcome stays
                     await asyncio.sleep(REFUSED_PAUSE_S)
-            self._fail(record, outcome, http_client.reason(error) or type(error).__name__, at_ns)
+            self._fail(record, outcome, http_client.error_reason(error) or type(error).__name__, at_ns)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.util.number_format import seconds
+from loadgen.util.number_format import parse_seconds
 
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
 CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "judgement", "output"
@@ -49,7 +49,7 @@ def read_times(settings: Any) -> None:
     for name in times(settings):
         if isinstance(value := getattr(settings, name), str):
             try:
-                object.__setattr__(settings, name, seconds(value))
+                object.__setattr__(settings, name, parse_seconds(value))
             except ValueError as error:
                 raise BadInput(flag(name), str(error), "give seconds, as 30, or with their unit, as 30s") from error
 

@@ -13,7 +13,7 @@ from typing import Any
 from loadgen.config.option import flag, times
 from loadgen.config.settings import SWEPT, RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.number_format import number, seconds
+from loadgen.util.number_format import parse_number, parse_seconds
 
 SECRET = ("api_key", "header")
 
@@ -51,7 +51,7 @@ def _typed(name: str, value: Any) -> Any:
     kind = typing.get_type_hints(RunSettings)[name]
     try:
         if isinstance(value, str) and float in (kind, *typing.get_args(kind)):
-            return seconds(value) if name in times(RunSettings) else number(value)
+            return parse_seconds(value) if name in times(RunSettings) else parse_number(value)
     except ValueError as error:
         raise BadInput(name, str(error), "see `loadgen run --help` for what it takes") from error
     try:

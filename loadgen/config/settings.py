@@ -23,7 +23,7 @@ from loadgen.config.output import OutputSettings
 from loadgen.config.scale import ScaleSettings
 from loadgen.errors import BadInput
 from loadgen.util import source_address as sources
-from loadgen.util.redaction import HEADER_NAME, MARK, header_name, without_secrets, without_user
+from loadgen.util.redaction import HEADER_NAME, MARK, header_name, redact_flags, redact_user
 
 Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
 Drawn = Literal["arrivals", "prompts", "order"]
@@ -379,7 +379,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
         shown[name] = list(value) if isinstance(value, tuple) else value
     shown["api_key"] = MARK if settings.api_key else None
     shown["header"] = [f"{header_name(header)}={MARK}" for header in settings.header]
-    shown["engine_arg"] = [without_secrets(word) for word in settings.engine_arg]
+    shown["engine_arg"] = [redact_flags(word) for word in settings.engine_arg]
     urls = shown_urls(settings)
     shown["base_url"] = list(urls) if len(urls) > 1 else next(iter(urls), None)
     return shown
@@ -387,7 +387,7 @@ def public(settings: RunSettings) -> dict[str, Any]:
 
 def shown_urls(settings: RunSettings) -> tuple[str, ...]:
     """Every --base-url, with MARK in place of a user."""
-    return tuple(map(without_user, settings.urls))
+    return tuple(map(redact_user, settings.urls))
 
 
 def is_closed_loop(settings: RunSettings) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from loadgen.config.option import flag
 from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop, public
 from loadgen.errors import BadInput
-from loadgen.util.redaction import header_name, without_user
+from loadgen.util.redaction import header_name, redact_user
 
 RAMP = {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0}
 
@@ -230,7 +230,7 @@ def test_public_settings_are_json():
     ],
 )
 def test_a_user_in_a_url_is_not_shown(url, shown):
-    assert without_user(url) == shown
+    assert redact_user(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -250,5 +250,5 @@ def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
 
 def test_times_may_be_given_with_their_unit():
     assert RunSettings(duration="30s", timeout="2m") == RunSettings(duration=30.0, timeout=120.0)
-    with pytest.raises(BadInput, match="--duration: 'long' is no time"):
+    with pytest.raises(BadInput, match="--duration: 'long' is not a time"):
         RunSettings(duration="long")

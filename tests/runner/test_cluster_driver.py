@@ -13,7 +13,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.runner.cluster import driver
 from loadgen.runner.cluster.actor import Node
 from loadgen.runner.measurement import Job
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
@@ -80,7 +80,7 @@ def remote(tmp_path, monkeypatch):
     def made(*answers):
         found = driver.Remote(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
-        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Stripe(1, 2))
+        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Partition(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
         return found
 

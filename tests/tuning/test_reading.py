@@ -121,7 +121,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "  vllm:",
             "  sglang2: {}\n  vllm:",
-            "study.yaml:5: engines.sglang2: there is none named 'sglang2'; choose from",
+            "study.yaml:5: engines.sglang2: unknown name 'sglang2'; choose from",
         ),
         ("name: second", "name: first", "study.yaml:13: stages.1.name: there is another stage 'first';"),
         ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: 'third' is not there;"),

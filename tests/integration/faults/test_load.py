@@ -16,7 +16,7 @@ from loadgen.runner.measurement import Measurement
 from loadgen.runner.worker_main import work
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.util.messages import Voice
+from loadgen.util.child_process import PipeWriter
 from tests.helpers.fault_runs import PATIENCE_S, carried_out, job, run
 
 
@@ -132,7 +132,7 @@ async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp
     async with asyncio.timeout(PATIENCE_S):
         alone = job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
         with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230 - not read from
-            await work(alone, commands, Voice(nowhere.fileno()))
+            await work(alone, commands, PipeWriter(nowhere.fileno()))
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
