@@ -14,7 +14,8 @@ from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Rehearsal
-from loadgen.config.settings import BALANCE, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Poll
 from loadgen.errors import BadInput

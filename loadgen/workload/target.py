@@ -9,7 +9,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
 from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
 from loadgen.workload.prompt import Prompt

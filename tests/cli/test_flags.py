@@ -65,7 +65,7 @@ def test_only_what_was_given_is_returned():
 def test_defaults_are_shown_in_the_help():
     text = " ".join(run_parser().format_help().split())
     assert "seconds to open a connection (60.0)" in text
-    assert "or the @FILE that holds one (1024)" in text
+    assert "or @FILE with a list (1024)" in text
 
 
 # -- spelling

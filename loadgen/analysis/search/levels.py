@@ -17,7 +17,8 @@ import orjson
 from loadgen.analysis.search.algorithm import OF_A_LOOK, Run
 from loadgen.analysis.search.criteria import Demand, Share
 from loadgen.checks import BUSY
-from loadgen.config.settings import MAX_RATE, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.validate import MAX_RATE
 from loadgen.core.wire import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
 from loadgen.config.option import flag
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable

@@ -14,8 +14,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.scale import check_share
 from loadgen.config.settings import RunSettings
+from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
 from loadgen.runner.cluster import node_facts

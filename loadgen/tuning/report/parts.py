@@ -62,7 +62,7 @@ def result(ran: Ran) -> Code:
 def profile(settings: RunSettings) -> Code:
     """A workload as a file for `loadgen run --config`."""
     shown = public(settings)
-    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.said(settings)), "yaml")
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
 
 
 def score(value: float | None, case: Case | None, story: Story) -> str:
