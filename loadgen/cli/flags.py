@@ -11,8 +11,9 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.config import slo
+from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, times
-from loadgen.config.settings import SWEPT, RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser, integer, number, seconds
 

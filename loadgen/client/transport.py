@@ -22,7 +22,7 @@ from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
 from loadgen.util import http_client, machine
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import Redaction
-from loadgen.util.source_address import Sources
+from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Transport:
         target: Target,
         timeouts: Timeouts,
         poll: Poll | None = None,
-        sources: Sources | None = None,
+        sources: SourceAddresses | None = None,
         most: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
@@ -69,7 +69,7 @@ class Transport:
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._listener = Listener()
-        self._sources = sources or Sources()
+        self._sources = sources or SourceAddresses()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
@@ -81,7 +81,7 @@ class Transport:
             self._connect_ahead,
             lambda: len(self._active) + len(self._late),
             self._poll,
-            machine.most_connections() if most is None else most,
+            machine.max_connections() if most is None else most,
         )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
@@ -250,7 +250,7 @@ class Transport:
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
-                self._listener.refused(now_ns(), http_client.reason(error) or type(error).__name__)
+                self._listener.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
             elif outcome is Outcome.TLS_ERROR:
                 self._listener.heard(now_ns())
             raise
@@ -273,7 +273,7 @@ class Transport:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
             record.outcome, record.closed = transport_errors.of_connecting(error), now_ns()
-            record.detail = http_client.reason(error) or type(error).__name__
+            record.detail = http_client.error_reason(error) or type(error).__name__
             self._tell_later(record)
         else:
             record.connect_ns = now_ns() - started

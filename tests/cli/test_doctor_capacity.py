@@ -136,7 +136,7 @@ def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.integration
 def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
-    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs: 960)
+    monkeypatch.setattr(capacity.machine, "max_connections", lambda pairs: 960)
     monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)
     phases: list[str] = []
     found = capacity.measure(phases.append)

@@ -9,7 +9,7 @@ from loadgen.client.connection_budget import MOST_WARM, check_limits, spare_coun
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 
 ELSEWHERE = "http://10.0.0.1:8000"
@@ -23,8 +23,8 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "most_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
-    monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
+    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
+    monkeypatch.setattr(machine, "max_connections_by_ports", lambda: by_ports)
 
 
 def scheduled(settings, requests):
@@ -155,7 +155,7 @@ def test_of_machines_that_share_a_run_each_has_local_ports_of_its_own(monkeypatc
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
     with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, of))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, of))
 
 
 def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
@@ -164,7 +164,7 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
     with pytest.raises(
         BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
     ):
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, 2))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, 2))
 
 
 def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monkeypatch):
@@ -186,7 +186,7 @@ def test_an_address_that_this_machine_has_not_is_refused():
 
 def test_an_address_of_another_family_than_the_servers_is_refused():
     settings = RunSettings(source_address="127.0.0.5", base_url="http://[::1]:8000")
-    with pytest.raises(BadInput, match=r"from 127\.0\.0\.5 there is no way to ::1"):
+    with pytest.raises(BadInput, match=r"127\.0\.0\.5 cannot reach ::1"):
         check_limits(settings, scheduled(settings, 1))
 
 

@@ -53,7 +53,7 @@ class TestRegistry:
 
     def test_a_rule_that_is_none_is_refused_with_all_there_are(self):
         with pytest.raises(
-            BadInput, match=r"--dataset-rule: 'vllm' is no choice; choose from vllm-0.11, vllm-0.9, gui"
+            BadInput, match=r"--dataset-rule: unknown value 'vllm'; choose from vllm-0.11, vllm-0.9, gui"
         ):
             RunSettings(dataset_rule="vllm").checked()
 

@@ -419,7 +419,7 @@ class TestEnded:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         machine.raise_open_files_limit()
         try:
-            count = min(3000, machine.most_connections() - 2 * NEIGHBOURS)
+            count = min(3000, machine.max_connections() - 2 * NEIGHBOURS)
             with started("loadgen.testing.faulty") as server:
                 async with Sender(server.url, Timeouts(connect=60 * S)) as sender:
                     async with neighbours(sender):

@@ -60,7 +60,7 @@ def test_however_it_is_ended_its_server_ends_with_it(number: signal.Signals) -> 
     assert "Traceback" not in stderr
     assert stderr.splitlines()[-1] == "loadgen doctor: interrupted"
     assert servers
-    assert not [pid for pid in servers if machine.runs(pid)]
+    assert not [pid for pid in servers if machine.is_running(pid)]
 
 
 def sockets(pid: int) -> int:
