@@ -213,7 +213,7 @@ cdef class Connection:
         cdef Record record = response.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
         self.hook.reads += 1
-        if self.tap is not None:
+        if self.tap is not None and record is not None:
             self.tap.read(record, at_ns, p[:n])
         response.feed_raw(p, n, at_ns)
         if record is not None:

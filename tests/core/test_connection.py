@@ -111,6 +111,20 @@ def test_lost_idle_connection_ends_no_response() -> None:
     assert owner.told == [("dropped", None)]
 
 
+def test_tap_gets_no_data_before_the_first_request() -> None:
+    class Tap:
+        def sent(self, record: Record) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            read.append((record.index, data))
+
+    read: list[tuple[int, bytes]] = []
+    connection, _, _ = connected()
+    connection.tap = Tap()
+    connection.data_received(b"HTTP/1.0 408 Request Time-out\r\n\r\n")
+    assert not connection.keep_alive
+    assert not read
+
+
 def test_send_hook_is_called_by_the_first_read_after_due() -> None:
     read_loop, rung = ReadLoop(), []
     hook = read_loop.hook

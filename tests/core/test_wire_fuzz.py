@@ -128,6 +128,7 @@ TYPICAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPICAL)
 def test_response_cut_off_anywhere_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]
@@ -136,6 +137,7 @@ def test_response_cut_off_anywhere_matches_the_reference(name: str) -> None:
             compare(wire[:length], [length // 2], end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPICAL)
 def test_response_in_slices_matches_the_reference(name: str) -> None:
     wire = TYPICAL[name]

@@ -38,7 +38,7 @@ def told(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
     Raises:
         BadInput: A line is no record.
     """
-    beside = [] if file.ending is not None else [piece(file.path, number) for number in range(1, file.stripe.of)]
+    beside = [] if file.ending is not None else [piece(file.path, number) for number in range(1, file.stripe.count)]
     seen: set[int] = set()  # what was joined last may stand in a piece still
     for part in (file, *map(RecordFile, filter(Path.exists, beside))):
         for line, record in part.told():
