@@ -4,7 +4,7 @@ import numpy as np
 
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util.arrays import Floats
 from loadgen.util.number_format import to_ms
 

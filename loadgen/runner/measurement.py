@@ -17,7 +17,7 @@ from loadgen.client.warmup import Rehearsal
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Poll
+from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
 from loadgen.metrics import per_target
 from loadgen.metrics.progress import Progress
@@ -156,13 +156,13 @@ class Measurement:
 
     Args:
         job: What to do.
-        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
     """
 
     workers = 1
 
     def __init__(self, job: Job, linger_ns: int = 0) -> None:
-        self.job, self._poll, limits = job, Poll(linger_ns), timeouts(job.settings)
+        self.job, self._poll, limits = job, ReadLoop(linger_ns), timeouts(job.settings)
         own, most = (
             source_address.parse(job.settings.source_address),
             connection_budget.most(job.settings) // len(job.targets),

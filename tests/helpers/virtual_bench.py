@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import finish
 from loadgen.metrics.records.trailer import Ending

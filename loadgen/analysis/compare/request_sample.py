@@ -14,7 +14,7 @@ from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import OUR_FAULTS, Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.stats import block_bootstrap

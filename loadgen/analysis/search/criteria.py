@@ -18,7 +18,7 @@ from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE, RatioSample
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats
 

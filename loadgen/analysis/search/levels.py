@@ -18,7 +18,7 @@ from loadgen.analysis.search.early_stop import EarlyStop, StopRule
 from loadgen.checks import BUSY
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.config.validate import MAX_RATE
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report.run_summary import failed

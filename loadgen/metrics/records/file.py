@@ -14,7 +14,8 @@ import numpy as np
 import orjson
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, line
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records import events
 from loadgen.metrics.records.header import Heading
@@ -90,7 +91,7 @@ class RecordWriter:
         """Write one ended record."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(line(record, self._start_ns, source, answer=self._answers))
+            self._append(record_line(record, self._start_ns, source, answer=self._answers))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""

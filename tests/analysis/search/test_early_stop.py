@@ -7,7 +7,7 @@ import pytest
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.early_stop import EarlyStop
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import join, piece
