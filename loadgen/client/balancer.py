@@ -9,7 +9,7 @@ from loadgen.client.transport import Transport
 from loadgen.config.settings import Balance
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Record
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 if TYPE_CHECKING:
@@ -24,22 +24,26 @@ class Balancer:
     round-robin: session (or single request) s of the schedule goes to target s modulo their number, so that who gets
     what is known before the run. least-outstanding: to the target with the fewest requests in flight or being sent, the
     first of several such. Further turns of a session go where its first turn went, to the prefix cache that knows it.
-    Each worker of a run has a balancer, which knows of the requests of its own stripe alone.
+    Each worker of a run has a balancer, which knows of the requests of its own partition alone.
 
     Args:
         transports: One to each target, all with one bell; their `on_end` is taken.
         balance: Who is next.
-        stripe: Whose requests it will be given.
+        partition: Whose requests it will be given.
 
     Attributes:
         bell: Theirs.
     """
 
-    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Stripe = WHOLE) -> None:
+    def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
         self._transports, self._in_turn = tuple(transports), balance == "round-robin"
         count = len(transports)
-        turns = range(stripe.number, stripe.number + stripe.of * count, stripe.of) if self._in_turn else range(count)
-        # In turn, a stripe may never come to some of them.
+        turns = (
+            range(partition.index, partition.index + partition.count * count, partition.count)
+            if self._in_turn
+            else range(count)
+        )
+        # In turn, a partition may never come to some of them.
         self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
         self.bell = transports[0].bell
         self._on_end: Callable[[Record], None] = lambda record: None

@@ -11,7 +11,7 @@ from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 # How long requests take: so long to the first token, and from each to the next; so many tokens where nothing says it.
@@ -21,13 +21,13 @@ MOST_WARM = 4096
 logger = logging.getLogger(__name__)
 
 
-def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHOLE) -> None:
+def check_limits(settings: RunSettings, schedule: Schedule, partition: Partition = WHOLE) -> None:
     """Refuse what is sure to need more connections than this process can have, or addresses that it has not.
 
     Args:
         settings: Of the run, resolved: so many workers share this machine's ports.
         schedule: When its requests are due.
-        stripe: This worker's part of them.
+        partition: This worker's part of them.
 
     Raises:
         BadInput: Naming the flag that asks for them.
@@ -35,7 +35,7 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
     source_address.check(source_address.parse(settings.source_address), list(_hosts(settings).values()))
     at_once = _sure(settings, schedule)
     ahead = 0 if settings.warm_connections == "auto" else int(settings.warm_connections)
-    short = lacking(settings, max(at_once, ahead), stripe)
+    short = lacking(settings, max(at_once, ahead), partition)
     if short is not None:
         flag = "--warm-connections" if ahead > at_once else "--max-concurrency"
         many = f"{at_once} requests at once need as many connections" if at_once > 1 else "a request needs a connection"
@@ -44,25 +44,29 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
         raise BadInput(flag, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
 
 
-def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Stripe = WHOLE) -> None:
+def warn_of_limits(
+    settings: RunSettings, schedule: Schedule, output_tokens: float, partition: Partition = WHOLE
+) -> None:
     """Say so where a run is likely to need more connections than its processes can have, though it is not sure to.
 
     Args:
         settings: Of the run, resolved.
         schedule: When requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
-        stripe: Of the worker that says it.
+        partition: Of the worker that says it.
     """
     wanted = _wanted(settings, schedule, _latency_s(output_tokens))
     likely = math.ceil(min(wanted, settings.max_concurrency or wanted))
-    short = lacking(settings, likely, stripe)
+    short = lacking(settings, likely, partition)
     if short is not None:
         problem, remedy = short
         said = "some %s requests are likely to be in flight at once, and %s: those beyond will fail; %s"
         logger.warning(said, likely, problem, remedy)
 
 
-def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, stripe: Stripe = WHOLE) -> int:
+def warm_count(
+    settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, partition: Partition = WHOLE
+) -> int:
     """How many connections this worker opens before the clock starts: its share of those of the run.
 
     auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times a
@@ -73,18 +77,18 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
         settings: Of the run, resolved: so many workers share this machine's ports.
         schedule: When its requests are due.
         output_tokens: Mean of what they ask for; 0 where it is not known.
-        stripe: This worker's part of them.
+        partition: This worker's part of them.
     """
     if settings.warm_connections != "auto":
-        return stripe.share(int(settings.warm_connections))
+        return partition.share(int(settings.warm_connections))
     used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
     used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
-    most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
+    most = max(MOST_WARM, partition.share(_sure(settings, schedule)))
     room = machine.most_connections(_pairs(settings), int(settings.workers))
-    return min(stripe.share(min(used, schedule.count)), most, room)
+    return min(partition.share(min(used, schedule.count)), most, room)
 
 
-def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Stripe = WHOLE) -> int:
+def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition: Partition = WHOLE) -> int:
     """How many connections this worker keeps open beyond those in use, while the clock runs.
 
     As many as requests may need until connections are looked after again: those due meanwhile, with room for three
@@ -95,13 +99,13 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: St
         settings: Of the run, resolved.
         schedule: When its requests are due.
         warm: How many connections are open already.
-        stripe: This worker's part of them.
+        partition: This worker's part of them.
     """
     if settings.warm_connections == "0":
         return 0
-    later = stripe.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
-    most = max(later, stripe.share(schedule.count) - warm)
-    return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, most))
+    later = partition.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
+    most = max(later, partition.share(schedule.count) - warm)
+    return max(0, min(partition.share(_spare(settings, schedule)), MOST_WARM, most))
 
 
 def _spare(settings: RunSettings, schedule: Schedule) -> int:
@@ -133,19 +137,19 @@ def _latency_s(output_tokens: float) -> float:
     return GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S
 
 
-def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple[str, str] | None:
+def lacking(settings: RunSettings, needed: int, partition: Partition = WHOLE) -> tuple[str, str] | None:
     """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
     hosts, by_ports, workers = _hosts(settings), _pairs(settings) * machine.most_by_ports(), int(settings.workers)
-    here = math.ceil(needed * workers / max(workers, stripe.of))  # where machines share a run, one makes its part
+    here = math.ceil(needed * workers / max(workers, partition.count))  # where machines share a run, one makes its part
     if here > by_ports:
         part = f"for its part ({here}) " if here < needed else ""
         servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
         return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = stripe.share(needed), machine.most_connections(_pairs(settings), workers)
+    share, allowed = partition.share(needed), machine.most_connections(_pairs(settings), workers)
     if share > allowed:
-        process = "this process" if stripe.of == 1 else f"each of {stripe.of} processes"
+        process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
         return f"{process} may have {allowed}", remedy
     return None

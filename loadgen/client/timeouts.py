@@ -1,7 +1,9 @@
 """Timeouts: how long a request may take to connect, to its first token, between tokens and in all."""
 
 from dataclasses import dataclass
+from typing import Self
 
+from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Record
 from loadgen.metrics.reachability import SILENCE_NS
@@ -21,6 +23,12 @@ class Timeouts:
     first_token: int = 0
     stall: int = 0
     whole: int = 0
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> Self:
+        """Read the timeouts of the settings, which are in seconds."""
+        seconds = (settings.connect_timeout, settings.first_token_timeout, settings.stall_timeout, settings.timeout)
+        return cls(*(int(s * 1e9) for s in seconds))
 
     @property
     def smallest(self) -> int:

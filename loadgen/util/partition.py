@@ -1,22 +1,22 @@
-"""Stripe: which part of a run one worker carries out."""
+"""Partition of a run: which of its sessions one worker sends."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Stripe:
-    """Every `of`-th session (or single request) of the run from the `number`-th on, 0 <= number < of."""
+class Partition:
+    """Every `count`-th session (or single request) of the run from the `index`-th on, 0 <= index < count."""
 
-    number: int = 0
-    of: int = 1
+    index: int = 0
+    count: int = 1
 
-    def split(self, number: int, of: int) -> "Stripe":
-        """The `number`-th of `of` equal parts of this stripe, as a stripe of the run."""
-        return Stripe(self.number + self.of * number, self.of * of)
+    def split(self, index: int, count: int) -> "Partition":
+        """Return the `index`-th of `count` equal parts of this partition, as a partition of the run."""
+        return Partition(self.index + self.count * index, self.count * count)
 
-    def share(self, count: int) -> int:
-        """How many of `count` things fall to it; over all stripes it adds up."""
-        return len(range(self.number, count, self.of))
+    def share(self, total: int) -> int:
+        """Return how many of `total` things fall to it; over all partitions the shares add up."""
+        return len(range(self.index, total, self.count))
 
 
-WHOLE = Stripe()
+WHOLE = Partition()

@@ -15,7 +15,7 @@ from typing import Any
 
 from loadgen.errors import BadInput
 from loadgen.util import machine
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -87,12 +87,12 @@ class Sources:
 
     Args:
         addresses: Those of this machine that may be used, of one family.
-        stripe: Whose connections they are, among those of the workers that share a run.
+        partition: Whose connections they are, among those of the workers that share a run.
     """
 
-    def __init__(self, addresses: Sequence[Address] = (), stripe: Stripe = WHOLE) -> None:
-        self._addresses, self._made = tuple(addresses), stripe.number if addresses else 0
-        self._from_one = max(1, min(FROM_ONE, machine.most_by_ports()) // stripe.of)
+    def __init__(self, addresses: Sequence[Address] = (), partition: Partition = WHOLE) -> None:
+        self._addresses, self._made = tuple(addresses), partition.index if addresses else 0
+        self._from_one = max(1, min(FROM_ONE, machine.most_by_ports()) // partition.count)
         first, last = machine.local_ports() or (0, 0)  # 0, 0: the system's own
         self._ports = struct.pack("I", first | last << 16)
 

@@ -14,8 +14,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.wire import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import join, piece
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.metrics.records.shards import join_shards, shard_path
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
 
@@ -30,11 +30,11 @@ def late(count: int, first: int = 0) -> list[Record]:
     return [run_facts.steady(25 * number, ttft=600) for number in range(first, first + count)]
 
 
-def lines(path: Path, records: list[Record], stripe: Stripe = WHOLE) -> list[bytes]:
+def lines(path: Path, records: list[Record], partition: Partition = WHOLE) -> list[bytes]:
     """A file of records as they ended, cut into lines."""
     with RecordWriter.optional(path) as writer:
         assert writer is not None
-        writer.begin(run_facts.heading(SETTINGS, Schedule.burst(1000)), run_facts.START, 1000, [], None, stripe)
+        writer.begin(run_facts.heading(SETTINGS, Schedule.burst(1000)), run_facts.START, 1000, [], None, partition)
         for record in records:
             writer.write(record)
     return path.read_bytes().splitlines(keepends=True)
@@ -101,27 +101,27 @@ def test_records_of_an_earlier_run_at_the_same_place_are_not_this_runs(path: Pat
 
 
 def test_the_pieces_of_all_workers_are_read(path: Path) -> None:
-    lines(path, late(8), Stripe(0, 2))
+    lines(path, late(8), Partition(0, 2))
     watching = watch(path)
     assert watching(RUNNING) is None
-    lines(piece(path, 1), late(NEEDED - 8, first=8), Stripe(1, 2))
+    lines(shard_path(path, 1), late(NEEDED - 8, first=8), Partition(1, 2))
     assert watching(RUNNING) is not None
 
 
 def test_what_is_read_again_where_pieces_are_joined_counts_once(path: Path) -> None:
-    pieces = [piece(path, number) for number in range(2)]
-    lines(pieces[0], late(8), Stripe(0, 2))
-    written = lines(pieces[1], late(NEEDED - 8, first=8), Stripe(1, 2))
+    pieces = [shard_path(path, number) for number in range(2)]
+    lines(pieces[0], late(8), Partition(0, 2))
+    written = lines(pieces[1], late(NEEDED - 8, first=8), Partition(1, 2))
     pieces[1].write_bytes(b"".join(written[:-1]))  # the last record is not on disk yet
     watching = watch(path)
     assert watching(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
-    join(pieces)
+    join_shards(pieces)
     assert str(watching(RUNNING)).startswith(f"{NEEDED} of 1000 requests")
 
 
 def test_what_an_earlier_run_of_more_workers_has_left_is_not_this_runs(path: Path) -> None:
-    lines(piece(path, 1), late(40), Stripe(1, 2))
+    lines(shard_path(path, 1), late(40), Partition(1, 2))
     lines(path, late(8))
     assert watch(path)(RUNNING) is None
 

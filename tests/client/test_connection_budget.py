@@ -9,7 +9,7 @@ from loadgen.client.connection_budget import MOST_WARM, check_limits, spare_coun
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 
 ELSEWHERE = "http://10.0.0.1:8000"
@@ -149,7 +149,7 @@ def test_of_machines_that_share_a_run_each_has_local_ports_of_its_own(monkeypatc
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
     with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, of))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, of))
 
 
 def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
@@ -158,7 +158,7 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
     with pytest.raises(
         BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
     ):
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, 2))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, 2))
 
 
 def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monkeypatch):

@@ -65,10 +65,10 @@ class Sample:
             BadInput: A line of it is no record.
         """
         file = RecordFile(path)
-        settings = file.heading.settings
+        settings = file.header.settings
         parts = [_Part(name, settings, histograms, metrics) for name in LATENCIES]
         rows = array("d")
-        for _, record in shards.told(file):
+        for _, record in shards.lines(file):
             rows.extend((record.index, *_ends(record, file.start_ns)))
             for part in parts:
                 rows.extend(part.row(record))

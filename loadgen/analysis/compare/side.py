@@ -119,7 +119,7 @@ def _is_of_a_run(path: Path) -> bool:
     """Whether a file in a folder holds results or the records of a run, not only those of one of its workers."""
     try:
         if RecordFile.is_one(path):
-            return RecordFile(path).stripe.number == 0
+            return RecordFile(path).partition.index == 0
         return bool(load(str(path)))
     except BadInput:
         return False

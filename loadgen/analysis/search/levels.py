@@ -21,8 +21,9 @@ from loadgen.config.settings import MAX_RATE, RunSettings, seed_of
 from loadgen.core.wire import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
-from loadgen.metrics.records.file import RecordFile, from_dict
-from loadgen.metrics.records.shards import piece
+from loadgen.metrics.records.file import RecordFile
+from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.shards import shard_path
 from loadgen.report.run_summary import failed
 from loadgen.runner.run_result import Result
 from loadgen.stats import block_bootstrap
@@ -386,9 +387,9 @@ class Watch:
         if "loadgen_records" in told:
             self._start_ns = told["start_ns"]
             more = range(len(self._pieces), told["stripe"][1])
-            self._pieces += (Growing(piece(self._path, number)) for number in more)  # read in this very turn
+            self._pieces += (Growing(shard_path(self._path, number)) for number in more)  # read in this very turn
         elif "end" not in told:
-            record = from_dict(told, self._start_ns)
+            record = record_from_line(told, self._start_ns)
             for share, bad in self._bad.items():
                 if not share.good(record, self._settings):
                     bad.add(record.index)  # once, also where pieces are joined meanwhile

@@ -17,7 +17,7 @@ from loadgen.core.sse_event import (
     USAGE,
 )
 from loadgen.core.wire import Record, line
-from loadgen.metrics.records import events as stream
+from loadgen.metrics.records.line import event_runs
 from tests.helpers.response_bytes import DONE as DONE_EVENT
 from tests.helpers.response_bytes import HEAD, chunked, delta, event, read, usage
 from tests.helpers.stream_events import Event, events
@@ -94,7 +94,7 @@ def test_it_is_written_with_names_and_times_from_due_and_read_again() -> None:
     record.due = MS
     written = orjson.loads(line(record, 0, None))["stream"]
     assert written == [["choice+role+empty", MS], ["content+choice", 2], ["choice+finish", 4 * MS], ["done", 5 * MS]]
-    assert stream.from_json(written, MS) == record.stream
+    assert event_runs(written, MS) == record.stream
 
 
 def test_of_records_that_do_not_have_it_nothing_is_made_up() -> None:

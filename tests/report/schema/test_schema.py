@@ -17,7 +17,7 @@ from loadgen.metrics import per_target
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.server.prom_histogram import Buckets
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report import series
 from loadgen.runner.run_result import from_records
 from loadgen.util.gpus import QUANTITIES
@@ -52,7 +52,7 @@ def made(records: Any, settings: RunSettings | None = None, **options: Any) -> d
 
 
 def of_targets() -> dict[str, Any]:
-    recorder = per_target.of(TARGETS, START, 4)
+    recorder = per_target.recorder_for(TARGETS, START, 4)
     for record in (steady(0), steady(1), failed(2), failed(3, Outcome.TRUNCATED)):
         record.target = record.index % 2
         recorder.add(record)
@@ -61,7 +61,7 @@ def of_targets() -> dict[str, Any]:
 
 def of_workers() -> dict[str, Any]:
     schedule = run_facts.due_at(*(i * 100 for i in range(24)))
-    shards = [run_facts.shard(schedule, 0), Shard(number=1, lost="was killed by signal 9", host="10.0.0.2")]
+    shards = [run_facts.shard(schedule, 0), WorkerReport(number=1, lost="was killed by signal 9", host="10.0.0.2")]
     return made(RUN, schedule=schedule, shards=shards)
 
 
