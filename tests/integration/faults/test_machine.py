@@ -118,7 +118,7 @@ async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings
 async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
     measured = await run(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL))
     assert measured.snapshot.outcomes == {"ok": 300}
-    assert measured.records_error == os.strerror(errno.ENOSPC)
+    assert measured.trailer.records_error == os.strerror(errno.ENOSPC)
 
 
 async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
