@@ -1,8 +1,13 @@
-"""What all tests share."""
+"""What all tests share.
+
+Tests of a room (`tests/<room>`) are unit tests: they start no process and open no socket, unless they are marked
+`integration`. What lies in tests/slow and tests/qa is marked `slow`.
+"""
 
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +28,40 @@ DEBUG = wire.live() is not None
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+TESTS = Path(__file__).parent
+OUTSIDE_ROOMS = ("integration", "slow", "qa")
+REACHES_OUT = {"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"}
+unit_test: list[str] = []  # the one that runs
+
+
+def _stay_inside(event: str, arguments: object) -> None:
+    if unit_test and event in REACHES_OUT:
+        raise AssertionError(f"{unit_test[-1]} is a unit test, and {event} is for tests marked integration")
+
+
+sys.addaudithook(_stay_inside)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what lies in tests/slow and tests/qa."""
+    for item in items:
+        if item.path.is_relative_to(TESTS / "slow") or item.path.is_relative_to(TESTS / "qa"):
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Hold unit tests to what they are."""
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else "integration"
+    if folder in OUTSIDE_ROOMS or item.get_closest_marker("integration") or item.get_closest_marker("slow"):
+        return (yield)
+    unit_test.append(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        unit_test.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

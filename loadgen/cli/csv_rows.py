@@ -19,14 +19,14 @@ def write(paths: Sequence[str], to: str) -> None:
     Raises:
         BadInput: Some are records and others are not; one cannot be read; or it cannot be written.
     """
-    from loadgen.util.atomic_file import whole_file
+    from loadgen.util.atomic_file import atomic_file
 
     lines = _lines(paths)
     if to == STDOUT:
         sys.stdout.writelines(lines)
         return
     try:
-        with whole_file(Path(to)) as file:
+        with atomic_file(Path(to)) as file:
             file.writelines(line.encode() for line in lines)
     except OSError as error:
         raise BadInput("--csv", f"{to} cannot be written ({error.strerror})", "name another file") from error

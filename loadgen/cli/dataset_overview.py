@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from loadgen.util.arrays import Int64s
-from loadgen.util.terminal_text import cut, printable
+from loadgen.util.terminal_text import printable, truncate
 from loadgen.workload.datasets.overview import Overview, bins, summary
 from loadgen.workload.prompt import UNPLANNED, Prompt
 
@@ -85,9 +85,9 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
 def _samples(overview: Overview) -> Iterator[str]:
     for prompt in overview.samples:
         length = "not known beforehand how many" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
-        yield cut(f"{prompt.source}: {length} tokens in, {prompt.output_tokens} out", WIDTH - 2)
+        yield truncate(f"{prompt.source}: {length} tokens in, {prompt.output_tokens} out", WIDTH - 2)
         for said in _said(prompt):
-            yield "  " + cut(said, WIDTH - 4)
+            yield "  " + truncate(said, WIDTH - 4)
 
 
 def _said(prompt: Prompt) -> Iterator[str]:

@@ -129,7 +129,7 @@ class Search:
         if self._asked.records:
             yield Path(str(self._numbered().records))
             return
-        with journal(wanted=True) as kept, scratch_dir.folder() as folder:
+        with journal(wanted=True) as kept, scratch_dir.scratch_folder() as folder:
             yield kept.path or folder / name
             kept.needed = False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loadgen.client.transport import Transport
-from loadgen.config.settings import Balance
+from loadgen.config.target import Balance
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Record
 from loadgen.util.partition import WHOLE, Partition

@@ -83,9 +83,8 @@ def warm_count(
         return partition.share(int(settings.warm_connections))
     used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
     used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
-    most = max(MOST_WARM, partition.share(_sure(settings, schedule)))
-    room = machine.most_connections(_pairs(settings), int(settings.workers))
-    return min(partition.share(min(used, schedule.count)), most, room)
+    at_most = max(MOST_WARM, partition.share(_sure(settings, schedule)))
+    return min(partition.share(min(used, schedule.count)), at_most, most(settings))
 
 
 def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition: Partition = WHOLE) -> int:
@@ -106,6 +105,11 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, partition:
     later = partition.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
     most = max(later, partition.share(schedule.count) - warm)
     return max(0, min(partition.share(_spare(settings, schedule)), MOST_WARM, most))
+
+
+def most(settings: RunSettings) -> int:
+    """How many connections each process of a run may have to all its servers."""
+    return machine.max_connections(_pairs(settings), int(settings.workers))
 
 
 def _spare(settings: RunSettings, schedule: Schedule) -> int:
@@ -139,7 +143,11 @@ def _latency_s(output_tokens: float) -> float:
 
 def lacking(settings: RunSettings, needed: int, partition: Partition = WHOLE) -> tuple[str, str] | None:
     """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
-    hosts, by_ports, workers = _hosts(settings), _pairs(settings) * machine.most_by_ports(), int(settings.workers)
+    hosts, by_ports, workers = (
+        _hosts(settings),
+        _pairs(settings) * machine.max_connections_by_ports(),
+        int(settings.workers),
+    )
     here = math.ceil(needed * workers / max(workers, partition.count))  # where machines share a run, one makes its part
     if here > by_ports:
         part = f"for its part ({here}) " if here < needed else ""
@@ -147,7 +155,7 @@ def lacking(settings: RunSettings, needed: int, partition: Partition = WHOLE) ->
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
         return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = partition.share(needed), machine.most_connections(_pairs(settings), workers)
+    share, allowed = partition.share(needed), most(settings)
     if share > allowed:
         process = "this process" if partition.count == 1 else f"each of {partition.count} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
@@ -158,7 +166,7 @@ def lacking(settings: RunSettings, needed: int, partition: Partition = WHOLE) ->
 def _pairs(settings: RunSettings) -> int:
     """How many pairs there are of an address of ours and one of a server: each has the local ports for itself."""
     own = source_address.parse(settings.source_address)
-    return sum(source_address.count(own, host) for host in _hosts(settings).values())
+    return sum(source_address.count_addresses(own, host) for host in _hosts(settings).values())
 
 
 def _hosts(settings: RunSettings) -> dict[str, str]:

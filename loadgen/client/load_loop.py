@@ -195,7 +195,8 @@ class Load:
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
         record.ready = ready_ns
-        record.keeps_text = self._keeps_text or (self._count_tokens is not None and self._sample.take(index))
+        is_sampled = self._count_tokens is not None and self._sample.take(index)
+        record.keeps_text = self._keeps_text or is_sampled
         if self._keeps_answer:
             record.keeps_answer = True
         record.server_tokens = self._requests.server_tokens(index)

@@ -134,8 +134,8 @@ cdef class Connection(Response):
         cdef Record record = self.record  # None before the first request
         cdef int64_t counted = 0 if record is None else record.counted
         self.poll.reads += 1
-        if self.tap is not None:
-            self.tap.read(self.record, at_ns, p[:n])
+        if self.tap is not None and record is not None:
+            self.tap.read(record, at_ns, p[:n])
         self.feed_raw(p, n, at_ns)
         if record is not None:
             self.poll.tokens += record.counted - counted

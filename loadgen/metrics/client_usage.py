@@ -82,7 +82,7 @@ class UsageSampler:
 
     def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
         self._engine_pids, self._other_pids = engine_pids, other_pids
-        self._before = machine.Busy.now()
+        self._before = machine.CpuTimes.now()
         self._engine_s, self._other_s = _cpu_s(engine_pids), _cpu_s(other_pids)
         self._thread_s = time.thread_time()
 
@@ -94,7 +94,7 @@ class UsageSampler:
 
     def so_far(self) -> ClientUsage:
         """Return the usage so far, with all that the machine can tell."""
-        busy_share, before, after = self.busy_share, self._before, machine.Busy.now()
+        busy_share, before, after = self.busy_share, self._before, machine.CpuTimes.now()
         engine_s, wall_s = _cpu_s(self._engine_pids) - self._engine_s, after.at_s - before.at_s
         other_s = _cpu_s(self._other_pids) - self._other_s
         return ClientUsage(
@@ -103,7 +103,7 @@ class UsageSampler:
             busy_share=busy_share,
             peak_memory_bytes=machine.peak_memory_bytes(),
             engine_cpu_s=engine_s if self._engine_pids else None,
-            engine_runs=all(map(machine.runs, self._engine_pids)) if self._engine_pids else None,
+            engine_runs=all(map(machine.is_running, self._engine_pids)) if self._engine_pids else None,
             stolen_share=machine.stolen_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
             disturbance=machine.disturbance(before, after, engine_s + other_s),

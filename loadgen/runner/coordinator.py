@@ -15,7 +15,7 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.runner.participant import PROGRESS_S, Participant
 from loadgen.runner.workers import open_workers, worker_count
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
@@ -83,7 +83,7 @@ async def coordinate(
     async with MetricsScraper(job.scraping) as scraper:
         await participant.begin(job)
         await prepared
-        async with beside(_report_progress(participant, watch)):
+        async with background_tasks(_report_progress(participant, watch)):
             await participant.check_ready()
             await participant.warm_up()
             await scraper.scrape_first()

@@ -17,7 +17,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
-from loadgen.util.redaction import public_words
+from loadgen.util.redaction import redact_command
 from loadgen.workload.template_overhead import Overhead
 
 SIMULATOR = "sim"
@@ -69,7 +69,7 @@ async def open_engine_server(
             check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
+    begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
     async with open_engines(engine, begins, timeout_s, on_progress, check=checked, tries=2) as session:
         yield await session.server(settings)
@@ -104,7 +104,7 @@ class EngineSession:
                 "name": name,
                 "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(public_words(process.launch.argv)) for process in self.processes],
+                "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,

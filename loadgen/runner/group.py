@@ -4,21 +4,20 @@ Light to import, as `participant` is.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
 from loadgen.runner.participant import Participant
+from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
     from loadgen.metrics.server.telemetry import LatestServerMetrics
     from loadgen.runner.job import Job
-
-T = TypeVar("T")
 
 
 class Group:
@@ -46,7 +45,7 @@ class Group:
         self.job, self._jobs = job, self.shares(job)
         self._server_metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
         pairs = zip(self._participants, self._jobs, strict=True)
-        await run_together(participant.begin(own) for participant, own in pairs)
+        await gather_or_cancel(participant.begin(own) for participant, own in pairs)
 
     def shares(self, job: "Job") -> "list[Job]":
         """Split a job into one for each participant; the coordinator alone scrapes server metrics."""
@@ -66,15 +65,15 @@ class Group:
 
     async def check_ready(self) -> None:
         """Have all take this step."""
-        await run_together(participant.check_ready() for participant in self._participants)
+        await gather_or_cancel(participant.check_ready() for participant in self._participants)
 
     async def warm_up(self) -> None:
         """Have all take this step."""
-        await run_together(participant.warm_up() for participant in self._participants)
+        await gather_or_cancel(participant.warm_up() for participant in self._participants)
 
     async def connect(self) -> None:
         """Have all take this step."""
-        await run_together(participant.connect() for participant in self._participants)
+        await gather_or_cancel(participant.connect() for participant in self._participants)
 
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Have all send on one clock; merge what they measured, and join their records to one file."""
@@ -83,7 +82,7 @@ class Group:
 
         pairs = zip(self._participants, self._jobs, strict=True)
         whole = reduce(
-            Measurement.merge, await run_together(self._carry_out_one(one, own, start_ns) for one, own in pairs)
+            Measurement.merge, await gather_or_cancel(self._carry_out_one(one, own, start_ns) for one, own in pairs)
         )
         paths = [own.records for own in self._jobs if own.records]
         return whole.with_records_error(await asyncio.to_thread(join_shards, paths)) if paths else whole
@@ -126,14 +125,3 @@ class Group:
             assert measurement.snapshot.partial is not None
             self.stop(measurement.snapshot.partial)
         return measurement
-
-
-async def run_together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run coroutines at once and return their results; the first error of any of them cancels the others."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

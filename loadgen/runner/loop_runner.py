@@ -12,7 +12,7 @@ from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Rehearsal
-from loadgen.config.settings import BALANCE
+from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Poll
 from loadgen.errors import BadInput
@@ -27,10 +27,10 @@ from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner.job import Job
 from loadgen.util import garbage_collection, source_address
-from loadgen.util.affinity import apart
-from loadgen.util.clock import in_line, now_ns
-from loadgen.util.source_address import Sources
-from loadgen.util.tasks import beside
+from loadgen.util.affinity import separate_cores
+from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.source_address import SourceAddresses
+from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
 from loadgen.workload.request_store import REHEARSAL, Requests
 
@@ -69,8 +69,10 @@ class LoopRunner:
         """Take the job and prepare to connect; raises as `Participant.begin`."""
         self._job, settings, self._poll = job, job.settings, Poll(self._linger_ns)
         addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
+        most = connection_budget.most(settings) // len(job.targets)
         self._transports = [
-            Transport(target, limits, self._poll, Sources(addresses, job.partition)) for target in job.targets
+            Transport(target, limits, self._poll, SourceAddresses(addresses, job.partition), most)
+            for target in job.targets
         ]
         self._transport: Transport | Balancer = self._transports[0]
         if len(self._transports) > 1:
@@ -126,7 +128,7 @@ class LoopRunner:
         self._transport.keep_spare(spare)
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
-        self._frozen.enter_context(garbage_collection.frozen())
+        self._frozen.enter_context(garbage_collection.freeze())
         self._phase = "ready"
 
     async def carry_out(self, start_ns: int) -> Measurement:
@@ -139,7 +141,7 @@ class LoopRunner:
             recorder,
             self._schedule.due_ns,
             self._index,
-            in_line(self._poll),
+            clock_for(self._poll),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
             workers=job.partition.count,
@@ -150,8 +152,12 @@ class LoopRunner:
         self._usage = usage = UsageSampler(job.engine_pids, (*job.sibling_pids, *helpers))
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.header.simulated and not job.sibling_pids else ()
-        with self._frozen, apart(simulator_pids), garbage_collection.pauses(recorder.histograms["gc_pause"].record):
-            async with beside(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
+        with (
+            self._frozen,
+            separate_cores(simulator_pids),
+            garbage_collection.record_pauses(recorder.histograms["gc_pause"].record),
+        ):
+            async with background_tasks(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
                 await load.run()
         spare = self._transport.spare_opened
         client = replace(usage.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)

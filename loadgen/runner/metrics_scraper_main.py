@@ -20,10 +20,10 @@ from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util import http_client, messages
+from loadgen.util import child_process, http_client
 from loadgen.util.clock import now_ns
 from loadgen.util.gpus import Nvml
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 PERIOD_S = 1.0
 PATIENCE_S = 2.0  # for one answer
@@ -133,7 +133,7 @@ async def main() -> None:
     line = await commands.readline()
     if not line:
         return
-    order: ScrapeOrder = messages.decode(line)
+    order: ScrapeOrder = child_process.decode(line)
     if await commands.readline():
         try:
             with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
@@ -155,7 +155,7 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
         scraper = Scraper(order.sources, nvml, file)
         await scraper.scrape(FIRST)
         answer()
-        async with beside(scraper.scrape_every_second()):
+        async with background_tasks(scraper.scrape_every_second()):
             if not await commands.readline():
                 return
         await scraper.scrape_last()
@@ -164,7 +164,7 @@ async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) ->
 
 def answer() -> None:
     """Answer a command, once it is done."""
-    sys.stdout.buffer.write(messages.encode(None))
+    sys.stdout.buffer.write(child_process.encode(None))
     sys.stdout.buffer.flush()
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.util import log_setup, messages
+from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
@@ -284,11 +284,11 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:
         return
-    order: PrepareOrder = messages.decode(line)
+    order: PrepareOrder = child_process.decode(line)
     log_setup.to_stderr(order.settings.log_level)
 
     def send(message: object) -> None:
-        sys.stdout.buffer.write(messages.encode(message))
+        sys.stdout.buffer.write(child_process.encode(message))
         sys.stdout.buffer.flush()
 
     try:
@@ -306,7 +306,7 @@ def _keep_ahead(further: FurtherPrompts) -> None:
     os.nice(NICENESS)
     try:
         for line in sys.stdin.buffer:
-            further.write_ahead(messages.decode(line))
+            further.write_ahead(child_process.decode(line))
     except (OSError, LoadgenError) as error:
         logger.warning("no further prompts can be made (%s)", error)
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from loadgen.config.settings import BALANCE, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.progress import Progress
 from loadgen.util import http_client

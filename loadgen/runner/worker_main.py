@@ -16,28 +16,28 @@ from loadgen.metrics.records.shards import write_trailer
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
-from loadgen.util import log_setup, machine, messages
-from loadgen.util.messages import Voice
-from loadgen.util.tasks import beside
+from loadgen.util import child_process, log_setup, machine
+from loadgen.util.child_process import PipeWriter
+from loadgen.util.tasks import background_tasks
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has gone"
 
 
-async def work(job: Job, commands: asyncio.StreamReader, voice: Voice) -> None:
+async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     steps.put_nowait(("begin", job))
     runner = LoopRunner(LINGER_NS)
-    async with runner, beside(_send_progress(runner, voice), handle_commands(runner, commands, steps)):
+    async with runner, background_tasks(_send_progress(runner, writer), handle_commands(runner, commands, steps)):
         while step := await steps.get():
             name, *arguments = step
             result: Measurement | None = await getattr(runner, name)(*arguments)
             if result is not None and commands.at_eof() and job.records and result.trailer.records_error is None:
                 # The coordinator is gone, and cannot write it.
                 write_trailer(job.records, result.trailer, result.snapshot.loop_totals)
-            voice.tell(runner.progress())
-            voice.tell(result)
+            writer.send(runner.progress())
+            writer.send(result)
 
 
 async def handle_commands(
@@ -49,7 +49,7 @@ async def handle_commands(
         ValueError: It is neither a command nor a step.
     """
     while line := await commands.readline():
-        match messages.decode(line):
+        match child_process.decode(line):
             case "stop", reason:
                 runner.stop(reason)
             case "abort", reason:
@@ -62,10 +62,10 @@ async def handle_commands(
     steps.put_nowait(None)
 
 
-async def _send_progress(runner: LoopRunner, voice: Voice) -> None:
+async def _send_progress(runner: LoopRunner, writer: PipeWriter) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        voice.tell_if_heard(runner.progress())
+        writer.try_send(runner.progress())
 
 
 async def main() -> None:
@@ -74,17 +74,17 @@ async def main() -> None:
     import aiohttp  # noqa: F401
 
     machine.raise_open_files_limit()
-    commands, voice = asyncio.StreamReader(limit=1 << 24), Voice(sys.stdout.fileno())
+    commands, writer = asyncio.StreamReader(limit=1 << 24), PipeWriter(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
-        job: Job = messages.decode(line)[1]
+        job: Job = child_process.decode(line)[1]
         log_setup.to_stderr(job.settings.log_level)
         try:
-            await work(job, commands, voice)
+            await work(job, commands, writer)
         except LoadgenError as error:
-            voice.tell(error)
+            writer.send(error)
 
 
 if __name__ == "__main__":

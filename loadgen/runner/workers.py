@@ -15,7 +15,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.runner.group import Group
 from loadgen.runner.participant import Proxy
 from loadgen.util import machine
-from loadgen.util.child_process import Child
+from loadgen.util.child_process import ChildProcess
 
 logger = logging.getLogger("loadgen")
 # Eight bear a million tokens a second, more than one server gives.
@@ -30,7 +30,7 @@ class WorkerProxy(Proxy):
         child: The process, which runs `worker_main`; it has to be started before it is used.
     """
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: ChildProcess) -> None:
         super().__init__()
         self._child = child
         self._messages = child.messages()
@@ -49,7 +49,7 @@ class WorkerProxy(Proxy):
             self._progress = message
         part = self.job.partition
         who = "the measuring process" if part.count == 1 else f"worker {part.index + 1} of {part.count}"
-        raise WorkerDied(who, await self._child.end())
+        raise WorkerDied(who, await self._child.wait_ended())
 
     def send(self, command: str, reason: str) -> None:
         """Send a command; a process that does not end upon `abort` is killed."""
@@ -62,7 +62,7 @@ class WorkerProxy(Proxy):
 async def open_workers(count: int) -> AsyncIterator[Group]:
     """Start this many worker processes, which run as long as the context."""
     warn_of_cores(count)
-    children = [Child("loadgen.runner.worker_main") for _ in range(count)]
+    children = [ChildProcess("loadgen.runner.worker_main") for _ in range(count)]
     group = Group([WorkerProxy(child) for child in children], count)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(group.clear)

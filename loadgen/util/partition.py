@@ -1,21 +1,26 @@
-"""Partition of a run: which of its sessions one worker sends."""
+"""Partition of the requests of a run: the part that one of several workers carries out."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Every `count`-th session (or single request) of the run from the `index`-th on, 0 <= index < count."""
+    """Every `count`-th session (or single request) of a run, starting with number `index`.
+
+    Attributes:
+        index: 0 <= index < count.
+        count: How many partitions the run has.
+    """
 
     index: int = 0
     count: int = 1
 
     def split(self, index: int, count: int) -> "Partition":
-        """Return the `index`-th of `count` equal parts of this partition, as a partition of the run."""
+        """Split this partition into `count` equal parts, and return part `index` as a partition of the run."""
         return Partition(self.index + self.count * index, self.count * count)
 
     def share(self, total: int) -> int:
-        """Return how many of `total` things fall to it; over all partitions the shares add up."""
+        """Return how many of `total` items belong to this partition. The shares of all partitions add up to `total`."""
         return len(range(self.index, total, self.count))
 
 

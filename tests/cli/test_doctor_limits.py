@@ -9,7 +9,7 @@ from loadgen.cli import doctor
 from loadgen.cli.doctor import State, connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit
 from loadgen.util import machine
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
@@ -212,8 +212,8 @@ def test_a_limit_is_read_as_the_system_shows_it(
     assert found.remedy if state is LOW else True
 
 
-def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> Busy:
-    return Busy(at_s, used_s, stolen_s, own_s)
+def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> CpuTimes:
+    return CpuTimes(at_s, used_s, stolen_s, own_s)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
         (busy(11, 0), UNKNOWN, "not told"),
     ],
 )
-def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State, value: str) -> None:
+def test_what_others_use_is_what_is_used_less_our_own(after: CpuTimes, state: State, value: str) -> None:
     found = processors.others(busy(10, 500), after)
     assert (found.state, found.value) == (state, value)
 
@@ -234,7 +234,7 @@ def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State,
     [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not told")],
 )
 def test_what_the_hypervisor_takes_is_a_share_of_all_cores(
-    monkeypatch: pytest.MonkeyPatch, after: Busy, state: State, value: str
+    monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
 ) -> None:
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     found = processors.steal(busy(10, 500), after)

@@ -154,7 +154,7 @@ def test_a_full_disk_is_said_and_ends_no_run():
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
     with (
-        pytest.raises(BadInput, match=r"--capture: .*No such file.*; name a file that can be written"),
+        pytest.raises(BadInput, match=r"--capture: .*No such file.*; name a writable file"),
         Capture.optional(str(tmp_path / "nowhere" / "c.jsonl"), [TARGET]),
     ):
         pass

@@ -29,6 +29,7 @@ class TestBoundaries:
     def test_with_one_look_it_is_the_quantile(self) -> None:
         assert boundaries(0.05, (7,)) == pytest.approx((1.644854,), abs=1e-5)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("alpha", [0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005])
     @pytest.mark.parametrize("most", [2, 7, 60, 80, 100])
     def test_all_that_a_study_may_ask_for_has_some(self, alpha: float, most: int) -> None:

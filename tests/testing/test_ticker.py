@@ -123,6 +123,7 @@ def test_all_events_of_all_streams_come_in_the_order_of_the_plan(plans: list[lis
     assert len(written.ended) == len(plans)
 
 
+@pytest.mark.integration
 @on_both_loops
 async def test_events_go_straight_to_the_socket(pair: Pair) -> None:
     written = Written(pair.transport)
@@ -133,6 +134,7 @@ async def test_events_go_straight_to_the_socket(pair: Pair) -> None:
     assert [each["plan"] for each in events(await pair.receive_all())] == [1, 2, 3]
 
 
+@pytest.mark.integration
 @on_both_loops
 async def test_what_a_full_socket_does_not_take_is_counted(pair: Pair) -> None:
     outlet = Outlet(pair.transport)

@@ -54,7 +54,7 @@ class Metric:
     @property
     def latency(self) -> tuple[str, str] | None:
         """The latency and the statistic of it, as an SLO names them; None for any other number."""
-        return slo.named(self.name)
+        return slo.split_name(self.name)
 
     @property
     def percentile(self) -> float | None:
@@ -153,7 +153,7 @@ def named(name: str) -> Metric | None:
     for metric in USUAL:
         if metric.name == name:
             return metric
-    return Metric(name, "ms", False) if slo.named(name) else None
+    return Metric(name, "ms", False) if slo.split_name(name) else None
 
 
 def meant(name: str) -> Metric | None:

@@ -14,7 +14,7 @@ from loadgen.analysis.compare.side import LEAST_STARTS, Side
 from loadgen.analysis.compare.workload import BEHIND
 from loadgen.errors import BadInput
 from loadgen.stats.variance import Noise
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 SCHEMA = 1
 
@@ -83,4 +83,4 @@ class NoiseFile:
         """
         each = {name: asdict(noise) for name, noise in self.each.items()}
         told = {"loadgen_noise": SCHEMA, "each": each, "workload": self.workload}
-        write_whole(Path(path), orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+        write_atomic(Path(path), orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")

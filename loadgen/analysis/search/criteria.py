@@ -117,7 +117,7 @@ class Gaps:
         """See `Demand`."""
         within = np.less_equal if self.limit.inclusive else np.less
         gaps = [gaps_ms(record, self.limit.metric) for record in records]
-        good = [float(count[within(gap, self.limit.most)].sum()) for gap, count in gaps]
+        good = [float(count[within(gap, self.limit.threshold)].sum()) for gap, count in gaps]
         of = [float(count.sum()) for _, count in gaps]
         return Shown(np.array(good), np.array(of), self._share)
 
@@ -139,7 +139,7 @@ class Mean:
         values = [self._values(record, settings) for record in records]
         total = [float((value * count).sum()) for value, count in values]
         of = [float(count.sum()) for _, count in values]
-        return Shown(np.array(total), np.array(of), self.limit.most, is_mean=True)
+        return Shown(np.array(total), np.array(of), self.limit.threshold, is_mean=True)
 
     def _values(self, record: Record, settings: RunSettings) -> tuple[Floats, Floats]:
         if self.limit.metric in slo.GAPS:
@@ -155,7 +155,7 @@ def of_each(text: str) -> tuple[Demand, ...]:
     Raises:
         BadInput: A limit of which no number of requests shows that it is met.
     """
-    limits = slo.demanded(text)
+    limits = slo.required_limits(text)
     for limit in limits:
         if why := undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
@@ -165,7 +165,7 @@ def of_each(text: str) -> tuple[Demand, ...]:
 def undecidable(limit: slo.Limit) -> tuple[str, str] | None:
     """Why no number of requests shows whether a limit is met, and what to write instead; None where one does."""
     if limit.metric == "error":
-        return None if 0 < limit.most < 1 else ("no number of requests shows that", "write error_rate<1%")
+        return None if 0 < limit.threshold < 1 else ("no number of requests shows that", "write error_rate<1%")
     if limit.statistic == "max":
         return "no number of requests shows a maximum", f"write {limit.metric}_p99"
     return ("it is met by any request", f"write {limit.metric}_p99") if limit.percentile == 0 else None
@@ -202,7 +202,7 @@ def _enough(attainment: float) -> int:
 
 def _demand(limit: slo.Limit) -> Demand:
     if limit.metric == "error":
-        return Share(limit.text, (), 1 - limit.most)
+        return Share(limit.text, (), 1 - limit.threshold)
     if limit.percentile is None:
         return Mean(limit)
     return Gaps(limit) if limit.metric in slo.GAPS else Share(limit.text, (limit,), limit.percentile / 100)

@@ -17,7 +17,8 @@ import orjson
 from loadgen.analysis.search.algorithm import OF_A_LOOK, Run
 from loadgen.analysis.search.criteria import Demand, Share
 from loadgen.checks import BUSY
-from loadgen.config.settings import MAX_RATE, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.validate import MAX_RATE
 from loadgen.core.wire import Record
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
@@ -29,7 +30,7 @@ from loadgen.runner.run_result import Result
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_interval import of_share
 from loadgen.util.number_format import percent
-from loadgen.util.tail import Growing
+from loadgen.util.tail import TailReader
 
 Stop = Callable[[Progress], str | None]
 Measure = Callable[[RunSettings, str, Stop], Awaitable[Result]]
@@ -345,7 +346,7 @@ class Watch:
     def __init__(self, path: Path, demands: Sequence[Demand], settings: RunSettings) -> None:
         assert settings.num_prompts is not None
         self._settings, self._count, self._path = settings, settings.num_prompts, path
-        self._pieces = [Growing(path)]
+        self._pieces = [TailReader(path)]
         self._bad: dict[Share, set[int]] = {demand: set() for demand in demands if isinstance(demand, Share)}
         self._start_ns = 0
         self.reason: str | None = None
@@ -387,7 +388,7 @@ class Watch:
         if "loadgen_records" in told:
             self._start_ns = told["start_ns"]
             more = range(len(self._pieces), told["stripe"][1])
-            self._pieces += (Growing(shard_path(self._path, number)) for number in more)  # read in this very turn
+            self._pieces += (TailReader(shard_path(self._path, number)) for number in more)  # read in this very turn
         elif "end" not in told:
             record = record_from_line(told, self._start_ns)
             for share, bad in self._bad.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
 from loadgen.config.option import flag
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
@@ -128,13 +128,13 @@ def _write(arguments: argparse.Namespace, found: "Comparison") -> None:
         return
     from loadgen.analysis.compare import page
     from loadgen.report import html
-    from loadgen.util.atomic_file import write_whole
+    from loadgen.util.atomic_file import write_atomic
 
     document = page(found)
     if arguments.markdown is not None:
-        _put("--markdown", arguments.markdown, lambda path: write_whole(Path(path), html.markdown(document, "")))
+        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.markdown(document, "")))
     if arguments.html is not None:
-        _put("--html", arguments.html, lambda path: write_whole(Path(path), html.html(document)))
+        _put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
 
 
 def _put(name: str, path: str, write: Callable[[str], None]) -> None:

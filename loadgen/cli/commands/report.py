@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.cli import csv_rows
 from loadgen.cli.journal import journals
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.private_files import state_folder

@@ -20,7 +20,9 @@ def limits(root: Path) -> list[Limit]:
 def files(root: Path) -> Limit:
     """Files that a process may have open, a connection being one."""
     name, bounds = "open files", "the connections of a process"
-    found = re.search(r"^Max open files +(\w+) +(\w+)", machine.read(root / "proc/self/limits"), re.MULTILINE)
+    found = re.search(
+        r"^Max open files +(\w+) +(\w+)", machine.read_system_file(root / "proc/self/limits"), re.MULTILINE
+    )
     if not found:
         return unknown(name, bounds)
     soft, hard = found.groups()
@@ -42,7 +44,7 @@ def ports(root: Path) -> Limit:
     if found is None:
         return unknown(name, bounds)
     first, last = found
-    most = machine.most_by_ports(root)
+    most = machine.max_connections_by_ports(root)
     bounds = f"at most {most:,} connections at once from one address to one server"
     remedy = 'sysctl -w net.ipv4.ip_local_port_range="1024 65535", or several addresses with --source-address'
     return Limit(name, enough(most >= STREAMS), f"{first} to {last}", bounds, remedy)
@@ -51,13 +53,13 @@ def ports(root: Path) -> Limit:
 def time_wait(root: Path) -> Limit:
     """Whether the port of a connection that this side has closed can be used again at once."""
     name, remedy = "ports in TIME_WAIT", "sysctl -w net.ipv4.tcp_tw_reuse=1"
-    set_to = machine.read(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
+    set_to = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
     values = {"0": "never reused early", "1": "reused", "2": "reused on loopback alone"}
     if set_to not in values:
         return unknown(name, "connections that this side closes")
     if set_to == "1":
         return Limit(name, State.OK, values[set_to], "connections that this side closes cost no port", remedy)
-    rate = machine.most_by_ports(root) // TIME_WAIT_S
+    rate = machine.max_connections_by_ports(root) // TIME_WAIT_S
     bounds = f"where this side closes connections, at most {rate:,} new ones a second to one server"
     return Limit(name, enough(set_to == "2"), values[set_to], bounds, remedy)
 
@@ -65,13 +67,13 @@ def time_wait(root: Path) -> Limit:
 def accept_queue(root: Path) -> Limit:
     """Connections that a server has not accepted yet."""
     name, bounds = "somaxconn", "a server on this machine: connections that wait to be accepted"
-    return _waiting(name, machine.read(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
+    return _waiting(name, machine.read_system_file(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
 
 
 def syn_backlog(root: Path) -> Limit:
     """Connections of which a server has seen only the first packet."""
     name, bounds = "SYN backlog", "a server on this machine: connections that are half open"
-    found = machine.read(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
+    found = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
     return _waiting(name, found, bounds, "net.ipv4.tcp_max_syn_backlog")
 
 

@@ -20,7 +20,7 @@ def memory(root: Path) -> Limit:
     """What the machine has available, and what the container leaves of it."""
     name = "memory"
     bounds = "a run needs it for tokenizers and for its answers, not for prompts"
-    told = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read(root / "proc/meminfo"), re.MULTILINE)
+    told = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
     if not told:
         return unknown(name, bounds)
     available, bounded = int(told[1]) << 10, min(_left(root), default=None)
@@ -36,7 +36,7 @@ def _left(root: Path) -> Iterator[int]:
     """What each level of the control groups leaves, where it bounds anything; caches count as used."""
     for level in machine.control_groups("memory", root):
         for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-            texts = [machine.read(level / name).strip() for name in (most, used)]
+            texts = [machine.read_system_file(level / name).strip() for name in (most, used)]
             if all(text.isdecimal() for text in texts) and int(texts[0]) < UNBOUNDED:
                 yield max(0, int(texts[0]) - int(texts[1]))
 

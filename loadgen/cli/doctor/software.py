@@ -55,7 +55,7 @@ def proxies(environment: Mapping[str, str]) -> Limit:
 
 def mesh(root: Path) -> Limit:
     """A transparent proxy that takes every connection."""
-    name, tables = "service mesh", [machine.read(root / f"proc/net/{table}") for table in ("tcp", "tcp6")]
+    name, tables = "service mesh", [machine.read_system_file(root / f"proc/net/{table}") for table in ("tcp", "tcp6")]
     if not any(tables):
         return unknown(name, "a proxy of one would be part of every latency")
     rows = [row.split() for table in tables for row in table.splitlines()[1:]]

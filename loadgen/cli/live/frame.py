@@ -16,8 +16,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.number_format import minutes, percent
-from loadgen.util.terminal_text import columns, cut, fitting, printable, wrapped
+from loadgen.util.number_format import clock_time, percent
+from loadgen.util.terminal_text import display_width, fit_width, printable, truncate, wrap
 
 LABEL, CELL, FIELD, GAP = 15, 12, 17, "   "
 LEAST_NOTE = 8
@@ -74,7 +74,7 @@ def _waiting(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
     """Before the clock starts: what is done, and how far it is where that is known."""
     said = printable(describe(progress))
     if not progress.scheduled:
-        return [[(line, PLAIN)] for line in wrapped(said, width)]
+        return [[(line, PLAIN)] for line in wrap(said, width)]
     share = progress.ended / progress.scheduled
     return [[*_bar(share, LEAST_BAR, ascii_only), (f"{share:>5.0%}  {said}", PLAIN)]]
 
@@ -84,7 +84,7 @@ def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
         share = progress.ended / whole
     else:
         share = progress.elapsed_s / (progress.sending_s or math.inf)
-    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{minutes(progress.elapsed_s):>9}"
+    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}"
     left = f"   {_left(progress):<16}"
     bar = width - len(phase) - len(times) - len(left)
     if bar < LEAST_BAR:
@@ -106,7 +106,7 @@ def _left(progress: Progress) -> str:
     seconds = rest_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
         seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
-    return "" if seconds is None else f"about {minutes(seconds)} left"
+    return "" if seconds is None else f"about {clock_time(seconds)} left"
 
 
 def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
@@ -179,11 +179,11 @@ def _row(
     label: str, cells: Sequence[str], width: int, note: str = "", style: str = PLAIN, *, cell_width: int = CELL
 ) -> Line:
     """A label, as many cells as fit, and as much of a remark as fits where all of them do."""
-    fitting = cells[: max(0, width - LABEL) // cell_width]
-    line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in fitting), style)]
+    shown = cells[: max(0, width - LABEL) // cell_width]
+    line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in shown), style)]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
     if note and room >= LEAST_NOTE:
-        line.append((GAP + cut(note, room), style))
+        line.append((GAP + truncate(note, room), style))
     return line
 
 
@@ -196,8 +196,8 @@ def _bar(share: float, width: int, ascii_only: bool) -> Line:
 def _fitting(line: Line, width: int) -> Line:
     spans, room = [], width
     for text, style in line:
-        spans.append((fitting(text, room), style))
-        room -= columns(spans[-1][0])
+        spans.append((fit_width(text, room), style))
+        room -= display_width(spans[-1][0])
     return spans
 
 

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from loadgen.cli.live.cadence import LINE_EVERY_S, REDRAWS_PER_S, Cadence, rest_s
-from loadgen.util.number_format import minutes
+from loadgen.util.number_format import clock_time
 from loadgen.util.terminal_text import printable
 
 PATIENCE_S = 1.0
@@ -69,4 +69,4 @@ def preparing(done: int, total: int, elapsed_s: float) -> str:
 def left(done: int, total: int, elapsed_s: float) -> str:
     """How long the rest takes at the pace so far: "0:42 left", or nothing where there is no pace or no rest."""
     seconds = rest_s(done, total, elapsed_s)
-    return "" if seconds is None else f", {minutes(seconds)} left"
+    return "" if seconds is None else f", {clock_time(seconds)} left"

@@ -12,7 +12,7 @@ from loadgen.metrics.server.names import HIGHEST, SUMMED, together
 from loadgen.metrics.server.prom_histogram import Buckets
 from loadgen.metrics.server.series import TICK, Scrape, Scraped, Series, by_source
 from loadgen.util.gpus import QUANTITIES
-from loadgen.util.tail import Growing
+from loadgen.util.tail import TailReader
 
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
 
@@ -161,7 +161,7 @@ class LatestServerMetrics:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = Growing(folder / FILE_NAME)
+        self._file = TailReader(folder / FILE_NAME)
         self._last: dict[tuple[str, str], dict[str, float]] = {}
 
     def latest(self) -> dict[str, float]:

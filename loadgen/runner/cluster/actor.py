@@ -30,7 +30,7 @@ class Node:
 
     async def begin(self, job: Job, workers: int, schedule: bytes) -> LoadgenError | None:
         """Take a job, whose requests are written later, and start its workers."""
-        self._folder = self._stack.enter_context(scratch_dir.folder())
+        self._folder = self._stack.enter_context(scratch_dir.scratch_folder())
         await self.write(SCHEDULE, schedule, begins=True)
         self._workers = await self._stack.enter_async_context(open_workers(workers))
         self._records = None if job.records is None else self._folder / "records.jsonl"

@@ -15,8 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.scale import check_share
 from loadgen.config.settings import RunSettings
+from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.metrics.measurement import Measurement
 from loadgen.runner.cluster import actor
@@ -27,7 +27,7 @@ from loadgen.runner.workers import auto_workers
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
 from loadgen.util.packages import require
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
 
 CHUNK_BYTES = 32 << 20
@@ -168,7 +168,7 @@ class NodeGroup(Group):
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have all send on one clock; send requests that are prepared meanwhile, too."""
         grows = request_store.about(self.job.folder).get("further")
-        async with beside(*([self._keep_sending_files()] if grows else [])):
+        async with background_tasks(*([self._keep_sending_files()] if grows else [])):
             return await super().carry_out(start_ns)
 
     async def _keep_sending_files(self) -> None:

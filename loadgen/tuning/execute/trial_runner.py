@@ -29,7 +29,7 @@ from loadgen.tuning.spec import questions
 from loadgen.tuning.spec.limits import Effort
 from loadgen.tuning.spec.study import Study
 from loadgen.util import scratch_dir
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # that the server told
@@ -162,13 +162,13 @@ class Bench:
         told = _by_name(await asyncio.to_thread(first.resolved))
         if told is not None:
             with kept(self._root):
-                write_whole(folder / CONFIGURATION, report.to_json(told) + "\n")
+                write_atomic(folder / CONFIGURATION, report.to_json(told) + "\n")
         return replace(found, build=build, told=told)
 
     def _kept(self, result: Result, folder: Path) -> Ran:
         path = folder / RESULT
         with kept(self._root):
-            write_whole(path, report.to_json(result.data) + "\n")
+            write_atomic(path, report.to_json(result.data) + "\n")
         return Ran(brief(result.data), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
@@ -189,7 +189,7 @@ async def _measured(
         NotKept: Its records are not whole, which is no fault of the arm.
     """
     asked = settings.checked()
-    with scratch_dir.folder() as own:
+    with scratch_dir.scratch_folder() as own:
         async with open_participant(asked) as measurer:
 
             def tell(progress: Progress) -> None:

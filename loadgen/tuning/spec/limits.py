@@ -27,7 +27,7 @@ def joint(text: str) -> Share:
         problem = f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, and goodput has one share"
         raise BadInput("slo", problem, "give all latencies the same percentile")
     failures = [limit for limit in limits if limit.percentile is None]
-    least = 1 - min((limit.most for limit in failures), default=1.0)
+    least = 1 - min((limit.threshold for limit in failures), default=1.0)
     attainment = percentiles[0] / 100 if percentiles else least
     if least > attainment + 1e-9:
         problem = f"{failures[0].text!r} is stricter than the percentile {percentiles[0]:g}"

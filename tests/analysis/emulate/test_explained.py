@@ -58,6 +58,7 @@ def test_without_its_rules_a_tool_says_what_loadgen_says(name: str, group: str) 
     assert compared > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_difference_is_left_without_a_reason(name: str, group: str) -> None:

@@ -148,7 +148,8 @@ class TestProfiles:
     def test_one_of_several_must_be_named(self) -> None:
         message = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
         assert message.endswith(
-            "profiles: has several; choose with FILE#NAME, from Throughput, Latency, Long Context, Generation Heavy"
+            "profiles: has several profiles; choose with FILE#NAME, from Throughput, Latency, Long Context, Generation "
+            "Heavy"
         )
 
     def test_one_that_searches_is_refused(self, tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ class TestRefused:
                 ("--backend-kwargs", '{"request_handlers": {"a": []}}'),
                 "--backend-kwargs request_handlers: {'a': []} is",
             ),
-            (("--scenario", "nowhere.yaml"), "--scenario: 'nowhere.yaml' is neither a preset nor a file"),
+            (("--scenario", "nowhere.yaml"), "--scenario: unknown preset or file 'nowhere.yaml'"),
             (("--data", "hub/some-set"), "--data: is given more than once"),
             (("--max-error-rate", "1"), "--max-error-rate: 1 is no share between 0 and 1"),
             (("--outputs", "7.html"), "--outputs: 7.html is no JSON by its name"),

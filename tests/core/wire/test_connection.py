@@ -109,6 +109,20 @@ def test_an_idle_connection_that_is_lost_ends_nothing() -> None:
     assert owner.told == [("dropped", None)]
 
 
+def test_what_comes_before_any_request_is_not_told_to_a_tap() -> None:
+    class Tap:
+        def sent(self, record: Record) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            read.append((record.index, data))
+
+    read: list[tuple[int, bytes]] = []
+    connection, _, _ = connected()
+    connection.tap = Tap()
+    connection.data_received(b"HTTP/1.0 408 Request Time-out\r\n\r\n")
+    assert not connection.keep_alive
+    assert not read
+
+
 def test_the_bell_rings_with_the_first_read_after_it_is_due() -> None:
     bell, rung = Poll(), []
     bell.ring = lambda: rung.append(now_ns())

@@ -129,6 +129,7 @@ TYPICAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPICAL)
 def test_a_response_that_ends_after_any_byte_reads_as_the_reference_reads_it(name: str) -> None:
     wire = TYPICAL[name]
@@ -137,6 +138,7 @@ def test_a_response_that_ends_after_any_byte_reads_as_the_reference_reads_it(nam
             compare(wire[:length], [length // 2], end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPICAL)
 def test_a_response_cut_into_single_bytes_or_in_two_anywhere_reads_the_same(name: str) -> None:
     wire = TYPICAL[name]

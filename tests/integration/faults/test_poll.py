@@ -13,7 +13,7 @@ from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Connection, Poll, Record
-from loadgen.util.clock import in_line, now_ns
+from loadgen.util.clock import clock_for, now_ns
 from tests.helpers.fault_requests import target
 from tests.helpers.response_bytes import answer, streamed
 
@@ -182,7 +182,7 @@ async def test_a_connection_with_tls_is_left_to_the_loop() -> None:
 async def test_alarms_ring_in_the_line_of_the_sockets() -> None:
     poll, rung = Poll(), asyncio.Event()
     poll.open(asyncio.get_running_loop())
-    alarm = in_line(poll).alarm(asyncio.get_running_loop(), rung.set)
+    alarm = clock_for(poll).alarm(asyncio.get_running_loop(), rung.set)
     alarm.set(now_ns() + 1_000_000)
     await asyncio.wait_for(rung.wait(), 10)
     alarm.close()
@@ -240,7 +240,7 @@ async def test_a_request_for_which_a_connection_must_be_opened_does_not_wait_for
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()
-    alarm = in_line(poll).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
+    alarm = clock_for(poll).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
     poll.beats = True  # as if a heartbeat rang, which would bound the wait: there is none
     alarm.set(now_ns())
     await asyncio.wait_for(ended.wait(), 10)

@@ -15,7 +15,7 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["run", "--html", "page.htm"], "run: --html: 'page.htm' is no name of a page; write FILE.html"),
+        (["run", "--html", "page.htm"], "run: --html: 'page.htm' does not end in .html; write FILE.html"),
         (["run", "--html", "nowhere/page.html"], "run: --html: nowhere/page.html cannot be written (No such file"),
         (["run", "--html", "r.html", "--records", "./r.html"], "run: --html: r.html is the file of --records too"),
         (
@@ -24,9 +24,9 @@ SAVED = ["--save-result", "--result-filename", "r.json"]
         ),
         (
             ["search", "--slo", "ttft_p90<1s", "--html", "x"],
-            "search: --html: 'x' is no name of a page; write FILE.html",
+            "search: --html: 'x' does not end in .html; write FILE.html",
         ),
-        (["report", "r.json", "--html", "r.json"], "report: --html: 'r.json' is no name of a page; write FILE.html"),
+        (["report", "r.json", "--html", "r.json"], "report: --html: 'r.json' does not end in .html; write FILE.html"),
         (["report", "none.json", "--html", "r.html"], "report: none.json: No such file or directory"),
         (
             ["report", "r.jsonl", "--html", "r.html", "--as", "vllm-0.11"],

@@ -16,7 +16,7 @@ from loadgen.cli.commands.benchmark_runner import done, too_many
 from loadgen.cli.gpustack.job import Job
 from loadgen.cli.gpustack.progress import Receiver, Reporter
 from loadgen.metrics.progress import Progress
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 BOUND_S = 20.0
 
@@ -70,7 +70,7 @@ async def listener() -> AsyncIterator[Listener]:
 
 async def test_what_is_told_arrives_with_the_token(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url, token="secret"))
-    async with beside(reporter.run()):
+    async with background_tasks(reporter.run()):
         reporter.tell(0)
         await listener.until(0)
         reporter.tell(40)
@@ -85,7 +85,7 @@ async def test_without_a_token_none_is_sent(listener: Listener) -> None:
 
 async def test_only_the_end_is_told_as_a_hundred(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url))
-    async with beside(reporter.run()):
+    async with background_tasks(reporter.run()):
         reporter.tell(100)
         await listener.until(99.9)
     await reporter.finish()
@@ -94,7 +94,7 @@ async def test_only_the_end_is_told_as_a_hundred(listener: Listener) -> None:
 
 async def test_of_several_that_come_at_once_the_latest_is_told(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url))
-    async with beside(reporter.run()):
+    async with background_tasks(reporter.run()):
         for percent in (1, 2, 3):
             reporter.tell(percent)
         await listener.until(3)

@@ -161,7 +161,10 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
     ("argv", "line"),
     [
         (["vllm", "m", "--max-seq", "4"], "--max-seq: unknown; did you mean --max-seqs?"),
-        (["vllm", "m", "--max-seqs", "four"], "--max-seqs: 'four' is no whole number; write digits alone, as 10"),
+        (
+            ["vllm", "m", "--max-seqs", "four"],
+            "--max-seqs: 'four' is not a whole number; write digits only, for example 10",
+        ),
         (["vllm", "m", "--max-seqs", "0"], "--max-seqs: 0 is out of range; give 1 or more"),
         (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is no JSON object; see"),
         (["sglang", "m", "--speculative", "{}"], "--speculative.method: None is not known here; use one of mtp,"),

@@ -90,7 +90,7 @@ def test_a_killed_command_leaves_what_its_workers_have_written(state: Path) -> N
         (["--workers", "0"], "--workers: 0 is out of range; give auto, or 1 to 256"),
         (["--workers", "some"], "--workers: some is out of range; give auto, or 1 to 256"),
         (["--workers", "3", "--max-concurrency", "2"], "--workers: 3 processes cannot share 2 requests in flight"),
-        (["--workers", "2", "--capture", "c.jsonl"], "--capture: given beside --workers"),
+        (["--workers", "2", "--capture", "c.jsonl"], "--capture: given together with --workers"),
     ],
 )
 def test_what_cannot_be_shared_is_refused_in_one_line(given: list[str], said: str) -> None:

@@ -313,6 +313,7 @@ def test_a_client_that_leaves_frees_its_slot_and_cache() -> None:
         stayer.close()
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_cut_and_frees_its_slot() -> None:
     knobs = {"step_base_ms": 0.05, "max_model_len": 200_000, "max_num_seqs": 1, "frontend_ms": 0.0}
     with simulated(**knobs) as server:

@@ -19,7 +19,7 @@ from loadgen.workload.datasets.random_words import RandomDataset
 from loadgen.workload.files import download
 from loadgen.workload.prompt import Prompt
 from tests.helpers.command_line import LOADGEN, SHORT, TOKENIZER, environment, hear, loadgen, start
-from tests.workload.test_download import CONTENT, PUBLISHED, SHA256, server
+from tests.integration.workload.test_download import CONTENT, PUBLISHED, SHA256, server
 
 __all__ = ["server"]  # a fixture
 

@@ -12,7 +12,8 @@ import pytest
 from loadgen.analysis.search.algorithm import End, Found, Goal, highest
 from loadgen.analysis.search.criteria import of_each
 from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold, named
-from loadgen.config.settings import MAX_RATE, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.validate import MAX_RATE
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings

@@ -34,6 +34,7 @@ def sharegpt() -> str:
     return str(next(Path(spec.origin).parent.rglob("*.json")))
 
 
+@pytest.mark.slow
 def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
     flags = ["--base-url", engine, "--backend", "openai-chat", "--model", "smollm2", "--tokenizer", tokenizer]
     flags += ["--dataset-name", "sharegpt", "--dataset-path", sharegpt(), "--sharegpt-output-len", "8"]
@@ -58,6 +59,7 @@ def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp
     assert len(overheads) == 1, "the chat template adds the same number of tokens to every prompt"
 
 
+@pytest.mark.slow
 def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
     flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
     flags += [
@@ -80,6 +82,7 @@ def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, to
     assert result["loadgen"]["tokens"]["input_as_planned"] == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "local"),
     [("raw", True), ("server", True), ("server", False)],

@@ -20,10 +20,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--request-rate", "1,x"], "--request-rate/--rate: 'x' is no number"),
-        (["--request-rate", "1,"], "--request-rate/--rate: '' is no number"),
+        (["--request-rate", "1,x"], "--request-rate/--rate: 'x' is not a number"),
+        (["--request-rate", "1,"], "--request-rate/--rate: '' is not a number"),
         (["--rate", "1,-2"], "--request-rate: -2.0 is out of range; give a number above 0"),
-        (["--max-concurrency", "1,2.5"], "--max-concurrency: '2.5' is no whole number"),
+        (["--max-concurrency", "1,2.5"], "--max-concurrency: '2.5' is not a whole number"),
         (["--rate", "1,2", "--max-concurrency", "2,3"], "--max-concurrency: several, beside several of --request-rate"),
         (["--rate", "1,2", "--plot", "x"], "--plot: 'x' is no name of a picture; write FILE.svg"),
         (["--rate", "1", "--plot", "x.svg"], "--plot: a picture of one run; give several rates, as --request-rate 1,2"),
@@ -111,7 +111,7 @@ def test_a_missed_slo_of_any_run_is_the_exit_code_and_stands_in_the_table(tmp_pa
         done = loadgen(
             "run", "--base-url", url, "--rate", "100,200", "--slo", "ttft_p50<1us,e2el_p95<1min", cwd=tmp_path
         )
-        assert "--slo: 'e2el_p95<1min' has an unknown unit" in done.stderr
+        assert "--slo: unknown unit in 'e2el_p95<1min'" in done.stderr
         done = loadgen("run", "--base-url", url, "--rate", "100,200", "--slo", "ttft_p50<1us,e2el_p95<60s", *FEW)
     assert done.returncode == 6
     table = done.stdout.partition("Sweep over")[2]

@@ -33,8 +33,8 @@ SLO = ["--slo", "ttft_p90<1s"]
     ("flags", "said"),
     [
         ([], "--slo: missing; say what is to be met"),
-        (["--slo", "speed_p99<1s"], "--slo: 'speed_p99<1s' limits no metric that is known; known are ttft, ttfo, tpot"),
-        (["--slo", "ttft_p99<1min"], "--slo: 'ttft_p99<1min' has an unknown unit; known are us, ms, s"),
+        (["--slo", "speed_p99<1s"], "--slo: unknown metric in 'speed_p99<1s'; choose from ttft, ttfo, tpot"),
+        (["--slo", "ttft_p99<1min"], "--slo: unknown unit in 'ttft_p99<1min'; choose from us, ms, s"),
         (["--slo", "ttft_max<1s"], "--slo: 'ttft_max<1s': no number of requests shows a maximum; write ttft_p99"),
         ([*SLO, "--over", "tokens"], "--over: invalid choice: 'tokens'"),
         ([*SLO, "--request-rate", "1,2"], "--request-rate: is several, and a search finds them itself"),
