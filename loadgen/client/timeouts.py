@@ -32,11 +32,11 @@ class Timeouts:
 
     @property
     def smallest(self) -> int:
-        """The smallest limit, SILENCE_NS included: nothing sent now can pass a limit earlier."""
+        """The smallest limit, SILENCE_NS included: no request that is sent now can pass a limit earlier."""
         return min(limit for limit in (self.first_token, self.stall, self.whole, SILENCE_NS) if limit)
 
     def left(self, record: Record, at_ns: int) -> tuple[int, Outcome]:
-        """How long it is at `at_ns` until a request passes a limit, 0 or less where it has, and which."""
+        """Return the ns from `at_ns` until a request passes a limit, 0 or less where it has, and its outcome then."""
         left, outcome = NEVER_NS, Outcome.TIMEOUT
         if self.whole:
             left = record.sent + self.whole - at_ns

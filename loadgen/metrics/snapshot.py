@@ -39,7 +39,7 @@ TOKENS = (
     "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
     "tokenizer_requests",  # ok requests whose output tokens a tokenizer has counted, after the run
     "event_requests",  # ok requests whose output tokens are counted events
-    "usage_per_event",  # ok requests in which usage told how many tokens each event bore
+    "usage_per_event",  # ok requests in which usage said how many tokens each event had
     "ids_per_event",  # ok requests in which token ids or logprobs did
     "imputed_gaps",  # gaps of `itl` that are equal parts of the gap between two events
     "token_events",  # token-bearing events of ok requests

@@ -19,7 +19,7 @@ from loadgen.util.tasks import background_tasks
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
-    from loadgen.metrics.reachability import Contact
+    from loadgen.metrics.reachability import Reachability
     from loadgen.runner.job import Job
 
 LEAD_NS = 50_000_000  # between the time at which all are ready and the start of the clock: each must hear of it before
@@ -53,7 +53,7 @@ def open_participant(settings: RunSettings, *, own_loop: bool = False) -> Abstra
 async def coordinate(
     participant: Participant, job: "Job", prepared: Awaitable[None], on_progress: Callable[[Progress], None]
 ) -> "Measurement":
-    """Have a participant carry out a job, and do what is done once in a run, whoever carries it out.
+    """Have a participant carry out a job, and do what is done once in every run.
 
     That is scraping server metrics, setting the clock, ending a run whose servers are gone, and writing the trailer of
     the records.
@@ -72,7 +72,7 @@ async def coordinate(
     from loadgen.runner.metrics_scraper import MetricsScraper
     from loadgen.util.clock import now_ns
 
-    gone: Contact | None = None
+    gone: Reachability | None = None
 
     def watch(progress: Progress) -> None:
         nonlocal gone

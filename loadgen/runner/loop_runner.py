@@ -11,7 +11,7 @@ from loadgen.client.capture import Capture
 from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
-from loadgen.client.warmup import Rehearsal
+from loadgen.client.warmup import Warmup
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
 from loadgen.core.wire import Poll
@@ -51,7 +51,7 @@ class LoopRunner:
         self._linger_ns = linger_ns
         self._stack = contextlib.AsyncExitStack()
         self._transports: list[Transport] = []
-        self._warmups: list[Rehearsal] = []
+        self._warmups: list[Warmup] = []
         self._phase = "connecting"
         self._stopped: str | None = None
         self._warming: asyncio.Timeout | None = None
@@ -69,7 +69,7 @@ class LoopRunner:
         """Take the job and prepare to connect; raises as `Participant.begin`."""
         self._job, settings, self._poll = job, job.settings, Poll(self._linger_ns)
         addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
-        most = connection_budget.most(settings) // len(job.targets)
+        most = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [
             Transport(target, limits, self._poll, SourceAddresses(addresses, job.partition), most)
             for target in job.targets
@@ -100,9 +100,7 @@ class LoopRunner:
             return
         first = settings.warmup_prompt == "first"
         asked = self._requests if first else self._stack.enter_context(Requests(job.folder, REHEARSAL))
-        self._warmups = [
-            Rehearsal(transport, asked, lambda: self._stopped is not None) for transport in self._transports
-        ]
+        self._warmups = [Warmup(transport, asked, lambda: self._stopped is not None) for transport in self._transports]
         if job.partition.index == 0 and settings.ready_check_timeout_sec:
             for warmup in self._warmups:
                 await warmup.check_ready(0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
@@ -226,7 +224,7 @@ class LoopRunner:
             icl=recorder.sketch("icl"),
             lag=recorder.sketch("lag"),
             loop_stall=recorder.sketch("loop_stall"),
-            contacts=tuple(transport.contact(recorder.start_ns) for transport in self._transports),
+            contacts=tuple(transport.reachability(recorder.start_ns) for transport in self._transports),
             silent={
                 index: (at_ns - recorder.start_ns) / 1e9
                 for transport in self._transports

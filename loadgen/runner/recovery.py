@@ -1,4 +1,4 @@
-"""Recovery: what can be told of a run, or of a worker of it, from the records that are left when processes died."""
+"""Recovers the measurement of a run, or of a worker of it, from its records, after processes have died."""
 
 from dataclasses import replace
 from functools import reduce

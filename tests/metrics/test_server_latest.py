@@ -25,7 +25,7 @@ def test_of_a_file_that_grows_each_whole_line_is_read_once(tmp_path):
     assert growing.lines() == [b"half", b""]
 
 
-def test_nothing_is_metrics_before_anybody_was_asked(tmp_path):
+def test_before_the_first_scrape_there_is_none(tmp_path):
     assert LatestServerMetrics(tmp_path).latest() == {}
 
 
@@ -38,7 +38,7 @@ def test_what_counts_is_what_a_server_said_last_and_levels_alone(tmp_path):
     assert metrics.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
 
 
-def test_several_are_metrics_as_one_and_only_while_all_of_them_tell(tmp_path):
+def test_several_sources_are_one_while_all_have_a_gauge(tmp_path):
     metrics = LatestServerMetrics(tmp_path)
     other = scrape(1, running=4, kv_usage=0.2, url=OTHER)
     tell(tmp_path, scrape(1, running=3, kv_usage=0.5).to_dict(), other.to_dict())

@@ -9,8 +9,8 @@ from typing import Any, Self
 import orjson
 
 from loadgen.metrics.server.names import HIGHEST, SUMMED, together
-from loadgen.metrics.server.prom_histogram import Buckets
-from loadgen.metrics.server.series import TICK, Scrape, Scraped, Series, by_source
+from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import TICK, Scrape, Series, SourceSeries, by_source
 from loadgen.util.gpus import QUANTITIES
 from loadgen.util.tail import TailReader
 
@@ -42,7 +42,7 @@ class Telemetry:
         missing: The URLs of servers that had none, while others had some.
     """
 
-    sources: tuple[Scraped, ...] = ()
+    sources: tuple[SourceSeries, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -57,7 +57,7 @@ class Telemetry:
         return sum(source.restarts for source in self.sources)
 
     @property
-    def ttft(self) -> Buckets | None:
+    def ttft(self) -> PromHistogram | None:
         """Histogram of the servers' times to first token, seconds; None unless each server has one."""
         found = [source.ttft for source in self.sources if source.ttft is not None]
         return reduce(add, found) if found and len(found) == len(self.sources) else None
@@ -125,7 +125,7 @@ class Telemetry:
             KeyError, TypeError, ValueError: `data` is something else.
         """
         return cls(
-            tuple(map(Scraped.from_dict, data["sources"])),
+            tuple(map(SourceSeries.from_dict, data["sources"])),
             tuple(Gpu(**gpu) for gpu in data["gpus"]),
             tuple(data.get("missing", ())),
         )
@@ -145,7 +145,7 @@ class Telemetry:
             return cls(missing=missing)
         parsed = list(map(orjson.loads, lines))
         scrapes = [Scrape.from_dict(line) for line in parsed if "gpus" not in line]
-        sources = [Scraped.of(one, start_ns) for one in by_source(scrapes)]
+        sources = [SourceSeries.of(one, start_ns) for one in by_source(scrapes)]
         readings = [line for line in parsed if "gpus" in line]
         known = tuple(source for source in sources if source.names)
         if known:

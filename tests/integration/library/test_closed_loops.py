@@ -1,8 +1,6 @@
 """A closed loop that only a duration ends: it has new prompts as long as there are any, and says so where not."""
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +104,7 @@ async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> No
 async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Path) -> None:
     def kill(progress: loadgen.Progress) -> None:
         if progress.begun and progress.ended > 200:
-            os.kill(workers._participants[1].pid, signal.SIGKILL)
+            workers._participants[1]._child.kill()
 
     settings = LOOP.replace(workers=2, records=str(tmp_path / "records.jsonl")).checked()
     async with open_workers(2) as workers:

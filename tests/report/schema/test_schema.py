@@ -15,7 +15,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import per_target
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report import series
@@ -29,8 +29,8 @@ from tests.helpers.server_scrapes import telemetry
 RUN = [steady(i, due=i * 100, ttft=20 + i, gap=10, n=5) for i in range(24)]
 BAD = [*RUN, failed(24), failed(25, Outcome.STATUS), unsent(26), failed(27, Outcome.CANCELLED)]
 SAID = telemetry(
-    {"requests": 5, "generation_tokens": 70, "prefix_queries": 0, "prefix_hits": 0, "ttft": Buckets(0, 0.0, {})},
-    {"requests": 9, "generation_tokens": 78, "ttft": Buckets(4, 0.072, {0.01: 0, 0.02: 3, float("inf"): 4})},
+    {"requests": 5, "generation_tokens": 70, "prefix_queries": 0, "prefix_hits": 0, "ttft": PromHistogram(0, 0.0, {})},
+    {"requests": 9, "generation_tokens": 78, "ttft": PromHistogram(4, 0.072, {0.01: 0, 0.02: 3, float("inf"): 4})},
     {"running": 1, "waiting": 0, "kv_usage": 0.25},
 )
 GPU = Gpu("H100", [-0.5, 0.5], {quantity: [None, 1.0] for quantity in QUANTITIES})
