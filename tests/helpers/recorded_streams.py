@@ -75,8 +75,9 @@ def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
     """The result of that run."""
-    from loadgen.metrics.worker_report import Shard
-    from loadgen.runner.measurement import Measured
+    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.records.trailer import RunTrailer
+    from loadgen.metrics.worker_report import WorkerReport
     from tests.helpers.run_facts import heading
 
     records = list(records)
@@ -85,6 +86,5 @@ def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> 
     recorder = Recorder.from_settings(asked, START, len(records))
     for record in records:
         recorder.add(record)
-    return conclude(
-        heading(asked, schedule), schedule, Measured(recorder.snapshot(), (Shard(schedule_sha256=schedule.sha256),))
-    )
+    trailer = RunTrailer(workers=(WorkerReport(schedule_sha256=schedule.sha256),))
+    return conclude(heading(asked, schedule), schedule, Measurement(recorder.snapshot(), trailer))

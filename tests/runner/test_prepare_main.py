@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.runner import prepare_ahead
-from loadgen.runner.prepare_main import Order, prepare
+from loadgen.runner import prepare_main
+from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.prompt_digest import Digest, mark
 from loadgen.workload.request_store import REHEARSAL, Requests
@@ -36,9 +36,9 @@ class Continuing(Uncounted):
         return (Prompt(f"question {row}", UNPLANNED, 2, f"own/{row}") for row in range(count, count + COUNT))
 
 
-def order(folder: Path, *, further: bool = False, **changes: Any) -> Order:
+def order(folder: Path, *, further: bool = False, **changes: Any) -> PrepareOrder:
     settings = RunSettings(backend="openai-chat", tokenizer="none", num_prompts=COUNT).replace(**changes)
-    return Order(settings, Target.from_settings(settings, "m"), COUNT, folder, further=further)
+    return PrepareOrder(settings, Target.from_settings(settings, "m"), COUNT, folder, further=further)
 
 
 @pytest.mark.parametrize("changes", [{}, {"num_warmups": 2}, {"num_warmups": 2, "warmup_prompt": "first"}])
@@ -57,7 +57,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(prepare_ahead, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
+    monkeypatch.setattr(prepare_main, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 

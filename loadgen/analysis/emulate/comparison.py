@@ -91,7 +91,7 @@ def compare(path: str | Path, name: str) -> Comparison:
     if not RecordFile.is_one(path):
         raise BadInput("--as", f"{path} holds no records of requests", "name a file of --records")
     file = RecordFile(path)
-    run = Run(file.heading.settings, file.start_ns, file)
+    run = Run(file.header.settings, file.start_ns, file)
     return Comparison(TOOLS[name], str(path), len(run), explained(TOOLS[name], run, from_records(path)))
 
 
