@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.config.settings import RunSettings
 from loadgen.core.http1 import Response
 from loadgen.core.record import Record
@@ -67,10 +67,10 @@ def _record(index: int, row: Mapping[str, Any]) -> Record:
     )
 
 
-def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run:
+def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> RecordedRun:
     """The run that had these records."""
     backend = "openai-chat" if chat else "openai"
-    return Run(RunSettings(backend=backend, **settings), START, records)
+    return RecordedRun(RunSettings(backend=backend, **settings), START, records)
 
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import shard_path
+from loadgen.metrics.records.shards import join_shards, shard_path
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -112,7 +112,7 @@ def test_records_count_once_when_files_are_joined(path: Path) -> None:
     stop = early_stop(path)
     assert stop(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
-    join(pieces)
+    join_shards(pieces)
     assert str(stop(RUNNING)).startswith(f"{NEEDED} of 1000 requests")
 
 
