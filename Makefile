@@ -75,7 +75,7 @@ llamacpp-study: $(VENV)/.all  ## a study of llama.cpp with a small model, half a
 	$(BIN)/python -m tests.qa.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.all  ## random responses, read by the wire and by its reference, for longer than the tests do
-	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/wire/test_fuzz.py -k test_fuzz
+	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/test_wire_fuzz.py -k test_fuzz
 
 # Both build in a copy of the sources and test what was installed from there, so that nothing of it stays in the tree;
 # $(1) says how, and to no other command: what they need first is built as usual.

@@ -14,15 +14,25 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from loadgen.core import histogram, wire
-from loadgen.engines.sim import emit
+from loadgen.core import histogram, http1, record, record_json, sse
+from loadgen.engines.sim import emit, outlet, planned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")
-DEBUG = wire.live() is not None
+COUNTING = (
+    emit,
+    histogram,
+    http1,
+    outlet,
+    planned,
+    record,
+    record_json,
+    sse,
+)  # modules that count live objects and bytes
+DEBUG = record.live() is not None
 
 # Under nohup, or in the background of a script, these are ignored, which every program that tests start would inherit.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -75,7 +85,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _the_build_that_was_asked_for() -> None:
-    for module in (emit, histogram, wire):
+    for module in COUNTING:
         assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), module.__file__
         sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
         assert sanitized == (os.environ.get("LOADGEN_SANITIZE") == "1"), module.__file__
@@ -96,4 +106,4 @@ def _no_handle_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _live() -> list[object]:
-    return [module.live() for module in (emit, histogram, wire)]
+    return [module.live() for module in COUNTING]

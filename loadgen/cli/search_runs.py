@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.analysis.search.algorithm import AGAIN, End, Found, Goal, Run, highest
-from loadgen.analysis.search.criteria import of_each
-from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point, Stop
+from loadgen.analysis.search.algorithm import End, Run, SearchRange, SearchResult, find_highest_level
+from loadgen.analysis.search.criteria import separate_criteria
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
+from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.journal import journal
 from loadgen.cli.run_series import Series, differences, numbered
@@ -39,24 +41,24 @@ class Search:
 
     def __init__(self, asked: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
         assert asked.slo is not None
-        self._demands = of_each(asked.slo)
-        self._enough = max(demand.enough for demand in self._demands)
-        least = math.ceil(self._enough / 2 / AGAIN)  # half of what is enough shows it, if all of them are good
+        self._criteria = separate_criteria(asked.slo)
+        self._min_requests = max(criterion.min_requests for criterion in self._criteria)
+        least = math.ceil(self._min_requests / 2 / LOOKS)  # half of what is enough shows it, if all of them are good
         if (count := chosen.get("num_prompts")) is not None and count < least:
-            problem = f"{AGAIN} runs of {count} requests cannot show {asked.slo}"
+            problem = f"{LOOKS} runs of {count} requests cannot show {asked.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
         if asked.records and numbered(asked, 1).records == asked.records:  # a device
             raise BadInput("--records", f"{asked.records} keeps nothing, and a search reads its records", "name a file")
         self._asked, self._axis, self._chosen = asked.replace(slo=None, duration=None), AXES[over], chosen
-        self._series = Series("search", over, asked, ",".join(demand.text for demand in self._demands), plot)
+        self._series = Series("search", over, asked, ",".join(criterion.text for criterion in self._criteria), plot)
         self._told = 0
 
     def carried_out(self) -> int:
         """Carry it out; returns the exit code."""
-        return self._series.carried_out(self._measure, self._asked.replace(num_prompts=self._enough))
+        return self._series.carried_out(self._measure, self._asked.replace(num_prompts=self._min_requests))
 
     async def _measure(self, server: "Server") -> None:
-        async def measure(settings: RunSettings, name: str, stop: Stop) -> "Result":
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> "Result":
             own = settings.replace(**differences(self._asked, self._numbered()) | {"records": settings.records})
             asked = self._asked.replace(**differences(server.settings, own))
             level = getattr(own, self._axis.setting)
@@ -68,26 +70,26 @@ class Search:
         levels = Levels(
             measure,
             server.settings,
-            self._demands,
+            self._criteria,
             self._records,
             name="search",
             axis=self._axis,
             length_s=self._chosen.get("duration") or (0.0 if requests else RUN_S),
-            enough=requests,
+            min_requests=requests,
         )
 
-        async def at(level: float) -> Run | None:
+        async def run_level(level: float) -> Run | None:
             try:
-                return await levels.at(level)
+                return await levels.run_level(level)
             finally:
                 self._tell(levels.points)
 
         found = None
         try:
-            goal = Goal(least=levels.least, most=self._axis.most, nearest=self._axis.nearest)
+            span = SearchRange(min_level=levels.min_level, max_level=self._axis.max_level, nearest=self._axis.nearest)
             start = await self._start(levels)
             self._say(self._plan(levels, start))
-            found = await highest(at, start, goal)
+            found = await find_highest_level(run_level, start, span)
         finally:
             self._conclude(levels, found)
 
@@ -98,25 +100,28 @@ class Search:
             return float(given)
         if self._axis.name == "concurrency":
             return FIRST_CONCURRENCY
-        self._say(f"up to {levels.left} runs; the first sends {levels.enough} requests at once, to see where to begin")
+        self._say(
+            f"up to {levels.runs_left} runs; "
+            f"the first sends {levels.min_requests} requests at once, to see where to begin"
+        )
         try:
-            return await levels.at_once()
+            return await levels.run_burst()
         finally:
             self._tell(levels.points)
 
     def _plan(self, levels: Levels, level: float) -> str:
         """How many runs there may be, how long each takes, and all of them, and why longer than was asked."""
-        level = max(self._axis.nearest(level), levels.least)
+        level = max(self._axis.nearest(level), levels.min_level)
         count = levels.requests_at(level)
         length_s, asked_s = self._axis.length_s(level, count), self._chosen.get("duration")
         if math.isinf(length_s):
-            return f"up to {levels.left} runs, each of {count} requests or more"
-        whole = duration(levels.left * length_s)
-        each = f"up to {levels.left} runs, each of {duration(length_s)} at {self._named(level)}"
+            return f"up to {levels.runs_left} runs, each of {count} requests or more"
+        whole = duration(levels.runs_left * length_s)
+        each = f"up to {levels.runs_left} runs, each of {duration(length_s)} at {self._named(level)}"
         plan = f"{each}: {whole} in all, longer at lower levels"
         if asked_s is None or length_s < asked_s + 1:
             return plan
-        needs = max(self._demands, key=lambda demand: demand.enough).text
+        needs = max(self._criteria, key=lambda criterion: criterion.min_requests).text
         return f"--duration {asked_s:g} is too short for {needs}, which takes {count} requests; {plan}"
 
     def _numbered(self) -> RunSettings:
@@ -138,7 +143,7 @@ class Search:
         for row, point in list(zip(self._series.points, points, strict=False))[self._told :]:
             run = point.run
             row["met"] = run.met()
-            each = [one.met(run.in_flight) for one in run.shown]
+            each = [one.met(run.in_flight) for one in run.samples]
             for number, limit in enumerate(row["slo"]):
                 limit["met"] = each[number] if each else None
             unclear = "too few requests to tell" if row["met"] is None else None
@@ -147,7 +152,7 @@ class Search:
             self._say(f"{self._named(point.level)}: {SAID[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
         self._series.save_so_far()
 
-    def _conclude(self, levels: Levels, found: Found | None) -> None:
+    def _conclude(self, levels: Levels, found: SearchResult | None) -> None:
         """Say in the series what the search came to; None: it ended early."""
         met = [point.level for point in levels.points if point.run.met()]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)

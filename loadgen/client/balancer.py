@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from loadgen.client.transport import Transport
 from loadgen.config.target import Balance
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 NOWHERE = -1
 

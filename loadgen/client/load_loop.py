@@ -9,7 +9,8 @@ from loadgen.client.pacer import Pacer
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, Bell, Record
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import BY_EVENTS, Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.arrays import Int64s
@@ -29,7 +30,7 @@ class Sender(Protocol):
     on_end: Callable[[Record], None]
 
     @property
-    def bell(self) -> Bell: ...  # noqa: D102
+    def bell(self) -> SendHook: ...  # noqa: D102
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""

@@ -4,7 +4,7 @@ import json
 import re
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.workload.prompt import HOLE
 from loadgen.workload.request_store import Requests
 

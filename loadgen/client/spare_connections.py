@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from loadgen.client.idle_connections import IdleConnections
-from loadgen.core.wire import Poll
+from loadgen.core.read_loop import ReadLoop
 from loadgen.util.clock import NS_PER_S, now_ns
 
 MAINTAIN_NS = 50_000_000  # how often connections are retired, opened and closed
@@ -37,7 +37,7 @@ class SpareConnections:
         idle: IdleConnections,
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
-        poll: Poll,
+        poll: ReadLoop,
         most: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
@@ -108,13 +108,13 @@ class SpareConnections:
         at_once = (1 if self._unreachable else AT_ONCE) - len(self._opening)
         for _ in range(min(short, room, at_once, self._may_open)):
             self._may_open -= 1
-            self._poll.leaning += 1
+            self._poll.loop_users += 1
             task = asyncio.get_running_loop().create_task(self._connect())
             self._opening.add(task)
             task.add_done_callback(self._opening_ended)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         self._opening.discard(task)
         self._unreachable = task.cancelled() or task.exception() is not None  # the requests will tell why
         if not self._unreachable:

@@ -1,7 +1,7 @@
 """Sends requests over connections to one target, and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.core.wire`, and kept in `IdleConnections` of our own, so that a send is a pop and a
+compiled protocol of `loadgen.core.connection`, and kept in `IdleConnections` of our own, so that a send is a pop and a
 write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
 background in place of those that have grown old, so that requests do not wait for one.
 """
@@ -16,8 +16,10 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection, Poll, Record
+from loadgen.core.read_loop import ReadLoop
+from loadgen.core.record import Record
 from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
 from loadgen.util import http_client, machine
 from loadgen.util.clock import now_ns
@@ -26,7 +28,7 @@ from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 CONNECTS_AT_ONCE = 64
 # A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
@@ -59,13 +61,14 @@ class Transport:
         self,
         target: Target,
         timeouts: Timeouts,
-        poll: Poll | None = None,
+        poll: ReadLoop | None = None,
         sources: SourceAddresses | None = None,
         most: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = self._poll = poll or Poll()
+        self._poll = poll or ReadLoop()
+        self.bell = self._poll.hook
         self.opened = 0
         self.silent: dict[int, int] = {}
         self._tracker = ReachabilityTracker()
@@ -160,7 +163,7 @@ class Transport:
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
+            self._poll.loop_users += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
@@ -281,7 +284,7 @@ class Transport:
             connection.send(request, record)
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
             record.outcome, record.detail = self._abandoned

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import Unreachable
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests

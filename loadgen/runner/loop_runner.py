@@ -14,7 +14,7 @@ from loadgen.client.transport import Transport
 from loadgen.client.warmup import Warmup
 from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Poll
+from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
 from loadgen.metrics import per_target
 from loadgen.metrics.client_usage import UsageSampler
@@ -41,7 +41,7 @@ class LoopRunner:
     """Carries out a job in the running loop: a `Participant`, used in `async with`, which closes all it has opened.
 
     Args:
-        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
     """
 
     workers = 1
@@ -67,7 +67,7 @@ class LoopRunner:
 
     async def begin(self, job: Job) -> None:
         """Take the job and prepare to connect; raises as `Participant.begin`."""
-        self._job, settings, self._poll = job, job.settings, Poll(self._linger_ns)
+        self._job, settings, self._poll = job, job.settings, ReadLoop(self._linger_ns)
         addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
         most = connection_budget.max_connections(settings) // len(job.targets)
         self._transports = [

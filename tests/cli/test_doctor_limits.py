@@ -261,14 +261,14 @@ def test_every_compiled_module_is_looked_for() -> None:
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:
-    found = software.compiled(("loadgen.core.wire", "loadgen.nowhere"))
+    found = software.compiled(("loadgen.core.record", "loadgen.nowhere"))
     assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
 
 
 def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loadgen.core import wire
+    from loadgen.core import record
 
-    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+    monkeypatch.setattr(record, "live", lambda: (0, 0))
     assert software.compiled().value == "a debug build"
 
 

@@ -10,7 +10,7 @@ from loadgen.client import capture_file
 from loadgen.client.capture import LIMIT_BYTES, READ_BYTES, RESPONSE_BYTES, Capture, blanked, patterns
 from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned

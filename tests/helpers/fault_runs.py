@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import RunHeader

@@ -10,8 +10,9 @@ import pytest
 
 from loadgen.client.load_loop import Load
 from loadgen.config.settings import RunSettings
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Bell, Response
+from loadgen.core.read_loop import SendHook
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
 from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, paced, sampled
@@ -45,7 +46,7 @@ async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer
     class Burst:
         """Takes all requests, and then answers all of them."""
 
-        bell, sent = Bell(), []
+        bell, sent = SendHook(), []
 
         def send(self, record, body):
             self.sent.append(record)

@@ -32,6 +32,7 @@ def _script(path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("_reaped_by_the_loop")
 async def test_exit_code_of_a_child_that_ended_unnoticed(caplog: pytest.LogCaptureFixture) -> None:
     async with ChildProcess("this") as child:
@@ -40,6 +41,7 @@ async def test_exit_code_of_a_child_that_ended_unnoticed(caplog: pytest.LogCaptu
     assert not caplog.records
 
 
+@pytest.mark.integration
 async def test_message_cut_off_by_a_kill_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, cut = encode("whole"), encode("x" * 1000)[:-700]
     (tmp_path / "cut").write_bytes(whole + cut)
@@ -49,12 +51,14 @@ async def test_message_cut_off_by_a_kill_is_dropped(tmp_path: Path, monkeypatch:
         assert await child.wait_ended() == "was killed by signal 9"
 
 
+@pytest.mark.integration
 async def test_running_child_is_killed_at_the_end() -> None:
     async with ChildProcess("loadgen.runner.worker_main") as child:
         pass  # it waits for a job
     assert await child.wait_ended() == "was killed by signal 9"
 
 
+@pytest.mark.integration
 async def test_stderr_of_a_child_is_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +68,7 @@ async def test_stderr_of_a_child_is_copied(
     assert capsys.readouterr().err == "one\ntwo\nunfinish\\xff"
 
 
+@pytest.mark.integration
 async def test_stderr_kept_open_by_a_grandchild_is_not_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", _script(tmp_path / "python", "sleep 60 & echo $! > $0.pid"))
     monkeypatch.setattr("loadgen.util.child_process.STDERR_TIMEOUT_S", 0.01)

@@ -55,6 +55,7 @@ def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
         assert left.exists()
 
 
+@pytest.mark.integration
 def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
     used, done = multiprocessing.Pipe()
     other = multiprocessing.get_context("fork").Process(target=_use, args=(used,))

@@ -112,14 +112,13 @@ def _check_apart(arguments: argparse.Namespace) -> None:
 
 def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis import compare
-    from loadgen.analysis.compare import rendering
+    from loadgen.analysis.compare import texts
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     _put("--save-noise", arguments.save_noise, noise.save)
-    print(
-        printable(f"What one start of {side.path} differs by ({rendering.runs(side)}), kept in {arguments.save_noise}:")
-    )
-    print("\n".join(f"  {line}" for line in rendering.noise(noise)))
+    title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
+    print(printable(title))
+    print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
     return exit_codes.DONE
 
 

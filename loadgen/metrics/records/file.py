@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
-from loadgen.core.wire import Record, line
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records.header import RunHeader
 from loadgen.metrics.records.line import record_from_line
@@ -95,7 +96,7 @@ class RecordWriter:
         """Write the line of a request that has ended."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(line(record, self._start_ns, source, answer=self._answers))
+            self._append(record_line(record, self._start_ns, source, answer=self._answers))
 
     def flush(self) -> None:
         """Hand the buffer to the system: from then on it outlives this process."""

@@ -4,9 +4,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from loadgen.core.event_flags import NAMES, TOKENS
 from loadgen.core.outcome import Outcome
-from loadgen.core.sse_event import NAMES, TOKENS
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.workload.prompt import UNPLANNED
 
 EventRuns = Sequence[tuple[int, int]]  # as `Record.stream` has them

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile, last_line
 from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import LoopTotals

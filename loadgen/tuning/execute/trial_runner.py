@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
@@ -20,13 +20,13 @@ from loadgen.runner.coordinator import open_participant
 from loadgen.runner.engine_session import EngineSession, open_engines
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
-from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept
 from loadgen.tuning.execute.trial import INVALID, Answered, Failure, Ran, Trial, Wanted, now
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
 from loadgen.util import scratch_dir
 from loadgen.util.atomic_file import write_atomic
@@ -133,13 +133,13 @@ class Bench:
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return ran, failure
 
-        async def at(rated: RunSettings, name: str, stop: Stop) -> Result:
+        async def at(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measured(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.data["request_throughput"] or 1.0
         try:
-            found = await highest(at, settings, objective.limits, effort, folder=folder, start=start)
+            found = await search_goodput(at, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
@@ -181,7 +181,7 @@ async def _measured(
     engines: EngineSession,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
-    stop: Stop = lambda progress: None,
+    stop: StopRule = lambda progress: None,
 ) -> Result:
     """One run, which is ended early for the reason that `stop` gives.
 

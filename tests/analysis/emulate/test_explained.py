@@ -9,7 +9,7 @@ from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing.replies import delta, event
 from tests.helpers.recorded_streams import STREAMS, of_file, record_of, result_of, run_of
 from tests.helpers.run_facts import answered, failed, per_event, unsent

@@ -16,8 +16,9 @@ import trustme
 from loadgen.client.spare_connections import AT_ONCE, MAINTAIN_NS
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import REFUSED_PAUSE_S
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection, Record
+from loadgen.core.record import Record
 from loadgen.testing.ask import Ask
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started

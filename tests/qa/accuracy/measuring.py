@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import loadgen
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result
 from loadgen.runner.workers import open_workers

@@ -79,9 +79,9 @@ def children(pid: int) -> list[int]:
 @pytest.fixture
 def debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """A build that counts its objects."""
-    from loadgen.core import wire
+    from loadgen.core import record
 
-    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+    monkeypatch.setattr(record, "live", lambda: (0, 0))
 
 
 @pytest.mark.usefixtures("debug_build")

@@ -33,9 +33,9 @@ SLO = ["--slo", "ttft_p90<1s"]
     ("flags", "said"),
     [
         ([], "--slo: missing; say what is to be met"),
-        (["--slo", "speed_p99<1s"], "--slo: unknown metric in 'speed_p99<1s'; choose from ttft, ttfo, tpot"),
-        (["--slo", "ttft_p99<1min"], "--slo: unknown unit in 'ttft_p99<1min'; choose from us, ms, s"),
-        (["--slo", "ttft_max<1s"], "--slo: 'ttft_max<1s': no number of requests shows a maximum; write ttft_p99"),
+        (["--slo", "speed_p99<1s"], "--slo: 'speed_p99<1s' limits no metric that is known; known are ttft, ttfo, tpot"),
+        (["--slo", "ttft_p99<1min"], "--slo: 'ttft_p99<1min' has an unknown unit; known are us, ms, s"),
+        (["--slo", "ttft_max<1s"], "--slo: 'ttft_max<1s': no number of requests can show a maximum; write ttft_p99"),
         ([*SLO, "--over", "tokens"], "--over: invalid choice: 'tokens'"),
         ([*SLO, "--request-rate", "1,2"], "--request-rate: is several, and a search finds them itself"),
         ([*SLO, "--request-rate", "-1"], "--request-rate: -1.0 is out of range; give a number above 0"),
@@ -121,7 +121,7 @@ def test_a_server_that_fails_from_then_on_ends_the_search_and_is_no_slow_one(tmp
     kept = json.loads((tmp_path / "s.json").read_text())
     assert kept["points"][0]["met"] is True
     assert kept["found"]["end"] == "early"
-    assert "says nothing" in kept["partial"] or "no success in 1 s" in kept["partial"]
+    assert "is inconclusive" in kept["partial"] or "no success in 1 s" in kept["partial"]
     assert "Traceback" not in done.stderr
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loadgen.analysis.search.algorithm import End, Found, Goal, highest
-from loadgen.analysis.search.criteria import of_each
-from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, Levels, Stop, Untold, named
-from loadgen.config.settings import RunSettings
-from loadgen.config.validate import MAX_RATE
+from loadgen.analysis.search.algorithm import End, SearchRange, SearchResult, find_highest_level
+from loadgen.analysis.search.criteria import separate_criteria
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, InconclusiveRun, Levels, format_level
+from loadgen.config.settings import MAX_RATE, RunSettings
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings
@@ -33,11 +33,12 @@ def levels(bench: Bench, folder: Path, slo: str, axis: Axis = RATE, **options: A
         return contextlib.nullcontext(folder / f"{name}.records.jsonl")
 
     measure = options.pop("measure", bench.measure)
-    return Levels(measure, WORKLOAD, of_each(slo), records, name="search", axis=axis, **options)
+    return Levels(measure, WORKLOAD, separate_criteria(slo), records, name="search", axis=axis, **options)
 
 
-async def searched(at: Levels, start: float, axis: Axis = RATE) -> Found:
-    return await highest(at.at, start, Goal(0.05, at.least, axis.most, nearest=axis.nearest))
+async def searched(at: Levels, start: float, axis: Axis = RATE) -> SearchResult:
+    span = SearchRange(0.05, at.min_level, axis.max_level, nearest=axis.nearest)
+    return await find_highest_level(at.run_level, start, span)
 
 
 def simulated(settings: SimSettings, prompt: int, output: int, schedule: Schedule) -> Server:
@@ -74,7 +75,7 @@ async def test_where_to_begin_shows_itself(tmp_path: Path) -> None:
     """Of a server of ten requests a second, all at once take as long."""
     bench = Bench(lambda: queued(lambda index: 100 * MS))
     at = levels(bench, tmp_path, "ttft_p90<500ms")
-    assert await at.at_once() == pytest.approx(10.0, rel=0.02)
+    assert await at.run_burst() == pytest.approx(10.0, rel=0.02)
     assert bench.asked[0].request_rate == math.inf
     assert [point.run.met() for point in at.points] == [None]
 
@@ -91,10 +92,10 @@ async def test_the_highest_concurrency_is_the_one_after_which_requests_wait(tmp_
 async def test_each_limit_has_a_share_of_its_own(tmp_path: Path) -> None:
     """Every tenth answer is slow: e2el_p85 does not mind, and e2el_p95 does."""
     bench = Bench(lambda: planned(lambda index: [20 * MS, 3 * S if index % 10 == 0 else 60 * MS]))
-    met = await levels(bench, tmp_path, "ttft_p99<50ms,e2el_p85<1s").at(10.0)
-    assert ([each.met(1.0) for each in met.shown], met.met()) == ([True, True], True)
-    missed = await levels(bench, tmp_path, "ttft_p99<50ms,e2el_p95<1s").at(10.0)
-    assert ([each.met(1.0) for each in missed.shown], missed.met()) == ([True, False], False)
+    met = await levels(bench, tmp_path, "ttft_p99<50ms,e2el_p85<1s").run_level(10.0)
+    assert ([each.met(1.0) for each in met.samples], met.met()) == ([True, True], True)
+    missed = await levels(bench, tmp_path, "ttft_p99<50ms,e2el_p95<1s").run_level(10.0)
+    assert ([each.met(1.0) for each in missed.samples], missed.met()) == ([True, False], False)
 
 
 async def test_every_run_has_draws_of_its_own(tmp_path: Path) -> None:
@@ -123,9 +124,9 @@ async def test_a_client_that_sends_at_another_rate_measures_another_level(tmp_pa
     """Later and later, it sends fewer in a second than were due; as late for all, it sends as many."""
     for lateness_ns, keeps_up in ((itertools.repeat(5 * MS), True), (itertools.count(0, 40 * MS), False)):
         bench = Bench(lambda: planned(lambda index: [20 * MS]), lateness_ns=lambda late=lateness_ns: late)
-        run = await levels(bench, tmp_path, "ttft_p90<50s", enough=2000, length_s=0).at(1500.0)
-        assert (run.untold is None) is keeps_up
-    assert str(run.untold).startswith("the client could not keep up: it sent at")
+        run = await levels(bench, tmp_path, "ttft_p90<50s", min_requests=2000, length_s=0).run_level(1500.0)
+        assert (run.inconclusive is None) is keeps_up
+    assert str(run.inconclusive).startswith("the client could not keep up: it sent at")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ async def test_a_run_that_says_nothing_ends_the_search_and_is_kept(
             data["loadgen"].update(change)
 
     at = levels(Bench(lambda: planned(lambda index: [20 * MS]), distort=distort), tmp_path, "ttft_p90<500ms")
-    with pytest.raises(Untold, match=f"the run at 20 requests/s says nothing: {why}"):
+    with pytest.raises(InconclusiveRun, match=f"the run at 20 requests/s is inconclusive: {why}"):
         await searched(at, 10.0)
     assert [(point.level, point.run.met(), point.why) for point in at.points] == [
         (10.0, True, None),
@@ -157,15 +158,15 @@ async def test_a_server_that_answers_nobody_any_more_is_no_slow_one(tmp_path: Pa
             data["completed"], data["loadgen"]["outcomes"] = 0, {"refused": 300}
 
     at = levels(Bench(lambda: planned(lambda index: [20 * MS]), distort=distort), tmp_path, "ttft_p90<500ms")
-    with pytest.raises(Untold, match="no request succeeded: refused 300"):
+    with pytest.raises(InconclusiveRun, match="no request succeeded: refused 300"):
         await searched(at, 10.0)
 
 
 async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tmp_path: Path) -> None:
     """A hundred requests at 50/s would be over before the first answer of 10 s was."""
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
-    at = levels(bench, tmp_path, "ttft_p90<500ms", enough=100, length_s=0)
-    await at.at(50.0)
+    at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0)
+    await at.run_level(50.0)
     assert [(point.run.met(), point.why) for point in at.points] == [
         (None, "too short for requests of 10 s"),
         (True, None),
@@ -178,38 +179,38 @@ async def test_runs_of_fewer_requests_are_made_as_long_as_their_requests_need(tm
 async def test_no_more_runs_than_are_allowed_whatever_they_are_for(tmp_path: Path) -> None:
     """One shows where to begin, one turns out too short, and one is as long as it must be."""
     bench = Bench(lambda: planned(lambda index: [100 * MS, 10 * S]))
-    at = levels(bench, tmp_path, "ttft_p90<500ms", enough=100, length_s=0, runs=3)
-    await at.at_once()
+    at = levels(bench, tmp_path, "ttft_p90<500ms", min_requests=100, length_s=0, max_runs=3)
+    await at.run_burst()
     found = await searched(at, 50.0)
     assert (found.level, found.end, found.tried) == (50.0, End.FLOOR, ((50.0, True),))
     assert [asked.request_rate for asked in bench.asked] == [math.inf, 50.0, 50.0]
 
 
 async def test_the_last_run_may_turn_out_too_short_which_is_noted(tmp_path: Path) -> None:
-    at = levels(Bench(lambda: planned(lambda index: [100 * MS, 10 * S])), tmp_path, "ttft_p90<500ms", enough=100,
-                length_s=0, runs=1)  # fmt: skip
+    at = levels(Bench(lambda: planned(lambda index: [100 * MS, 10 * S])), tmp_path, "ttft_p90<500ms", min_requests=100,
+                length_s=0, max_runs=1)  # fmt: skip
     assert (await searched(at, 50.0)).tried == ((50.0, None),)
     assert at.notes == ["at 50 requests/s a run is too short for requests of 10 s"]
 
 
 @pytest.mark.parametrize(("level", "said"), [(9.87654321, "9.877"), (8000, "8000"), (16_000, "16000"), (1e6, "1e+06")])
 def test_levels_are_named_as_they_would_be_asked_for(level: float, said: str) -> None:
-    assert named(level) == said
+    assert format_level(level) == said
 
 
 def test_a_search_may_ask_for_any_rate_that_a_run_may() -> None:
-    assert RATE.most == MAX_RATE
+    assert RATE.max_level == MAX_RATE
 
 
 async def test_a_run_of_which_records_are_missing_says_nothing_and_is_kept(tmp_path: Path) -> None:
     bench = Bench(lambda: planned(lambda index: [20 * MS]))
 
-    async def measure(settings: RunSettings, name: str, stop: Stop) -> Result:
+    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         result = await bench.measure(settings, name, stop)
         result.data["num_prompts"] += 1
         return result
 
     at = levels(bench, tmp_path, "ttft_p90<500ms", measure=measure)
-    with pytest.raises(Untold, match="of 601 requests 600 have a record"):
-        await at.at(10.0)
-    assert [point.why for point in at.points] == ["of 601 requests 600 have a record"]
+    with pytest.raises(InconclusiveRun, match="only 600 of 601 requests have a record"):
+        await at.run_level(10.0)
+    assert [point.why for point in at.points] == ["only 600 of 601 requests have a record"]

@@ -9,8 +9,9 @@ import orjson
 import pytest
 
 from loadgen.analysis.search import levels
-from loadgen.analysis.search.criteria import Share
-from loadgen.analysis.search.levels import LONGEST_S, SOJOURNS, Stop
+from loadgen.analysis.search.criteria import RequestShare, joint_criterion
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.levels import MAX_RUN_S, MIN_SOJOURNS
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
@@ -18,15 +19,15 @@ from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Reply, Server
 from loadgen.testing.memory_servers import answered, planned, queued
 from loadgen.tuning.execute.findings import Verdict
-from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.plan.planner import plan
-from loadgen.tuning.spec.limits import Effort, joint
+from loadgen.tuning.spec.search_effort import Effort
 from tests.helpers.study_files import as_yaml, read, study
 from tests.helpers.study_walks import walked
 from tests.helpers.virtual_bench import Bench
 from tests.helpers.virtual_runs import MS, S
 
-LIMITS = joint("ttft_p99<500ms")
+LIMITS = joint_criterion("ttft_p99<500ms")
 COARSE = Effort(0.05)
 WORKLOAD = RunSettings(base_url="http://memory", num_prompts=40, max_concurrency=None)
 
@@ -49,10 +50,10 @@ def long_answers(seconds: int) -> Server:
 
 
 async def found(
-    bench: Bench, folder: Path, *, start: float = 7.0, limits: Share = LIMITS, **workload: Any
+    bench: Bench, folder: Path, *, start: float = 7.0, limits: RequestShare = LIMITS, **workload: Any
 ) -> dict[str, Any]:
     settings = WORKLOAD.replace(**workload)
-    return await highest(bench.measure, settings, limits, COARSE, folder=folder, start=start)
+    return await search_goodput(bench.measure, settings, limits, COARSE, folder=folder, start=start)
 
 
 @pytest.mark.parametrize("start", [1.3, 7.0, 90.0])
@@ -94,16 +95,16 @@ async def test_each_run_is_as_long_as_a_minute_and_as_its_requests_need_with_dra
 async def test_a_run_is_made_longer_where_its_beginning_would_decide(tmp_path: Path) -> None:
     """Answers take 10 s: a minute is six of them one after the other, which are few blocks."""
     bench = Bench(lambda: long_answers(10))
-    ended = await found(bench, tmp_path, start=9.0, burstiness=math.inf, limits=joint("ttft_p90<500ms"))
+    ended = await found(bench, tmp_path, start=9.0, burstiness=math.inf, limits=joint_criterion("ttft_p90<500ms"))
     lengths = [asked.num_prompts / asked.request_rate for asked in bench.asked if asked.num_prompts]
     assert lengths[0] == pytest.approx(60.0, abs=1.0)
     assert bench.asked[1].request_rate == 9.0
-    assert all(length >= 23 * 10.0 > SOJOURNS * 10.0 for length in lengths[1:])
+    assert all(length >= 23 * 10.0 > MIN_SOJOURNS * 10.0 for length in lengths[1:])
     assert ended["rate"] <= 10.01 <= ended["fails"]
 
 
 async def test_a_run_that_cannot_be_made_longer_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(levels, "MOST_REQUESTS", 600)
+    monkeypatch.setattr(levels, "MAX_REQUESTS", 600)
     bench = Bench(lambda: long_answers(20))
     ended = await found(bench, tmp_path, start=9.9, burstiness=math.inf)
     assert ended["notes"][0].startswith("at 9.9")
@@ -114,19 +115,21 @@ async def test_where_no_rate_is_good_enough_there_is_none(tmp_path: Path) -> Non
     bench = Bench(lambda: planned(lambda index: [600 * MS]))
     ended = await found(bench, tmp_path, start=1.0)
     assert (ended["rate"], ended["end"]) == (0.0, "none")
-    assert ended["tried"][-1][0] >= LIMITS.enough / LONGEST_S
+    assert ended["tried"][-1][0] >= LIMITS.min_requests / MAX_RUN_S
 
 
 async def test_what_runs_out_of_runs_is_a_floor(tmp_path: Path) -> None:
     bench, few = Bench(lambda: planned(lambda index: [100 * MS])), Effort(1.0)
-    ended = await highest(bench.measure, WORKLOAD, joint("ttft_median<500ms"), few, folder=tmp_path, start=0.1)
+    ended = await search_goodput(
+        bench.measure, WORKLOAD, joint_criterion("ttft_median<500ms"), few, folder=tmp_path, start=0.1
+    )
     assert (ended["end"], ended["fails"]) == ("floor", None)
     assert len(ended["tried"]) == few.most_runs == 8
 
 
 async def test_a_finer_search_ends_nearer_to_the_edge(tmp_path: Path) -> None:
     bench, fine = Bench(one_at_a_time), Effort(0.02)
-    ended = await highest(
+    ended = await search_goodput(
         bench.measure, WORKLOAD.replace(burstiness=math.inf), LIMITS, fine, folder=tmp_path, start=9.0
     )
     assert ended["fails"] <= 1.02 * ended["rate"]
@@ -142,22 +145,24 @@ def without_the_last(path: Path) -> None:
 async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> None:
     bench = Bench(one_at_a_time)
 
-    async def measure(settings: RunSettings, name: str, stop: Stop) -> Result:
+    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         result = await bench.measure(settings, name, stop)
         without_the_last(Path(str(settings.records)))
         return result
 
-    with pytest.raises(LoadgenError, match="the run at 7 requests/s says nothing: of 786 requests 785 have a record"):
-        await highest(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
+    with pytest.raises(
+        LoadgenError, match="the run at 7 requests/s is inconclusive: only 785 of 786 requests have a record"
+    ):
+        await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"partial": "interrupted"}, "the run at 7 requests/s says nothing: interrupted"),
+        ({"partial": "interrupted"}, "the run at 7 requests/s is inconclusive: interrupted"),
         (
             {"verdict": "INVALID", "checks": [{"group": "A", "name": "outcomes", "ok": False, "counts": True}]},
-            "the run at 7 requests/s says nothing: outcomes",
+            "the run at 7 requests/s is inconclusive: outcomes",
         ),
     ],
 )
@@ -172,7 +177,7 @@ async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
         data["loadgen"]["checks"] = [*data["loadgen"]["checks"], check]
 
     bench = Bench(one_at_a_time, distort=distort)
-    ended = await highest(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
+    ended = await search_goodput(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
     assert ended["notes"] == ["at 7, 3.5 requests/s the client itself was disturbed (loop stall)"]
 
 
@@ -180,14 +185,14 @@ async def test_a_run_that_is_stopped_for_what_it_has_missed_does_not_meet_its_li
     """What is kept of it is partial, which is no fault here."""
     bench = Bench(one_at_a_time)
 
-    async def measure(settings: RunSettings, name: str, stop: Stop) -> Result:
+    async def measure(settings: RunSettings, name: str, stop: StopRule) -> Result:
         result = await bench.measure(settings, name, stop)
         if reason := stop(Progress("running", in_flight=3)):
             result.data["loadgen"]["partial"] = reason
         return result
 
     settings = WORKLOAD.replace(burstiness=math.inf)
-    ended = await highest(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
+    ended = await search_goodput(measure, settings, LIMITS, COARSE, folder=tmp_path, start=7.0)
     assert ended["end"] == "edge"
     assert ended["rate"] <= 10.01
 
@@ -239,6 +244,13 @@ class TestInAStudy:
         assert load is not None
         assert load.basis.endswith("; then 9 to 22 runs of 60 s, or of 786 requests")
         assert load.least_s > 9 * 60
+
+    def test_refused_limit_names_its_line(self, tmp_path: Path) -> None:
+        objective = {"workload": "short", "metric": "goodput", "slo": "ttft_mean<500ms"}
+        why = r"study.yaml:\d+: objective: 'ttft_mean<500ms' cannot be a limit of goodput: a mean"
+        with pytest.raises(BadInput, match=why):
+            read(tmp_path, as_yaml(objective=objective))
+        assert read(tmp_path, as_yaml(objective=objective | {"metric": "e2e_p50"})).study.objective.slo
 
     def test_a_trace_has_no_rate_to_be_looked_for(self, tmp_path: Path) -> None:
         trace = {"short": {"dataset_name": "trace", "dataset_path": "t.jsonl", "trace_format": "mooncake"}}
