@@ -141,6 +141,17 @@ class LoopTotals:
     partial: str | None
     histograms: dict[str, Histogram]
 
+    @classmethod
+    def of(cls, snapshot: "Snapshot") -> "LoopTotals":
+        """Take the totals from a snapshot, for a trailer."""
+        return cls(
+            scheduled=snapshot.scheduled,
+            warm_connections=snapshot.counters["warm_connections"],
+            repeated_prompts=snapshot.counters["repeated_prompts"],
+            partial=snapshot.partial,
+            histograms={name: snapshot.histograms[name] for name in LOOP_WAITS},
+        )
+
 
 @dataclass(frozen=True)
 class Snapshot:
@@ -207,17 +218,6 @@ class Snapshot:
     def failures(self) -> Failures:
         """How many of those that have ended failed."""
         return Failures.among(self.outcomes, self.counters["never_due"])
-
-    @property
-    def loop_totals(self) -> LoopTotals:
-        """What a trailer has to keep, since the records do not hold it."""
-        return LoopTotals(
-            scheduled=self.scheduled,
-            warm_connections=self.counters["warm_connections"],
-            repeated_prompts=self.counters["repeated_prompts"],
-            partial=self.partial,
-            histograms={name: self.histograms[name] for name in LOOP_WAITS},
-        )
 
     def on_clock(self, start_ns: int) -> "Snapshot":
         """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""

@@ -69,6 +69,7 @@ async def coordinate(
     """
     from loadgen.metrics.records.shards import write_trailer
     from loadgen.metrics.server.telemetry import Telemetry
+    from loadgen.metrics.snapshot import LoopTotals
     from loadgen.runner.metrics_scraper import MetricsScraper
     from loadgen.util.clock import now_ns
 
@@ -103,7 +104,7 @@ async def coordinate(
     measurement = replace(measurement, trailer=trailer)
     if job.records is None or trailer.records_error:
         return measurement
-    return measurement.with_records_error(write_trailer(job.records, trailer, snapshot.loop_totals))
+    return measurement.with_records_error(write_trailer(job.records, trailer, LoopTotals.of(snapshot)))
 
 
 async def _report_progress(participant: Participant, on_progress: Callable[[Progress], None]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from loadgen.errors import LoadgenError
 from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.job import Job
 from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.participant import PROGRESS_S, STEPS
@@ -35,7 +36,7 @@ async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> 
             result: Measurement | None = await getattr(runner, name)(*arguments)
             if result is not None and commands.at_eof() and job.records and result.trailer.records_error is None:
                 # The coordinator is gone, and cannot write it.
-                write_trailer(job.records, result.trailer, result.snapshot.loop_totals)
+                write_trailer(job.records, result.trailer, LoopTotals.of(result.snapshot))
             writer.send(runner.progress())
             writer.send(result)
 

@@ -14,6 +14,7 @@ from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -73,7 +74,7 @@ def kept(
             recorder.add(record)
             writer.write(record)
     measurement = Measurement(recorder.snapshot(), RunTrailer(workers=(run_facts.shard(schedule),)))
-    write_trailer(path, measurement.trailer, measurement.snapshot.loop_totals)
+    write_trailer(path, measurement.trailer, LoopTotals.of(measurement.snapshot))
     conclude(heading, schedule, measurement)
     return str(path)
 

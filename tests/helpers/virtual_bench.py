@@ -13,6 +13,7 @@ from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.workload.arrivals import Schedule
@@ -28,7 +29,7 @@ def write(path: Path, records: list[Record], settings: RunSettings, schedule: Sc
             writer.write(record)
     if ends:
         trailer = RunTrailer(workers=(run_facts.shard(schedule),))
-        write_trailer(path, trailer, Recorder(START_NS, len(records)).snapshot().loop_totals)
+        write_trailer(path, trailer, LoopTotals.of(Recorder(START_NS, len(records)).snapshot()))
 
 
 class Bench:

@@ -39,7 +39,7 @@ class Fake:
     """A participant that does each step when it is let."""
 
     workers = 1
-    pid = None
+    pid: int | None = None
 
     def __init__(self, index: int, log: list[str], fails: str = "", error: Exception | None = None) -> None:
         self._log, self._fails, self._error = log, fails, error
@@ -207,3 +207,12 @@ async def test_what_the_server_says_is_read_by_whoever_waits_for_the_parts_and_b
     assert group.progress().server == {"running": 3}
     await group.begin(job)
     assert group.progress().server == {}
+
+
+def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:
+    made = parts([])
+    made[0].pid, made[1].pid = 7, 8
+    first, second = Group(made, 2).shares(replace(job, records=job.folder / "r.jsonl"))
+    assert (first.partition, second.partition) == (Partition(0, 2), Partition(1, 2))
+    assert [own.records and own.records.name for own in (first, second)] == ["r.jsonl", "r.jsonl.part2"]
+    assert (first.sibling_pids, second.sibling_pids) == ((8,), (7,))

@@ -12,6 +12,7 @@ from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import write_trailer
 from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude, from_records
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
@@ -48,7 +49,7 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
     trailer = RunTrailer(workers=(shard(SCHEDULE),), never_sent=tuple(recorder.never_sent))
     measurement = Measurement(recorder.snapshot(partial), trailer)
     if to_its_end:
-        write_trailer(path, trailer, measurement.snapshot.loop_totals)
+        write_trailer(path, trailer, LoopTotals.of(measurement.snapshot))
     return conclude(HEADING, SCHEDULE, measurement)
 
 

@@ -10,6 +10,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.runner import prepare_main
 from loadgen.runner.prepare_main import PrepareOrder, prepare
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import FOLLOWS, Schedule
 from loadgen.workload.prompt import UNPLANNED, Prompt
 from loadgen.workload.prompt_digest import Digest, mark
 from loadgen.workload.request_store import REHEARSAL, Requests
@@ -69,3 +71,25 @@ def test_stand_ins_for_uncounted_prompts_have_about_as_many_words(backend: str, 
         asked = [orjson.loads(read.body(row)) for row in range(len(read))]
     texts = [body["messages"][0]["content"] if backend == "openai-chat" else body["prompt"] for body in asked]
     assert [len(text.split()) for text in texts] == [200, 200]
+
+
+class Turns(Uncounted):
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        return (Prompt("question", UNPLANNED, 2, f"own/{row}", follows=row % 2 == 1) for row in range(count))
+
+
+def test_the_schedule_is_drawn_anew_only_for_prompts_that_follow_others(tmp_path: Path) -> None:
+    drawn = Schedule.burst(COUNT)
+    request_store.write_schedule(tmp_path, drawn)
+    prepare(order(tmp_path), Uncounted())
+    assert request_store.schedule(tmp_path).sha256 == drawn.sha256
+    prepare(order(tmp_path), Turns())
+    assert request_store.schedule(tmp_path).due_ns.tolist() == [0, FOLLOWS] * 2
+
+
+def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
+    drawn = Schedule.poisson(5.0, 20, seed=3)
+    request_store.write_schedule(tmp_path, drawn)
+    read = request_store.schedule(tmp_path)
+    assert (read.sha256, read.duration_ns) == (drawn.sha256, drawn.duration_ns)
+    assert not read.due_ns.flags.writeable

@@ -56,7 +56,7 @@ async def carried_out(
         log.append(name)
         return Ran(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
-    monkeypatch.setattr(trial_runner, "started", started)
+    monkeypatch.setattr(trial_runner, "open_engines", started)
     monkeypatch.setattr(Bench, "_load", load)
     model = folder / "model.gguf"
     model.touch()

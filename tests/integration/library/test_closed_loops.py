@@ -41,7 +41,7 @@ async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path
     about = result.data["loadgen"]["provenance"]["prompts"]
     assert (about["requests"], about["further"]) == (PREPARED, True)
     assert str(loadgen.from_records(path)) == str(result)
-    sources = [told["source"] for told, _ in RecordFile(path).told()]
+    sources = [told["source"] for told, _ in RecordFile(path).lines()]
     assert len(set(sources)) == len(sources) == len(bodies)
 
 
