@@ -9,7 +9,7 @@ from loadgen.cli.live.log_lines import Silent, View
 from loadgen.errors import GivenUp
 
 if TYPE_CHECKING:
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
 
 T = TypeVar("T")
 
@@ -25,10 +25,10 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.heard = 0
-        self._measurer: Measurer | None = None
+        self._measurer: Participant | None = None
         self._view: View = Silent()
 
-    def concern(self, measurer: "Measurer", view: View) -> None:
+    def concern(self, measurer: "Participant", view: View) -> None:
         """From now on they are for a run: who measures it, and what shows how far it is."""
         self._measurer, self._view = measurer, view
 

@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -39,7 +39,7 @@ async def carry_out(
     interrupts: Interrupts,
     *,
     server: "Server | None" = None,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
 ) -> Ended:
@@ -52,12 +52,12 @@ async def carry_out(
         watch, also: See `run`.
         show: Prints the report, given the settings, the result and its files.
     """
-    from loadgen.runner import coordinators
+    from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
     with journal(wanted=not settings.records) as kept:  # looked at when nobody writes any more
         # They import what they need while this process does the same.
-        async with coordinators.of(settings) as measurer, Preparer() as preparer:
+        async with open_participant(settings) as measurer, Preparer() as preparer:
             with single_threaded():
                 from loadgen import report
                 from loadgen.runner import run

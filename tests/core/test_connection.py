@@ -45,6 +45,20 @@ def connected(read_loop: ReadLoop | None = None) -> tuple[Connection, Owner, Wir
     return Connection(owner, None, wire, read_loop or ReadLoop()), owner, wire
 
 
+def test_data_before_any_request_is_not_passed_to_a_tap() -> None:
+    class Tap:
+        def sent(self, record: Record) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            read.append((record.index, data))
+
+    read: list[tuple[int, bytes]] = []
+    connection, _, _ = connected()
+    connection.tap = Tap()
+    connection.data_received(b"HTTP/1.0 408 Request Time-out\r\n\r\n")
+    assert not connection.keep_alive
+    assert not read
+
+
 def test_data_is_stamped_before_anything_else_runs() -> None:
     connection, _, _ = connected()
     record = Record(due=now_ns())
@@ -109,20 +123,6 @@ def test_lost_idle_connection_ends_no_response() -> None:
     connection, owner, _ = connected()
     connection.connection_lost(None)
     assert owner.told == [("dropped", None)]
-
-
-def test_tap_gets_no_data_before_the_first_request() -> None:
-    class Tap:
-        def sent(self, record: Record) -> None: ...
-        def read(self, record: Record, at_ns: int, data: bytes) -> None:
-            read.append((record.index, data))
-
-    read: list[tuple[int, bytes]] = []
-    connection, _, _ = connected()
-    connection.tap = Tap()
-    connection.data_received(b"HTTP/1.0 408 Request Time-out\r\n\r\n")
-    assert not connection.keep_alive
-    assert not read
 
 
 def test_send_hook_is_called_by_the_first_read_after_due() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from loadgen.cli.gpustack.job import Job, Step
     from loadgen.cli.gpustack.progress import Reporter
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
 
 LEAST_ENDED = 30  # requests, before a share of errors says anything; guidellm's number
@@ -62,7 +62,7 @@ async def _carry_out(job: "Job") -> int:
 async def _steps(job: "Job", reporter: "Reporter | None") -> int:
     for number, step in enumerate(job.steps):
 
-        def watch(progress: "Progress", measurer: "Measurer", number: int = number, step: "Step" = step) -> None:
+        def watch(progress: "Progress", measurer: "Participant", number: int = number, step: "Step" = step) -> None:
             if reporter is not None:
                 reporter.tell(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
             if progress.phase == "running" and (why := too_many(job, progress)):

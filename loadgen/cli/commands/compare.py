@@ -1,4 +1,4 @@
-"""`loadgen compare A B...`: runs side by side, what they differ by, and how sure that is."""
+"""`loadgen compare A B...`: compares runs with a baseline, with confidence intervals."""
 
 import argparse
 import os
@@ -54,25 +54,25 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="loadgen compare",
-        description="Hold runs against those of the first side, with what they differ by and how sure that is: "
+        description="Compare runs with those of the first side, the baseline, with confidence intervals: "
         "docs/compare.md. A side is a result of `loadgen run` (--save-result, --json; several with --append-result are "
         "several starts), a file of --records, or a folder of such files.",
     )
-    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the baseline first, then what is beside it")
-    parser.add_argument("--names", metavar="A,B", help="what the sides are called (A,B,...)")
-    parser.add_argument("--noise", metavar="FILE", help="what starts differ by, where the sides have too few of them")
+    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the baseline first, then the candidates")
+    parser.add_argument("--names", metavar="A,B", help="names of the sides (A,B,...)")
+    parser.add_argument("--noise", metavar="FILE", help="a file of --save-noise, for sides with too few starts")
     parser.add_argument(
         "--save-noise",
         metavar="FILE",
-        help="keep what the starts of one side differ by, three or more, for --noise",
+        help="save the variation between the starts of one side, three or more, for --noise",
     )
-    parser.add_argument("--anyway", action="store_true", help="also compare runs that asked different things")
+    parser.add_argument("--anyway", action="store_true", help="also compare runs with different workloads")
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
         action="append",
         default=[],
-        help='exit 8 where it holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; may be given again',
+        help='exit 8 if it holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; repeatable',
     )
     parser.add_argument("--markdown", metavar="FILE", help="write the comparison as Markdown, too")
     parser.add_argument("--html", metavar="FILE", help="write it as one page of HTML, too")
@@ -86,12 +86,14 @@ def _names(arguments: argparse.Namespace) -> list[str]:
         raise BadInput("FILE", f"{count} sides are too many", f"give {len(LETTERS)} at most")
     if arguments.save_noise is None:
         if count == 1:
-            raise BadInput("FILE", "there is one side alone", "name another to hold against it, or give --save-noise")
+            raise BadInput("FILE", "only one side is given", "name another to compare it with, or give --save-noise")
     elif count > 1:
-        raise BadInput("--save-noise", "is of one side alone", "leave out the others")
+        raise BadInput("--save-noise", "takes only one side", "leave out the others")
     for name in ("noise", "fail_if", "markdown", "html", "json") if arguments.save_noise is not None else ():
         if getattr(arguments, name):
-            raise BadInput(flag(name), "given beside --save-noise, which compares nothing", "leave one of the two out")
+            raise BadInput(
+                flag(name), "cannot be combined with --save-noise, which compares nothing", "leave one of the two out"
+            )
     names = list(LETTERS[:count]) if arguments.names is None else [each.strip() for each in arguments.names.split(",")]
     if len(names) != count or len(set(names)) < count or not all(names):
         raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each a name of its own")

@@ -14,7 +14,7 @@ MOST_AT_ONCE = 100  # more are warned of
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
 
 
@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     warnings = [burst(given, runs[0])]
     with exporting(runs[0]) as export:
 
-        def watch(progress: "Progress", measurer: "Measurer") -> None:
+        def watch(progress: "Progress", measurer: "Participant") -> None:
             made = progress.phase == "preparing" and progress.ended
             if made or progress.phase in PHASES:  # the server answers, prompts can be made, and nothing has been sent
                 for warning in filter(None, warnings):
@@ -74,7 +74,7 @@ def burst(given: dict[str, Any], settings: RunSettings) -> str | None:
 async def run(
     settings: RunSettings,
     *,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
     """Carry out one run; returns the exit code.
