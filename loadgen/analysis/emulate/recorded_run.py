@@ -29,7 +29,7 @@ ABANDONED_OUTCOMES = (*GIVEN_UP, Outcome.DROPPED)
 
 
 def event_selection(predicate: Callable[[int], int]) -> bytes:
-    """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1, for each set of flags."""
+    """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1, per set of flags."""
     return bytes(bool(predicate(flags)) for flags in range(2 * DONE))
 
 
