@@ -38,7 +38,7 @@ from loadgen.util.source_address import SourceAddresses
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
-from loadgen.workload.request_store import REHEARSAL, Requests
+from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 from loadgen.workload.target import Target
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
@@ -204,7 +204,7 @@ class Measurement:
             Unreachable: The test request, where one was asked for, did not succeed in time.
         """
         job, settings = self.job, self.job.settings
-        self._asked_due = request_store.asked(job.folder)
+        self._asked_due = request_store.requested_due_ns(job.folder)
         self._schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), self._asked_due)
         connection_budget.check_limits(settings, self._schedule, job.stripe)
         if isinstance(self._transport, Balancer):
@@ -215,10 +215,10 @@ class Measurement:
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.most_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
-        if not request_store.rehearsed(settings):
+        if not request_store.warmup_count(settings):
             return
         first = settings.warmup_prompt == "first"
-        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, REHEARSAL))
+        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
         self._rehearsals = [
             Rehearsal(transport, asked, lambda: self._stopped is not None) for transport in self._transports
         ]
@@ -238,7 +238,7 @@ class Measurement:
         """Get ready for the clock: all that takes its time is done now."""
         job = self.job
         self._index, _ = self._schedule.stripe(job.stripe.index, job.stripe.count)
-        self._heading = job.heading.with_requests(request_store.about(job.folder), self._schedule.about())
+        self._heading = job.heading.with_requests(request_store.read_about(job.folder), self._schedule.about())
         self._sources = self._requests.sources() if job.settings.records else []
         count = connection_budget.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
         self._at_hand = await self._warm(count)
@@ -375,7 +375,7 @@ class Measurement:
         from loadgen.workload.tokenizer import tokenizer
 
         try:
-            return tokenizer.of_settings(self.job.settings).count(texts)
+            return tokenizer.tokenizer_of(self.job.settings).count(texts)
         except BadInput:
             return None
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.prompt_digest import mark
-from loadgen.workload.request_store import RequestFiles, blocked
+from loadgen.workload.prompt_digest import prompt_mark
+from loadgen.workload.request_store import RequestFiles, next_block
 
 ROWS = 4096  # that lie ahead of the one that was sent last, at least,
 BYTES = 1 << 26  # unless they are longer than this together
@@ -42,13 +42,13 @@ class Lead:
             OSError: There is no room.
         """
         with RequestFiles(self._folder, self._body, further=True) as files:
-            while self._made - row < self._rows and (block := blocked(self._prompts)):
+            while self._made - row < self._rows and (block := next_block(self._prompts)):
                 files.add(block, [self._is_known(prompt) for prompt in block])
                 self._made += len(block)
         return self._made
 
     def _is_known(self, prompt: Prompt) -> bool:
-        asked = mark(prompt)
+        asked = prompt_mark(prompt)
         known = asked in self._seen
         self._seen.add(asked)
         return known

@@ -20,10 +20,10 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.runner.prepare_ahead import Lead
 from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
+from loadgen.workload.chat_template.overhead import FIELD, Overhead
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.prompt_digest import mark
+from loadgen.workload.prompt_digest import prompt_mark
 from loadgen.workload.target import Target
-from loadgen.workload.template_overhead import FIELD, Overhead
 
 Origin = Callable[[], dict[str, Any]]
 BYTES_PER_TOKEN = 5  # where nobody counts tokens: an English word and its space
@@ -104,20 +104,20 @@ class Asked:
         Raises:
             BadInput: The settings cannot be met.
         """
+        from loadgen.workload.chat_template.prediction import TokenPrediction
         from loadgen.workload.datasets import prompt_cache
-        from loadgen.workload.tokenizer.token_count import Counting
 
-        found = prompt_cache.prepared(settings)
-        counting = Counting.of(found, settings, target, overhead, asks=asks)
-        own = cls._of(counting.fitted(found, settings), settings, count)
+        found = prompt_cache.cached_dataset(settings)
+        prediction = TokenPrediction.of(found, settings, target, overhead, asks=asks)
+        own = cls._of(prediction.sized(found, settings), settings, count)
 
         def origin() -> dict[str, Any]:
-            return own.origin() | counting.provenance()
+            return own.origin() | prediction.provenance()
 
         def beyond(made: int) -> Iterator[Prompt]:
-            return counting.counted(own.beyond(made))
+            return prediction.predict(own.beyond(made))
 
-        return replace(own, prompts=counting.counted(own.prompts), origin=origin, beyond=beyond)
+        return replace(own, prompts=prediction.predict(own.prompts), origin=origin, beyond=beyond)
 
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
@@ -145,7 +145,7 @@ def check(settings: RunSettings) -> None:
     """
     from loadgen.workload.datasets import prompt_cache
 
-    prompt_cache.prepared(settings)
+    prompt_cache.cached_dataset(settings)
 
 
 def prepare(
@@ -177,24 +177,26 @@ def _written(order: Order, asked: Asked, progress: Callable[[int], None]) -> Lea
     digest = request_store.write(
         folder, asked.prompts, body, asked.origin, asked.count, progress, of_sessions=asked.of_sessions
     )
-    about, marks = request_store.about(folder), set[int]()
+    about, marks = request_store.read_about(folder), set[int]()
     further = asked.beyond(about["requests"])
-    count = request_store.rehearsed(order.settings)
+    count = request_store.warmup_count(order.settings)
     if count and order.settings.warmup_prompt == "first":
-        marks = {digest.first}
+        marks = {digest.first_mark}
     elif count:
         prompts = list(_rehearsal(order, further, count))
-        with request_store.RequestFiles(folder, body, request_store.REHEARSAL) as files:
+        with request_store.RequestFiles(folder, body, request_store.WARMUP_PREFIX) as files:
             files.add(prompts)
-        marks = set(map(mark, prompts))
+        marks = set(map(prompt_mark, prompts))
     if count:
-        about["sent_before"] = digest.asking(marks)
+        about["sent_before"] = digest.count_marked(marks)
     lead = None
-    if order.further and request_store.asked(folder) is None:  # who follows whom must be known before the clock starts
-        lead = Lead(folder, body, further, about["requests"], digest.seen() | marks)
+    if (
+        order.further and request_store.requested_due_ns(folder) is None
+    ):  # who follows whom must be known before the clock starts
+        lead = Lead(folder, body, further, about["requests"], digest.marks() | marks)
         lead.reach(0)
         about["further"] = True
-    request_store.tell(folder, about)
+    request_store.write_about(folder, about)
     return lead
 
 
@@ -208,7 +210,7 @@ def _rehearsal(order: Order, further: Iterator[Prompt], count: int) -> Iterator[
         with request_store.Requests(order.folder) as written:
             starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
             rows = islice(cycle(starts), count - len(own))
-            yield from filler.prompts(order.settings, [_length(order, written, row) for row in rows])
+            yield from filler.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
 
 
 def _length(order: Order, written: request_store.Requests, row: int) -> tuple[int, int]:

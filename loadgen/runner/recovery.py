@@ -55,7 +55,9 @@ def by_one(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measured:
         died: How it did.
     """
     settings = job.settings
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), request_store.asked(job.folder))
+    schedule = Schedule.from_settings(
+        settings, seed_of(settings, "arrivals"), request_store.requested_due_ns(job.folder)
+    )
     try:
         if job.records is not None:
             return _by_worker(RecordFile(job.records), schedule, died=died)

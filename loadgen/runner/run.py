@@ -164,8 +164,10 @@ async def measure(
         measured = await measurer.measure(job, preparing, on_progress)
         if server.processes:
             heading = heading.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
-        schedule = Schedule.from_settings(resolved, seed_of(resolved, "arrivals"), request_store.asked(folder))
-        return conclude(heading.with_requests(request_store.about(folder), schedule.about()), schedule, measured)
+        schedule = Schedule.from_settings(
+            resolved, seed_of(resolved, "arrivals"), request_store.requested_due_ns(folder)
+        )
+        return conclude(heading.with_requests(request_store.read_about(folder), schedule.about()), schedule, measured)
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

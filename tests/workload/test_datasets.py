@@ -53,7 +53,7 @@ def test_a_package_can_add_one(installed):
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="randon"))
-    message = "--dataset-name: there is no data set 'randon'; choose one of: " + ", ".join(
+    message = "--dataset-name: unknown data set 'randon'; choose one of: " + ", ".join(
         sorted([*datasets.BUILT_IN, "broken", "echo"])
     )
     assert str(refused.value) == message
@@ -89,12 +89,18 @@ def test_the_registry_and_the_presets_import_nothing_heavy(module):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"turns": "5"}, "--turns: random makes no use of it; leave it out, or take sharegpt or multi_turn"),
-        ({"think_time": "exp:2"}, "--think-time: random makes no use of it"),
-        ({"history": "recorded"}, "--history: random makes no use of it"),
-        ({"time_scale": 3.0}, "--time-scale: random makes no use of it; leave it out, or take trace"),
-        ({"trace_format": "azure", "dataset_name": "sharegpt"}, "--trace-format: sharegpt makes no use of it"),
-        ({"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"}, "--dataset-rule: no rule makes"),
+        ({"turns": "5"}, "--turns: has no effect on the data set random; leave it out, or use sharegpt or multi_turn"),
+        ({"think_time": "exp:2"}, "--think-time: has no effect on the data set random"),
+        ({"history": "recorded"}, "--history: has no effect on the data set random"),
+        ({"time_scale": 3.0}, "--time-scale: has no effect on the data set random; leave it out, or use trace"),
+        (
+            {"trace_format": "azure", "dataset_name": "sharegpt"},
+            "--trace-format: has no effect on the data set sharegpt",
+        ),
+        (
+            {"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"},
+            "--dataset-rule: rules do not support sessions",
+        ),
     ],
 )
 def test_what_a_data_set_would_ignore_is_refused(given, message):

@@ -102,12 +102,12 @@ class TestShorter:
     def test_nothing_left_of_the_shortest_is_refused_with_both_numbers(self, text, least):
         with pytest.raises(BadInput) as refused:
             Lengths.parse(FLAG, text).shorter(FLAG, 8, "8 of the chat template")
-        expected = f"{FLAG}: {least} leaves no token beside 8 of the chat template; give at least 9"
+        expected = f"{FLAG}: {least} leaves no token after 8 of the chat template; give at least 9"
         assert str(refused.value) == expected
 
     def test_special_tokens_are_taken_off_when_they_are_read(self):
         assert drawn("10:12", less=2).max() == 10
-        assert refusal("2:9", less=2) == f"{FLAG}: 2 leaves no token beside 2 special ones; give at least 3"
+        assert refusal("2:9", less=2) == f"{FLAG}: 2 leaves no token after 2 special tokens; give at least 3"
 
 
 class TestPrompts:
@@ -143,29 +143,29 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("given", "problem"),
         [
-            ("", "'' is no length"),
-            ("many", "'many' is no length"),
-            ("1.5", "'1.5' is no length"),
-            ("1e3", "'1e3' is no length"),
-            (1.5, "1.5 is no length"),
-            (True, "True is no length"),
-            ("9" * 30, f"'{'9' * 30}' is no length"),
+            ("", "invalid length ''"),
+            ("many", "invalid length 'many'"),
+            ("1.5", "invalid length '1.5'"),
+            ("1e3", "invalid length '1e3'"),
+            (1.5, "invalid length 1.5"),
+            (True, "invalid length True"),
+            ("9" * 30, f"invalid length '{'9' * 30}'"),
             ("0", "0 leaves no token"),
             ("-5", "-5 leaves no token"),
-            ("10000001", "10000001 tokens are more than any model takes"),
+            ("10000001", "10000001 tokens are more than any model supports"),
             ("0:5", "0 leaves no token"),
-            ("9:5", "'9:5' is no range of lengths"),
-            ("1:2:3", "'1:2:3' is no range of lengths"),
+            ("9:5", "invalid range of lengths '9:5'"),
+            ("1:2:3", "invalid range of lengths '1:2:3'"),
             ("5:", "number 2 of 2 is missing"),
             (":5", "number 1 of 2 is missing"),
-            ("normal:100", "'normal:100' is no distribution of lengths"),
-            ("normal:100:x", "'normal:100:x' is no distribution of lengths"),
-            ("normal:100:10:5", "'normal:100:10:5' is no distribution of lengths"),
-            ("normal:100:10:5:6:7", "'normal:100:10:5:6:7' is no distribution of lengths"),
-            ("normal:100:0", "'normal:100:0' has a mean below 1, no spread"),
-            ("normal:nan:1", "'normal:nan:1' has a mean below 1, no spread"),
-            ("lognormal:100:inf", "'lognormal:100:inf' has a mean below 1, no spread"),
-            ("lognormal:0.5:1", "'lognormal:0.5:1' has a mean below 1, no spread"),
+            ("normal:100", "invalid distribution of lengths 'normal:100'"),
+            ("normal:100:x", "invalid distribution of lengths 'normal:100:x'"),
+            ("normal:100:10:5", "invalid distribution of lengths 'normal:100:10:5'"),
+            ("normal:100:10:5:6:7", "invalid distribution of lengths 'normal:100:10:5:6:7'"),
+            ("normal:100:0", "'normal:100:0' has a mean or deviation out of range"),
+            ("normal:nan:1", "'normal:nan:1' has a mean or deviation out of range"),
+            ("lognormal:100:inf", "'lognormal:100:inf' has a mean or deviation out of range"),
+            ("lognormal:0.5:1", "'lognormal:0.5:1' has a mean or deviation out of range"),
             ("normal:100:10:120:90", "'normal:100:10:120:90' has no length from 120 to 90"),
             ("normal:100:10:500:600", "normal:100:10 draws almost no length from 500 to 600"),
             ("lognormal:100:10:500:600", "lognormal:100:10 draws almost no length from 500 to 600"),
@@ -185,7 +185,7 @@ class TestBadInput:
 
     def test_a_ratio_is_for_numbers_alone(self):
         expected = (
-            "--random-range-ratio: 0.5 is for plain numbers, and --random-input-len is 5:9; "
+            "--random-range-ratio: 0.5 applies only to a single number, and --random-input-len is 5:9; "
             'write the range itself, or {"input": r, "output": r} with 0 for --random-input-len'
         )
         assert refusal("5:9", ratio=0.5) == expected

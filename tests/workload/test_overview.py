@@ -10,8 +10,8 @@ import pytest
 
 from loadgen.cli.dataset_overview import render
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.export import exported
 from loadgen.workload.datasets.overview import Overview, bins, summary
+from loadgen.workload.datasets.prompt_rows import export_rows
 from loadgen.workload.datasets.prompt_rows import line as to_line
 from loadgen.workload.prompt import UNPLANNED, Prompt
 
@@ -136,8 +136,8 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
 @pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
 def test_what_rows_have_no_place_for_is_not_exported(own, what):
     (first,) = prompts(3)
-    with pytest.raises(BadInput, match=rf"^--export: rows have no place for {what}"):
-        list(exported([first, replace(first, **own)], io.BytesIO()))
+    with pytest.raises(BadInput, match=rf"^--export: rows cannot hold {what}"):
+        list(export_rows([first, replace(first, **own)], io.BytesIO()))
 
 
 def test_no_overhead_is_no_template():
@@ -211,5 +211,5 @@ def test_rows_are_lines_whatever_the_text():
 def test_prompts_are_handed_on_as_they_are_written(tmp_path):
     given = prompts(1, 2)
     with open(tmp_path / "rows", "wb") as file:
-        assert list(exported(iter(given), file)) == given
+        assert list(export_rows(iter(given), file)) == given
     assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))

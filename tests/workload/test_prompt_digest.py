@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.prompt_digest import Digest
+from loadgen.workload.prompt_digest import PromptDigest
 
 CHAT = ({"role": "user", "content": "a"},)
 A, B = Prompt("a\u00e9", 3, 5, "1"), Prompt("b", 3, 5, "2")
 
 
 def digest(*prompts):
-    made = Digest()
+    made = PromptDigest()
     for prompt in prompts:
         made.add(prompt)
     return made

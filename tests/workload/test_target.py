@@ -66,7 +66,7 @@ def test_a_chat_of_several_messages_is_sent_as_it_is():
 
 def test_a_chat_of_several_messages_cannot_be_sent_to_completions():
     messages = ({"role": "user", "content": "Why?"},)
-    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; ask a chat endpoint"):
+    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; use a chat endpoint"):
         target(backend="openai").body(replace(PROMPT, messages=messages))
 
 
@@ -285,9 +285,9 @@ def test_no_secret_stands_in_the_repr_of_a_target():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("X-Key: abc", "'X-Key' comes without ="),
-        (SECRET, "one that is not shown has no name, or no ="),
-        (f"={SECRET}", "one that is not shown has no name, or no ="),
+        ("X-Key: abc", "'X-Key' has no ="),
+        (SECRET, "a header has no name, or no ="),
+        (f"={SECRET}", "a header has no name, or no ="),
     ],
 )
 def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):

@@ -159,7 +159,7 @@ class Nodes(Group[Remote]):
     async def carry_out(self, start_ns: int) -> Measured:
         """See `Part`; requests that are made meanwhile are handed over too."""
         async with background_tasks(
-            *([self._keep_handing()] if request_store.about(self.job.folder).get("further") else [])
+            *([self._keep_handing()] if request_store.read_about(self.job.folder).get("further") else [])
         ):
             return await super().carry_out(start_ns)
 
@@ -176,7 +176,7 @@ class Nodes(Group[Remote]):
             WorkerDied: One has not taken it, and is sent nothing more; what is left is sent to the others next time.
         """
         ray, folder = _ray(), self.job.folder
-        names = request_store.files(folder)
+        names = request_store.file_names(folder)
         # Sizes are taken from the index on, so that what it tells of is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
         for name in names:

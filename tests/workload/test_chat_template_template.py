@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.chat_template import Template
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import chat_templates
 from tests.helpers import trained_tokenizers as trained
@@ -47,7 +47,7 @@ def template(tokenizer_json, tmp_path):
 
     def made(text, **config):
         tokens = {"eos_token": {"content": "</s>", "lstrip": False}, "unk_token": "[UNK]"}
-        return Template.of(load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config))))
+        return ChatTemplate.of(load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config))))
 
     return made
 
@@ -114,7 +114,7 @@ class TestCounting:
 
 class TestFinding:
     def of(self, folder, **options):
-        return Template.of(load(str(folder)), **options)
+        return ChatTemplate.of(load(str(folder)), **options)
 
     @pytest.fixture
     def folder(self, tokenizer_json, tmp_path):
@@ -178,4 +178,4 @@ class TestBadInput:
         (tmp_path / "tokenizer.json").write_bytes(tokenizer_json.read_bytes())
         (tmp_path / "tokenizer_config.json").write_text(content, errors="surrogateescape")
         with pytest.raises(BadInput, match=r"--tokenizer: .*tokenizer_config.json"):
-            Template.of(load(str(tmp_path)))
+            ChatTemplate.of(load(str(tmp_path)))
