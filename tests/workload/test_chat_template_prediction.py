@@ -108,7 +108,7 @@ def predicted(dataset, asked=CHAT, count=3, told=None):
 class TestExactness:
     @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(length=st.integers(1, 3000), spread=st.integers(0, 500), seed=st.integers(0, 2**63 - 1))
-    def test_the_prediction_is_what_the_template_makes_of_every_prompt(self, made, reference, length, spread, seed):
+    def test_prediction_equals_the_rendered_count(self, made, reference, length, spread, seed):
         prompts = predicted(sized(made, f"{length + 2}:{length + 2 + spread}", seed))
         assert [prompt.server_tokens for prompt in prompts] == [reference(prompt) for prompt in prompts]
 
@@ -154,7 +154,7 @@ class TestExactness:
         (prompt,) = predicted(sized(made, 50), asked, count=1)
         assert prompt.server_tokens == reference(prompt, **options)
 
-    def test_without_a_template_the_server_counts_text_and_special_tokens(self, made):
+    def test_without_template_text_and_special_tokens_count(self, made):
         asked = RunSettings(backend="openai", input_len_counts="server")
         prompts = predicted(sized(made, "20:90"), asked)
         raw = made.tokenizer.count([prompt.text for prompt in prompts], special=True)
@@ -184,13 +184,13 @@ def simulated(tmp_path):
 
 
 class TestKnowing:
-    def test_a_template_that_is_the_same_for_all_is_not_rendered_for_each(self, simulated, monkeypatch):
+    def test_constant_template_is_not_rendered_for_each(self, simulated, monkeypatch):
         counting = TokenPrediction.of(simulated, CHAT, target())
         monkeypatch.setattr(type(counting.template), "count", None)
         prompts = counting.predict(counting.sized(simulated, CHAT).prompts(5))
         assert [prompt.server_tokens for prompt in prompts] == [24] * 5
 
-    def test_a_template_that_adds_now_more_and_now_less_is_rendered_for_each(self, tmp_path):
+    def test_varying_template_is_rendered_for_each_prompt(self, tmp_path):
         """As where a SentencePiece vocabulary has a word behind a space only, and the template ends with a line."""
         template = "{% if messages[0].content < 'm' %}! {% endif %}{{ messages[0].content }}"
         made = datasets.create(RunSettings(tokenizer=str(chat_templates.beside(SIMULATOR, template, tmp_path))))
@@ -253,19 +253,19 @@ class TestKnowing:
 
 
 class TestBadInput:
-    def test_a_length_smaller_than_the_template_is_refused_with_both_numbers(self, simulated):
+    def test_length_below_the_template_is_refused(self, simulated):
         with pytest.raises(BadInput) as refused:
             predicted(sized(simulated, 4), CHAT.replace(input_len_counts="server"))
         assert str(refused.value) == (
             "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5"
         )
 
-    def test_where_tokens_do_not_add_up_one_number_from_the_server_is_not_enough(self, tmp_path):
+    def test_single_overhead_needs_additive_tokens(self, tmp_path):
         made = datasets.create(RunSettings(tokenizer=str(trained.superwords(tmp_path))))
         with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens, .*; name the folder"):
             predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
 
-    def test_prompts_with_lengths_of_their_own_cannot_be_made_to_a_measure(self, tmp_path):
+    def test_dataset_with_own_lengths_cannot_be_sized(self, tmp_path):
         turns = [{"from": "human", "value": "one two three four"}, {"from": "gpt", "value": "a b c d"}]
         (tmp_path / "s.json").write_text(json.dumps([{"conversations": turns}]))
         asked = CHAT.replace(dataset_name="sharegpt", dataset_path=str(tmp_path / "s.json"), tokenizer=str(SIMULATOR))

@@ -52,7 +52,7 @@ def test_a_pipe_of_lengths_is_no_regular_file(pipe):
 
 @pytest.mark.parametrize("name", OF_FILES)
 @pytest.mark.parametrize("content", [b"", b"\0" * 9, b"\0a\n\0b\n"], ids=["empty", "NUL", "NUL in lines"])
-def test_a_file_that_is_empty_or_holds_nul_bytes_is_named_with_its_flag(tmp_path, name, content):
+def test_empty_or_nul_file_is_refused_with_its_flag(tmp_path, name, content):
     path = tmp_path / "file"
     path.write_bytes(content)
     said = refusal(name, path)
@@ -89,15 +89,15 @@ def test_a_file_of_lengths_that_is_none_is_named_with_its_flag(tmp_path, content
 @pytest.mark.parametrize("name", [*OF_FILES, "hf"])
 def test_a_path_that_no_file_can_have_is_refused(name):
     assert refusal(name, "a\0b").startswith("--dataset-path: the path 'a\\x00b' contains a NUL byte")
-    assert refusal(name, "~nobody-at-home/x").startswith("--dataset-path: ~nobody-at-home/x: there is no such home")
+    assert refusal(name, "~nobody-at-home/x").startswith("--dataset-path: ~nobody-at-home/x: unknown home")
 
 
 def test_a_path_of_lengths_that_no_file_can_have_is_refused():
     assert refusal_of_lengths("a\0b").startswith(f"{LENGTHS}: the path 'a\\x00b' contains a NUL byte")
-    assert refusal_of_lengths("~nobody-at-home/x").startswith(f"{LENGTHS}: ~nobody-at-home/x: there is no such home")
+    assert refusal_of_lengths("~nobody-at-home/x").startswith(f"{LENGTHS}: ~nobody-at-home/x: unknown home")
 
 
 @pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn"])
-def test_a_file_beside_prompts_that_come_from_none_is_refused_and_not_ignored(name):
+def test_file_for_a_dataset_without_one_is_refused(name):
     """Or a path given without --dataset-name would measure random words."""
     assert f"--dataset-path: has no effect on the data set {name}; leave it out, or use" in refusal(name, "s.json")

@@ -75,7 +75,7 @@ class TestRegistry:
         settings = RunSettings(dataset_name="sharegpt")
         assert settings.implied() == settings.replace(ignore_eos=False)
 
-    def test_random_prompts_ask_for_full_length_unless_a_rule_or_the_user_says_otherwise(self):
+    def test_random_prompts_imply_ignore_eos(self):
         assert RunSettings().implied().ignore_eos
         assert not RunSettings(ignore_eos=False).implied().ignore_eos
         assert not RunSettings(dataset_rule="vllm-0.11").implied().ignore_eos
@@ -196,7 +196,7 @@ class TestConsecutiveIds:
         assert str(refused.value) == said.replace("RULE", rule)
 
 
-def test_neighbours_that_merge_leave_a_prompt_short_and_only_the_newer_rule_says_so(tmp_path):
+def test_merged_neighbours_shorten_a_prompt(tmp_path):
     path = str(trained.superwords(tmp_path))  # made by hand: which neighbours merge does not depend on a source
     for rule, honest in (("vllm-0.11", True), ("vllm-0.9", False)):
         made = prompts(300, tokenizer=path, dataset_rule=rule, random_input_len=200)
@@ -356,7 +356,7 @@ class TestBenchmarkRunner:
             "give a lower number, or the complete file"
         )
 
-    def test_of_a_file_that_is_cut_off_the_whole_ones_are_used_with_a_warning_where_it_is_met(self, write, caplog):
+    def test_truncated_file_is_used_with_a_warning_at_its_end(self, write, caplog):
         path = write(json.dumps([conversation(1), conversation(2), conversation(3)]).encode()[:-9])
         assert len(self.rows(path, 2)) == 2
         assert not caplog.messages

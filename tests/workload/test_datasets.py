@@ -59,7 +59,7 @@ def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     assert str(refused.value) == message
 
 
-def test_the_name_of_a_kind_of_traces_is_refused_with_how_those_are_read(installed):
+def test_trace_format_as_dataset_name_is_refused(installed):
     with pytest.raises(BadInput, match="--dataset-name trace --trace-format burstgpt"):
         datasets.create(RunSettings(dataset_name="burstgpt"))
 
@@ -71,7 +71,7 @@ def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
     assert str(refused.value).startswith(message)
 
 
-def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkeypatch):
+def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
     def no_scan(**selection):
         raise AssertionError("scanned")
 
@@ -110,7 +110,7 @@ def test_what_a_data_set_would_ignore_is_refused(given, message):
 
 
 @pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn", "prose"])
-def test_prompts_that_are_made_of_tokens_cannot_be_made_without_a_tokenizer(name):
+def test_token_based_dataset_needs_a_tokenizer(name):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name=name, tokenizer="none"))
     assert refused.value.field == "--tokenizer"

@@ -79,9 +79,7 @@ def test_a_token_before_every_text_is_counted_as_the_file_says(small: Path, tmp_
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("kind", "cut"), [("llama", "default"), ("gpt2", "deepseek-coder")])
-def test_a_kind_that_is_not_known_is_refused_with_those_that_are(
-    small: Path, tmp_path: Path, kind: str, cut: str
-) -> None:
+def test_unknown_gguf_kind_is_refused_with_known_ones(small: Path, tmp_path: Path, kind: str, cut: str) -> None:
     path = written(tmp_path / "k.gguf", small, cut, kind=kind)
     with pytest.raises(BadInput, match=f"{kind} {cut}.*{', '.join(PRE_TOKENIZERS)}"):
         tokenizer.load(str(path))

@@ -102,7 +102,7 @@ class TestBadInput:
                 [{"q": "a", "a": "b"}],
                 {},
                 "--hf-column: org/name has no column prompt or messages; "
-                "name it: --hf-column prompt=COLUMN, with one of q, a",
+                "give it: --hf-column prompt=COLUMN, with one of q, a",
             ),
             ([{"q": "a"}], {"hf_column": ("prompt=r",)}, "--hf-column: unknown column 'r'; choose from q"),
             (

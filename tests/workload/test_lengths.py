@@ -33,7 +33,7 @@ class TestForms:
     def test_a_number_is_every_length(self, given):
         assert set(drawn(given)) == {1024}
 
-    def test_a_range_holds_both_its_ends_and_all_between_about_equally_often(self):
+    def test_range_is_uniform_with_both_ends(self):
         values, counts = np.unique(drawn("5:9", 10_000), return_counts=True)
         assert values.tolist() == [5, 6, 7, 8, 9]
         assert max(counts) < 1.1 * min(counts)
@@ -49,7 +49,7 @@ class TestForms:
         assert np.median(found) == pytest.approx(1000 / math.sqrt(2), rel=0.02)  # exp(mu) of mean and deviation 1000
 
     @pytest.mark.parametrize("law", ["normal", "lognormal"])
-    def test_what_lies_outside_the_bounds_is_drawn_again_and_not_moved_onto_them(self, law):
+    def test_lengths_outside_the_bounds_are_drawn_again(self, law):
         found = drawn(f"{law}:100:50:80:130", 100_000)
         assert (found.min(), found.max()) == (80, 130)
         assert np.mean(found == 80) < 0.04
@@ -99,7 +99,7 @@ class TestShorter:
         assert lengths.draw(np.random.default_rng(0), 10_000).min() == 7
 
     @pytest.mark.parametrize(("text", "least"), [("8", 8), ("5:100", 5), ("100,7", 7), ("normal:20:10:6:30", 6)])
-    def test_nothing_left_of_the_shortest_is_refused_with_both_numbers(self, text, least):
+    def test_lengths_below_one_token_are_refused(self, text, least):
         with pytest.raises(BadInput) as refused:
             Lengths.parse(FLAG, text).shorter(FLAG, 8, "8 of the chat template")
         expected = f"{FLAG}: {least} leaves no token after 8 of the chat template; give at least 9"
@@ -116,7 +116,7 @@ class TestPrompts:
     def prompts(self, count=50, **changes):
         return list(datasets.create(RunSettings(tokenizer=str(SIMULATOR), **changes)).prompts(count))
 
-    def test_listed_lengths_go_by_the_order_in_which_prompts_are_sent(self):
+    def test_listed_lengths_follow_the_sending_order(self):
         made = self.prompts(5, random_input_len="30,10,20", random_output_len="3,1,2", seed_order=4)
         assert [prompt.input_tokens for prompt in made] == [30, 10, 20, 30, 10]
         assert [prompt.output_tokens for prompt in made] == [3, 1, 2, 3, 1]

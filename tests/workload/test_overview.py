@@ -47,7 +47,7 @@ def test_percentiles_are_those_of_numpy():
     assert list(told) == ["mean", "min", "p1", "p10", "p50", "p90", "p99", "max"]
 
 
-def test_the_servers_count_is_the_sum_where_every_prompt_has_one():
+def test_overview_sums_server_tokens():
     found = overview(*prompts(3, 5, server=8))
     assert found.to_dict()["predicted_server_input_tokens"] == 24
     assert found.overhead == (8, 8)
@@ -73,7 +73,7 @@ def test_progress_is_told_while_prompts_are_looked_at():
 
 
 @pytest.mark.parametrize("lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]])
-def test_bins_hold_every_length_once_and_are_few_equal_and_round(lengths):
+def test_bins_are_few_equal_and_round(lengths):
     found = bins(np.array(lengths))
     assert sum(count for *_, count in found) == len(lengths)
     assert 1 <= len(found) <= 9
@@ -149,7 +149,7 @@ def test_a_cut_off_file_is_told():
     assert "only its 7 whole conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
 
 
-def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
+def test_overview_shows_rows_left_out_of_a_trace():
     assert "  left out of the trace, for want of tokens asked or answered: 1,200\n" in text(
         *prompts(1), rows_left_out=1200
     )

@@ -29,7 +29,7 @@ def prompts(count=100, path=SIMULATOR, **changes):
     return list(datasets.create(options(path, **changes)).prompts(count))
 
 
-def test_every_prompt_is_exact_and_begins_with_one_of_the_prefixes_in_every_family(tokenizer):
+def test_prompts_are_exact_and_begin_with_a_prefix(tokenizer):
     made = prompts(30, tokenizer.name, prefix_len=40, suffix_len=17, num_prefixes=3)
     texts = [prompt.text for prompt in made]
     assert {prompt.input_tokens for prompt in made} == {57}
@@ -108,12 +108,12 @@ class TestAsTheServerCounts:
         assert load(str(path)).count(texts, special=True) == [prompt.input_tokens for prompt in made]
         assert len({(*text.split()[:39],) for text in texts}) == 3
 
-    def test_without_it_the_servers_count_is_told_and_the_prompts_are_as_long_as_ever(self):
+    def test_raw_lengths_keep_prompts_and_predict_counts(self):
         made, _ = self.made(SIMULATOR, self.CHAT, Overhead(9, "told"), prefix_len=40, suffix_len=30)
         assert {(prompt.input_tokens, prompt.server_tokens) for prompt in made} == {(70, 79)}
         assert [prompt.text for prompt in made] == [p.text for p in prompts(20, prefix_len=40, suffix_len=30)]
 
-    def test_a_suffix_that_the_template_fills_is_refused_with_both_numbers(self):
+    def test_suffix_below_the_template_is_refused(self):
         with pytest.raises(BadInput) as refused:
             self.made(SIMULATOR, self.MEASURED, Overhead(9, "told"), suffix_len=9)
         message = "--prefix-repetition-suffix-len: 9 leaves no token after 9 of the chat template; give at least 10"

@@ -78,7 +78,7 @@ class TestContents:
         assert made_again(options(path, **changes), monkeypatch)
         assert not made_again(options(path), monkeypatch)
 
-    def test_so_are_another_number_another_file_and_another_tokenizer(self, path, tmp_path, monkeypatch):
+    def test_cache_depends_on_count_file_and_tokenizer(self, path, tmp_path, monkeypatch):
         prompts(options(path))
         assert made_again(options(path), monkeypatch, 51)
         other = tmp_path / "tokenizer.json"
@@ -115,7 +115,7 @@ class TestContents:
             assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
 
     @pytest.mark.parametrize("name", ["random", "prefix_repetition"])
-    def test_random_words_are_not_kept_because_making_them_costs_less(self, name):
+    def test_random_words_are_not_cached(self, name):
         prompts(RunSettings(dataset_name=name, tokenizer=str(SIMULATOR)))
         assert prompt_cache.entries() == []
 
@@ -135,7 +135,7 @@ class TestContents:
         )
         assert not prompt_cache.entries()
 
-    def test_rows_that_say_their_lengths_are_not_kept_because_they_are_the_same_already(self, tmp_path):
+    def test_rows_with_lengths_are_not_cached(self, tmp_path):
         path = tmp_path / "rows.jsonl"
         path.write_text('{"prompt": "a", "input_tokens": 1}\n')
         prompts(options(path))
@@ -301,14 +301,14 @@ class TestSize:
         remedy = "write digits only, or 0 to keep no prompts"
         assert str(refused.value) == f"LOADGEN_CACHE_BYTES: invalid number of bytes '4G'; {remedy}"
 
-    def test_what_is_being_made_has_no_name_that_a_killed_process_could_leave(self, path):
+    def test_draft_has_no_name_until_it_is_complete(self, path):
         made = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(made)
         assert [*prompt_cache.folder().iterdir()] == []
         assert len([*made]) == 49
         assert [entry.suffix for entry in prompt_cache.folder().iterdir()] == [".rows"]
 
-    def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(self, path, monkeypatch):
+    def test_draft_without_nameless_files_has_a_name(self, path, monkeypatch):
         monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has none
         made = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(made)

@@ -80,7 +80,7 @@ class TestText:
         (prompt,) = prompts(1, dataset_path=str(path), **lengths(40))
         assert {*prompt.text.split()} <= {*path.read_text().split(), prompt.text.split()[-1]}
 
-    def test_digits_and_signs_that_are_tokens_of_white_space_can_be_cut_too(self, tmp_path):
+    def test_cut_at_digits_and_white_space_tokens(self, tmp_path):
         text = "In 1917 , 42   % of 3.5  million ( or so ) 日本 - fell ... "
         tokenizer = load(str(SIMULATOR))
         for tokens in range(5, 60):

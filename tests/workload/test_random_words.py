@@ -55,7 +55,7 @@ class TestWords:
             assert words.additive is False or tokenizer.count([" ".join(text)]) == [len(text)]
         assert tokenizer.count(items) == [1] * len(items)
 
-    def test_behind_other_text_the_first_may_be_another_number_where_spaces_are_put_before_texts(self, tmp_path):
+    def test_first_word_after_other_text_may_be_more_tokens(self, tmp_path):
         """Why what a chat template adds is counted with words in it, and not taken to be its own tokens."""
         tokenizer = load(str(trained.unigram(tmp_path)))
         words = Words.of(tokenizer).items.tolist()
@@ -83,7 +83,7 @@ class TestExactness:
         (prompt,) = dataset(tokenizer, words).prompts(1)
         assert prompt.text == prompt.text.strip()
 
-    def test_the_prefix_is_shared_and_exact_and_the_rest_is_not_shared(self, tokenizer, words):
+    def test_prefix_is_shared_and_exact(self, tokenizer, words):
         made = list(dataset(tokenizer, words, prefix=50).prompts(20))
         columns = zip(*(prompt.text.split() for prompt in made), strict=False)
         shared = [column[0] for column in takewhile(lambda column: len({*column}) == 1, columns)]
@@ -175,7 +175,7 @@ class TestSeeds:
         fewer, more = prompts(50, random_range_ratio="0.5"), prompts(3000, random_range_ratio="0.5")
         assert {*fewer} == {prompt for prompt in more if row(prompt) < 50}
 
-    def test_a_longer_prompt_begins_as_the_shorter_one_of_the_same_row(self):
+    def test_longer_prompt_begins_like_the_shorter_one(self):
         short, long = prompts(random_input_len=10), prompts(random_input_len=2001)
         assert all(one.text == " ".join(other.text.split()[:10]) for one, other in zip(short, long, strict=True))
 
@@ -235,7 +235,7 @@ class TestBadInput:
         assert str(refused.value) == message
 
     @pytest.mark.parametrize("ratio", ["", "wide", "[0.1, 0.2]", '{"input": "wide"}', '{"input": null}', "{"])
-    def test_a_ratio_that_is_neither_a_number_nor_an_object_is_refused(self, ratio):
+    def test_invalid_range_ratio_is_refused(self, ratio):
         with pytest.raises(BadInput, match=r"--random-range-ratio: invalid ratio .*; give a number"):
             datasets.create(options(random_range_ratio=ratio))
 

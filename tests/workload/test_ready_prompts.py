@@ -54,7 +54,7 @@ class TestRows:
         made = prompts(write(numbered(3)), 8)
         assert [prompt.text[-1] for prompt in made] == list("01201201")
 
-    def test_custom_is_shuffled_as_vllm_shuffles_it_unless_told_not_to(self, write):
+    def test_custom_is_shuffled_like_vllm(self, write):
         path = write([row | {"category": "any"} for row in numbered(100)])
         order = list(range(100))
         random.Random(0).shuffle(order)
@@ -83,7 +83,7 @@ class TestRows:
         assert [prompt.input_tokens for prompt in made] == [2 + around, said, 99]
         assert {prompt.output_tokens for prompt in made} == {3}
 
-    def test_without_a_tokenizer_have_the_lengths_that_they_say_and_else_unknown_ones(self, write):
+    def test_rows_without_tokenizer_have_own_lengths(self, write):
         path = write([{"prompt": "a b c"}, {"messages": CHAT}, {"prompt": "a", "input_tokens": 3}])
         assert [prompt.input_tokens for prompt in prompts(path, 3, tokenizer="none")] == [UNPLANNED, UNPLANNED, 3]
 

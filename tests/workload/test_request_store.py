@@ -50,7 +50,7 @@ def test_asking_beyond_the_last_one_starts_over(write):
         assert read.tokens(3) == read.tokens(0)
 
 
-def test_what_the_server_is_expected_to_count_is_kept_where_it_is_known(tmp_path):
+def test_server_tokens_are_stored_if_known(tmp_path):
     known = [Prompt("a", 3, 1, "test", server_tokens=11), Prompt("b", 3, 1, "test")]
     request_store.write(tmp_path, known, body, dict, 2)
     with Requests(tmp_path) as read:
@@ -62,12 +62,12 @@ def test_token_counts_are_plain_ints(write):
         assert [type(count) for count in read.tokens(0)] == [int, int]
 
 
-def test_where_they_come_from_is_kept_with_the_hash_that_an_overview_of_them_shows(write):
+def test_store_keeps_provenance_and_the_overview_hash(write):
     shown = Overview.of(prompts(5), dict)
     assert request_store.read_about(write(5)) == {"name": "test", "sha256": shown.sha256, "requests": 5, "distinct": 5}
 
 
-def test_the_hash_is_that_of_the_prompts_whatever_is_sent_around_them(tmp_path):
+def test_overview_hash_is_that_of_the_prompts(tmp_path):
     found = set()
     for model in (b"one", b"other"):
         request_store.write(tmp_path, prompts(5), lambda prompt, model=model: body(prompt) + model, dict, 5)
@@ -75,7 +75,7 @@ def test_the_hash_is_that_of_the_prompts_whatever_is_sent_around_them(tmp_path):
     assert len(found) == 1
 
 
-def test_prompts_that_repeat_an_earlier_text_are_not_distinct_whatever_answer_they_ask(tmp_path):
+def test_repeated_texts_are_not_distinct(tmp_path):
     repeated = [Prompt(f"text {i % 3}", 1, i + 1, "test") for i in range(8)]
     request_store.write(tmp_path, repeated, body, dict, 8)
     assert request_store.read_about(tmp_path)["distinct"] == 3
@@ -142,7 +142,7 @@ def turns(*lengths):
     ]
 
 
-def test_who_follows_whom_is_read_and_holds_beyond_the_last_one_too(tmp_path):
+def test_following_holds_beyond_the_last_row(tmp_path):
     request_store.write(tmp_path, turns(2, 1, 3), body, dict, 6)
     with Requests(tmp_path) as read:
         assert [read.think_ns(i) for i in range(8)] == [None, 5, None, None, 5, 5, None, 5]
@@ -182,7 +182,7 @@ def test_a_first_prompt_that_follows_another_is_refused(tmp_path):
         request_store.write(tmp_path, turns(2)[1:], body, dict, 1)
 
 
-def test_holes_for_answers_are_seen_and_texts_are_never_taken_for_them(tmp_path):
+def test_answer_placeholders_are_never_confused_with_text(tmp_path):
     plain = Prompt("\u00ff\\xff\x00", 1, 1, "test")
     request_store.write(tmp_path, [plain], body, dict, 1)
     with Requests(tmp_path) as read:

@@ -97,11 +97,11 @@ class TestRule:
         entries = many()
         assert rows(write(entries), count) == expected(entries, count)
 
-    def test_a_file_that_is_too_short_is_gone_through_again_at_random(self, write):
+    def test_short_file_is_repeated_at_random(self, write):
         entries = many(count=100)
         assert rows(write(entries), 1000) == expected(entries, 1000)
 
-    def test_a_length_for_every_answer_lifts_the_least_length_of_answers(self, write):
+    def test_output_len_lifts_the_minimum_answer(self, write):
         entries = many()
         assert rows(write(entries), 100, sharegpt_output_len=1) == expected(entries, 100, 1)
         assert rows(write(entries), 100, sharegpt_output_len=1500) == expected(entries, 100, 1500)

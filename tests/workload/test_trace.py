@@ -53,7 +53,7 @@ def rows(dataset):
 # -- the formats
 
 
-def test_burstgpt_counts_seconds_and_requests_that_failed_are_left_out(made):
+def test_burstgpt_in_seconds_without_failed_requests(made):
     dataset = made(BURSTGPT)
     assert rows(dataset) == [(0, 472, 18), (40_250 * MS, 1087, 230), (113 * S, 1360, 125)]
     assert (dataset.file.format, dataset.provenance()["rows_left_out"]) == ("burstgpt", 1)
@@ -109,7 +109,7 @@ def test_texts_have_exactly_the_tokens_of_the_trace(made, make, tmp_path):
     assert [p.input_tokens for p in prompts] == [1300, 700, 1 + tokenizer.special_tokens]
 
 
-def test_prompts_begin_alike_as_far_as_their_blocks_are_the_same(made):
+def test_prompts_share_text_as_they_share_blocks(made):
     dataset = made(mooncake((0, 1200, 1, [4, 5, 6]), (1, 1500, 1, [4, 5, 7]), (2, 1200, 1, [8, 5, 6])))
     a, b, c = (prompt.text.split() for prompt in dataset.prompts(3))
     assert a[:1024] == b[:1024]
@@ -131,7 +131,7 @@ def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatc
     assert expected[0] == expected[2] != expected[1]
 
 
-def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
+def test_prompts_without_blocks_follow_from_the_seed(made):
     def begins(**seeds):
         return [tuple(prompt.text.split()[:4]) for prompt in made(BURSTGPT, **seeds).prompts(3)]
 
@@ -161,7 +161,7 @@ def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
         (BURSTGPT.splitlines()[0] + "\n", "has no requests; give"),
     ],
 )
-def test_a_row_that_does_not_say_what_it_should_is_refused_by_its_line(made, content, said):
+def test_invalid_trace_row_is_refused_with_its_line(made, content, said):
     with pytest.raises(BadInput) as refused:
         made(content)
     assert refused.value.field == "--dataset-path"
