@@ -166,7 +166,7 @@ class TestFinding:
 
 class TestBadInput:
     def test_what_is_no_template_is_refused(self, template):
-        with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is no chat template \(.*\); name the folder"):
+        with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"):
             template("{% for %}")
 
     def test_refusal_of_a_template_is_quoted(self, template):

@@ -88,5 +88,5 @@ def test_unknown_gguf_kind_is_refused_with_known_ones(small: Path, tmp_path: Pat
 def test_what_is_no_gguf_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"GGML" + bytes(100))
-    with pytest.raises(BadInput, match="no readable GGUF file"):
+    with pytest.raises(BadInput, match="is not a readable GGUF file"):
         tokenizer.load(str(path))

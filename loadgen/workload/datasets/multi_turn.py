@@ -63,7 +63,7 @@ class MultiTurnDataset:
         """The tokenizer of the questions."""
         return self.questions.tokenizer
 
-    def session_prompts(self, count: int) -> Iterator[Prompt]:
+    def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the last session of which may have fewer turns."""
         return itertools.islice(self.sessions(math.ceil(count / self.turns)), count)
 

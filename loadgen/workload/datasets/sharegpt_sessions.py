@@ -47,7 +47,7 @@ class ShareGPTSessions:
     seed_prompts: int
     seed_order: int
 
-    def session_prompts(self, count: int) -> Iterator[Prompt]:
+    def prompts(self, count: int) -> Iterator[Prompt]:
         """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
 
         Raises:
