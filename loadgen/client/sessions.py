@@ -5,7 +5,7 @@ import re
 
 from loadgen.core.outcome import OUR_FAULTS, Outcome
 from loadgen.core.record import Record
-from loadgen.workload.prompt import HOLE
+from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -25,7 +25,7 @@ class Sessions:
 
     def body(self, index: int) -> bytes:
         """Return the JSON body of request `index`, with the answers to the turns before it."""
-        parts = self._requests.body(index).split(HOLE)
+        parts = self._requests.body(index).split(ANSWER_PLACEHOLDER)
         if len(parts) == 1:
             return parts[0]
         # Every hole stands for an answer to an earlier turn.

@@ -18,7 +18,7 @@ from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
 from loadgen.util.redaction import redact_command
-from loadgen.workload.template_overhead import Overhead
+from loadgen.workload.chat_template.overhead import Overhead
 
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0

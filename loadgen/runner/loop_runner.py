@@ -32,7 +32,7 @@ from loadgen.util.clock import clock_for, now_ns
 from loadgen.util.source_address import SourceAddresses
 from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
-from loadgen.workload.request_store import REHEARSAL, Requests
+from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 
 FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
 
@@ -96,10 +96,10 @@ class LoopRunner:
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
         self._phase = "warming up"
-        if not request_store.rehearsed(settings):
+        if not request_store.warmup_count(settings):
             return
         first = settings.warmup_prompt == "first"
-        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, REHEARSAL))
+        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
         self._warmups = [Warmup(transport, asked, lambda: self._stopped is not None) for transport in self._transports]
         if job.partition.index == 0 and settings.ready_check_timeout_sec:
             for warmup in self._warmups:
@@ -117,9 +117,9 @@ class LoopRunner:
         """Open connections ahead of the clock; all else that takes its time is done now, too."""
         job, settings, schedule = self._job, self._job.settings, self._schedule
         self._index, _ = schedule.stripe(job.partition.index, job.partition.count)
-        self._header = job.header.with_requests(request_store.about(job.folder), schedule.about())
+        self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
         self._sources = self._requests.sources() if settings.records else []
-        self._asked_due = request_store.asked(job.folder) if self._writer else None
+        self._asked_due = request_store.requested_due_ns(job.folder) if self._writer else None
         count = connection_budget.warm_count(settings, schedule, self._requests.output_tokens, job.partition)
         self._warm_connections = await self._warm(count)
         spare = connection_budget.spare_count(settings, schedule, self._warm_connections, job.partition)
@@ -258,7 +258,7 @@ class LoopRunner:
         from loadgen.workload.tokenizer import tokenizer
 
         try:
-            return tokenizer.of_settings(self._job.settings).count(texts)
+            return tokenizer.tokenizer_of(self._job.settings).count(texts)
         except BadInput:
             return None
 

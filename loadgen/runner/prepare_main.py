@@ -21,11 +21,11 @@ from loadgen.errors import BadInput, LoadgenError
 from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
+from loadgen.workload.chat_template.overhead import FIELD, Overhead
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.prompt_digest import mark
-from loadgen.workload.request_store import RequestFiles, blocked
+from loadgen.workload.prompt_digest import prompt_mark
+from loadgen.workload.request_store import RequestFiles, next_block
 from loadgen.workload.target import Target
-from loadgen.workload.template_overhead import FIELD, Overhead
 
 BYTES_PER_TOKEN = 5  # where tokens are not counted: an English word and its space
 NICENESS = 10  # while the clock runs, the measuring processes go first
@@ -113,20 +113,20 @@ class PromptSource:
         Raises:
             BadInput: The settings cannot be met.
         """
+        from loadgen.workload.chat_template.prediction import TokenPrediction
         from loadgen.workload.datasets import prompt_cache
-        from loadgen.workload.tokenizer.token_count import Counting
 
-        found = prompt_cache.prepared(settings)
-        counting = Counting.of(found, settings, target, overhead, asks=asks)
-        own = cls._of(counting.fitted(found, settings), settings, count)
+        found = prompt_cache.cached_dataset(settings)
+        prediction = TokenPrediction.of(found, settings, target, overhead, asks=asks)
+        own = cls._of(prediction.sized(found, settings), settings, count)
 
         def origin() -> dict[str, Any]:
-            return own.origin() | counting.provenance()
+            return own.origin() | prediction.provenance()
 
         def beyond(made: int) -> Iterator[Prompt]:
-            return counting.counted(own.beyond(made))
+            return prediction.predict(own.beyond(made))
 
-        return replace(own, prompts=counting.counted(own.prompts), origin=origin, beyond=beyond)
+        return replace(own, prompts=prediction.predict(own.prompts), origin=origin, beyond=beyond)
 
     @classmethod
     def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
@@ -172,13 +172,13 @@ class FurtherPrompts:
             OSError: There is no room.
         """
         with RequestFiles(self._folder, self._body, further=True) as files:
-            while self._count - row < self._rows_ahead and (block := blocked(self._prompts)):
+            while self._count - row < self._rows_ahead and (block := next_block(self._prompts)):
                 files.add(block, [self._is_known(prompt) for prompt in block])
                 self._count += len(block)
         return self._count
 
     def _is_known(self, prompt: Prompt) -> bool:
-        own = mark(prompt)
+        own = prompt_mark(prompt)
         known = own in self._known
         self._known.add(own)
         return known
@@ -192,7 +192,7 @@ def check(settings: RunSettings) -> None:
     """
     from loadgen.workload.datasets import prompt_cache
 
-    prompt_cache.prepared(settings)
+    prompt_cache.cached_dataset(settings)
 
 
 def prepare(
@@ -226,27 +226,27 @@ def _write(order: PrepareOrder, source: PromptSource, progress: Callable[[int], 
     digest = request_store.write(
         folder, source.prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
     )
-    about, marks = request_store.about(folder), set[int]()
+    about, marks = request_store.read_about(folder), set[int]()
     beyond = source.beyond(about["requests"])
-    count = request_store.rehearsed(settings)
+    count = request_store.warmup_count(settings)
     if count and settings.warmup_prompt == "first":
-        marks = {digest.first}
+        marks = {digest.first_mark}
     elif count:
         prompts = list(_warmup_prompts(order, beyond, count))
-        with RequestFiles(folder, body, request_store.REHEARSAL) as files:
+        with RequestFiles(folder, body, request_store.WARMUP_PREFIX) as files:
             files.add(prompts)
-        marks = set(map(mark, prompts))
+        marks = set(map(prompt_mark, prompts))
     if count:
-        about["sent_before"] = digest.asking(marks)
-    further, asked_due = None, request_store.asked(folder)
+        about["sent_before"] = digest.count_marked(marks)
+    further, asked_due = None, request_store.requested_due_ns(folder)
     if asked_due is not None:
         schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), asked_due)
         request_store.write_schedule(folder, schedule)
     elif order.further:  # who follows whom must be known before the clock starts
-        further = FurtherPrompts(folder, body, beyond, about["requests"], digest.seen() | marks)
+        further = FurtherPrompts(folder, body, beyond, about["requests"], digest.marks() | marks)
         further.write_ahead(0)
         about["further"] = True
-    request_store.tell(folder, about)
+    request_store.write_about(folder, about)
     return further
 
 
@@ -265,7 +265,7 @@ def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -
         with request_store.Requests(order.folder) as written:
             starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
             rows = islice(cycle(starts), count - len(own))
-            yield from filler.prompts(order.settings, [_length(order, written, row) for row in rows])
+            yield from filler.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
 
 
 def _length(order: PrepareOrder, written: request_store.Requests, row: int) -> tuple[int, int]:

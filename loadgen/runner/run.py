@@ -175,7 +175,7 @@ async def measure(
         if server.processes:
             header = header.with_engine(trouble=await asyncio.to_thread(_trouble, server.processes))
         schedule = request_store.schedule(folder)
-        return conclude(header.with_requests(request_store.about(folder), schedule.about()), schedule, measurement)
+        return conclude(header.with_requests(request_store.read_about(folder), schedule.about()), schedule, measurement)
 
 
 def _trouble(processes: Sequence[Any]) -> str | None:

@@ -17,8 +17,8 @@ from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
+from loadgen.workload.chat_template.overhead import Overhead
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.template_overhead import Overhead
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 OWNER = "loadgen-simulator"  # the owner of the simulator's model, also where it was not started for the run

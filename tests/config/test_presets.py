@@ -77,7 +77,7 @@ class TestPresets:
         preset = RunSettings(**presets.resolve(name))
         assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
 
-    def test_what_is_resolved_can_be_changed_without_changing_the_preset(self):
+    def test_resolved_preset_is_a_copy(self):
         presets.resolve("short")["num_prompts"] = 1
         assert presets.resolve("short")["num_prompts"] == 1000
 

@@ -167,7 +167,7 @@ def test_settings_are_frozen_and_replace_makes_a_copy():
     assert (settings.replace(seed=1).seed, settings.seed) == (1, 0)
 
 
-def test_every_field_says_in_which_group_it_stands_and_what_it_is_for():
+def test_every_field_has_a_group_and_a_help_text():
     for field in dataclasses.fields(RunSettings):
         assert field.metadata["group"], field.name
         assert field.metadata["help"], field.name
@@ -186,7 +186,7 @@ def test_a_flag_is_the_field_with_dashes():
         ({"max_concurrency": 4, **RAMP}, False),
     ],
 )
-def test_the_loop_is_closed_when_all_is_sent_at_once_under_a_cap(given, closed):
+def test_closed_loop_is_a_burst_with_a_cap(given, closed):
     assert is_closed_loop(RunSettings(**given)) is closed
 
 
@@ -200,7 +200,7 @@ SECRETIVE = RunSettings(
 )
 
 
-def test_the_repr_is_one_line_of_what_is_not_default_and_holds_no_secret():
+def test_repr_has_changed_fields_and_no_secret():
     assert repr(RunSettings()) == "RunSettings()"
     assert repr(RunSettings(request_rate=5.0, seed=3)) == "RunSettings(request_rate=5.0, seed=3)"
     assert SECRET not in repr(SECRETIVE)
@@ -208,7 +208,7 @@ def test_the_repr_is_one_line_of_what_is_not_default_and_holds_no_secret():
     assert "api_key='(given)'" in repr(SECRETIVE)
 
 
-def test_public_settings_name_headers_and_server_without_their_secrets():
+def test_public_settings_hide_secrets():
     shown = public(SECRETIVE)
     assert SECRET not in str(shown)
     assert shown["header"] == ["X-Key=(given)", "Cookie=(given)", "=(given)", "Basic=(given)"]

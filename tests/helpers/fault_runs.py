@@ -29,8 +29,8 @@ def job(url: str, folder: Path, count: int, fault: str | None = None, **settings
     made = RunHeader(RunSettings(num_prompts=count, **settings), "m", "", False, {})
     schedule = Schedule.from_settings(made.settings, seed_of(made.settings, "arrivals"))
     request_store.write_schedule(folder, schedule)
-    if off_record := request_store.rehearsed(made.settings):
-        with request_store.RequestFiles(folder, asked.body, request_store.REHEARSAL) as files:
+    if off_record := request_store.warmup_count(made.settings):
+        with request_store.RequestFiles(folder, asked.body, request_store.WARMUP_PREFIX) as files:
             files.add([Prompt("Ready?", 2, 2, f"test/rehearsal/{number}") for number in range(off_record)])
     return Job(made, (asked,), folder, records=Path(settings["records"]) if "records" in settings else None)
 

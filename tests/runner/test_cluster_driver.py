@@ -17,7 +17,7 @@ from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.request_store import REHEARSAL, SCHEDULE, RequestFiles, Requests
+from loadgen.workload.request_store import SCHEDULE, WARMUP_PREFIX, RequestFiles, Requests
 from tests.helpers.run_facts import heading
 
 URL = "http://10.0.0.1:8000"
@@ -239,8 +239,8 @@ def handing(tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()
     request_store.write(folder, made(0, 1, 2), source, dict, 3)
-    request_store.tell(folder, request_store.about(folder) | {"further": True})
-    with RequestFiles(folder, source, REHEARSAL) as files:
+    request_store.write_about(folder, request_store.read_about(folder) | {"further": True})
+    with RequestFiles(folder, source, WARMUP_PREFIX) as files:
         files.add(made(9))
     (folder / "telemetry.jsonl").write_text("what a scraper has heard")
     machines = [Machine(tmp_path / name) for name in ("a", "b")]

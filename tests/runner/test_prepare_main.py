@@ -13,8 +13,8 @@ from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import FOLLOWS, Schedule
 from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.prompt_digest import Digest, mark
-from loadgen.workload.request_store import REHEARSAL, Requests
+from loadgen.workload.prompt_digest import PromptDigest, prompt_mark
+from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 from loadgen.workload.target import Target
 
 COUNT = 4
@@ -47,9 +47,9 @@ def order(folder: Path, *, further: bool = False, **changes: Any) -> PrepareOrde
 def test_prompts_are_told_apart_only_where_more_may_follow(
     changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Digest] = []
-    original = Digest.seen
-    monkeypatch.setattr(Digest, "seen", lambda self: asked.append(self) or original(self))
+    asked: list[PromptDigest] = []
+    original = PromptDigest.marks
+    monkeypatch.setattr(PromptDigest, "marks", lambda self: asked.append(self) or original(self))
     assert prepare(order(tmp_path, **changes), Continuing()) is None
     assert asked == []
     made = prepare(order(tmp_path, further=True, **changes), Continuing())
@@ -59,7 +59,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(prepare_main, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
+    monkeypatch.setattr(prepare_main, "mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 
@@ -67,7 +67,7 @@ def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("backend", ["openai", "openai-chat"])
 def test_stand_ins_for_uncounted_prompts_have_about_as_many_words(backend: str, tmp_path: Path) -> None:
     prepare(order(tmp_path, num_warmups=2, backend=backend), Uncounted("four " * 200 + "{}"))
-    with Requests(tmp_path, REHEARSAL) as read:
+    with Requests(tmp_path, WARMUP_PREFIX) as read:
         asked = [orjson.loads(read.body(row)) for row in range(len(read))]
     texts = [body["messages"][0]["content"] if backend == "openai-chat" else body["prompt"] for body in asked]
     assert [len(text.split()) for text in texts] == [200, 200]

@@ -12,7 +12,7 @@ from loadgen.engines import Launcher, keeper
 from loadgen.errors import EngineError
 from loadgen.runner.cluster.actor import facts_by_value
 from loadgen.util import machine
-from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.files import cache
 from tests.helpers.fake_engine import Fake
 
 
@@ -29,7 +29,7 @@ def test_on_macos_no_more_files_are_asked_for_than_it_gives(monkeypatch: pytest.
 def test_cache_entry_without_nameless_files(tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "entry"
-    os.close(prompt_cache._nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    os.close(cache._open_nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     assert path.exists()
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from loadgen.cli.dataset_overview import render
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.export import exported
 from loadgen.workload.datasets.overview import Overview, bins, summary
+from loadgen.workload.datasets.prompt_rows import export_rows
 from loadgen.workload.datasets.prompt_rows import line as to_line
 from loadgen.workload.prompt import UNPLANNED, Prompt
 
@@ -47,7 +47,7 @@ def test_percentiles_are_those_of_numpy():
     assert list(told) == ["mean", "min", "p1", "p10", "p50", "p90", "p99", "max"]
 
 
-def test_the_servers_count_is_the_sum_where_every_prompt_has_one():
+def test_overview_sums_server_tokens():
     found = overview(*prompts(3, 5, server=8))
     assert found.to_dict()["predicted_server_input_tokens"] == 24
     assert found.overhead == (8, 8)
@@ -73,7 +73,7 @@ def test_progress_is_told_while_prompts_are_looked_at():
 
 
 @pytest.mark.parametrize("lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]])
-def test_bins_hold_every_length_once_and_are_few_equal_and_round(lengths):
+def test_bins_are_few_equal_and_round(lengths):
     found = bins(np.array(lengths))
     assert sum(count for *_, count in found) == len(lengths)
     assert 1 <= len(found) <= 9
@@ -136,8 +136,8 @@ def test_turns_that_repeat_answers_have_no_length_beforehand():
 @pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
 def test_what_rows_have_no_place_for_is_not_exported(own, what):
     (first,) = prompts(3)
-    with pytest.raises(BadInput, match=rf"^--export: rows have no place for {what}"):
-        list(exported([first, replace(first, **own)], io.BytesIO()))
+    with pytest.raises(BadInput, match=rf"^--export: rows cannot hold {what}"):
+        list(export_rows([first, replace(first, **own)], io.BytesIO()))
 
 
 def test_no_overhead_is_no_template():
@@ -149,7 +149,7 @@ def test_a_cut_off_file_is_told():
     assert "only its 7 whole conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
 
 
-def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
+def test_overview_shows_rows_left_out_of_a_trace():
     assert "  left out of the trace, for want of tokens asked or answered: 1,200\n" in text(
         *prompts(1), rows_left_out=1200
     )
@@ -211,5 +211,5 @@ def test_rows_are_lines_whatever_the_text():
 def test_prompts_are_handed_on_as_they_are_written(tmp_path):
     given = prompts(1, 2)
     with open(tmp_path / "rows", "wb") as file:
-        assert list(exported(iter(given), file)) == given
+        assert list(export_rows(iter(given), file)) == given
     assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))

@@ -122,8 +122,8 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
     from loadgen.runner.prepare_main import PromptSource
     from loadgen.workload.arrivals import DEFAULT_COUNT
-    from loadgen.workload.datasets.export import exported
     from loadgen.workload.datasets.overview import Overview
+    from loadgen.workload.datasets.prompt_rows import export_rows
     from loadgen.workload.target import Target
 
     target = Target.from_settings(settings, settings.model or "")
@@ -136,7 +136,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         count = asked.count
         prompts = _askable(asked.prompts, target)
         with _destination(path) as file:
-            overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, gauge)
+            overview = Overview.of(export_rows(prompts, file) if file else prompts, asked.origin, gauge)
             if overview.count < count:
                 problem = f"the data set gives {overview.count} prompts where {count} were asked"
                 raise BadInput("--num-prompts", problem, "ask for what it has")

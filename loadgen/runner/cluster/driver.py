@@ -167,7 +167,7 @@ class NodeGroup(Group):
 
     async def carry_out(self, start_ns: int) -> Measurement:
         """Have all send on one clock; send requests that are prepared meanwhile, too."""
-        grows = request_store.about(self.job.folder).get("further")
+        grows = request_store.read_about(self.job.folder).get("further")
         async with background_tasks(*([self._keep_sending_files()] if grows else [])):
             return await super().carry_out(start_ns)
 
@@ -184,7 +184,7 @@ class NodeGroup(Group):
             WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to the others next time.
         """
         ray, folder = _ray(), self.job.folder
-        names = request_store.files(folder)
+        names = request_store.file_names(folder)
         # Sizes are taken from the index on, so that what it refers to is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
         for name in names:

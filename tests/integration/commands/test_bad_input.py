@@ -152,7 +152,7 @@ def test_a_length_that_the_template_of_the_tokenizer_fills_is_refused(tmp_path: 
     tokenizer = str(trained.wordpiece(tmp_path))
     with served() as (url, _):
         line = refused("run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2")
-    assert "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3" in line
+    assert "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3" in line
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_
     with served("--chat-template-tokens", "4") as (url, _):
         flags = ["--base-url", url, "--backend", "openai-chat", "--tokenizer", str(folder)]
         line = refused("run", *flags, "--random-input-len", "4", "--input-len-counts", "server")
-    assert "--random-input-len: 4 leaves no token beside 4 of the chat template; give at least 5" in line
+    assert "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5" in line
 
 
 @pytest.mark.slow

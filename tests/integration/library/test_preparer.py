@@ -25,14 +25,14 @@ async def test_it_makes_what_is_ordered_and_tells_how_far_it_is(tmp_path: Path) 
     told: list[Progress] = []
     async with Preparer() as preparer:
         await preparer.prepare(order(tmp_path), told.append)
-    assert request_store.about(tmp_path)["requests"] == 3
+    assert request_store.read_about(tmp_path)["requests"] == 3
     assert {progress.phase for progress in told} == {"preparing"}
     assert [(progress.scheduled, progress.ended) for progress in told] == [(3, 0), (3, 3)]
 
 
 async def test_what_cannot_be_made_is_refused_as_if_it_were_made_here(tmp_path: Path) -> None:
     async with Preparer() as preparer:
-        with pytest.raises(BadInput, match=r"--tokenizer: there is no file or folder \./none"):
+        with pytest.raises(BadInput, match=r"--tokenizer: file or folder \./none does not exist"):
             await preparer.prepare(order(tmp_path, tokenizer="./none"), lambda progress: None)
 
 

@@ -145,7 +145,7 @@ async def test_stand_ins_are_as_long_as_the_prompts(tmp_path: Path) -> None:
     _, server = await ran(RUN.replace(dataset_name="jsonl", dataset_path=path, **READY))
     from loadgen.workload.tokenizer import tokenizer
 
-    counts = tokenizer.of_settings(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
+    counts = tokenizer.tokenizer_of(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
     assert counts[1 : WARM_UPS + 1] == counts[WARM_UPS + 1 : 2 * WARM_UPS + 1]
 
 

@@ -98,7 +98,7 @@ def names(folder):
 # -- the whole file
 
 
-def test_the_file_is_fetched_with_its_hash_and_nothing_is_left_beside_it(server, tmp_path):
+def test_download_leaves_only_the_file(server, tmp_path):
     found = fetch(PUBLISHED, tmp_path / "new", server.url)
     assert found.path.read_bytes() == CONTENT
     assert found.sha256 == SHA256
@@ -144,7 +144,7 @@ def test_what_an_earlier_call_has_left_is_gone_on_with(server, tmp_path):
 
 
 @pytest.mark.parametrize("tag", ['"two"', 'W/"one"', None])
-def test_what_is_another_content_by_now_or_cannot_be_told_apart_is_begun_again(server, tmp_path, tag):
+def test_changed_content_starts_the_download_again(server, tmp_path, tag):
     server.tag, server.faults = tag, ["cut"]
     begun(tmp_path, b"other" * 1000)
     assert fetch(PUBLISHED, tmp_path, server.url).sha256 == SHA256
@@ -175,9 +175,9 @@ def test_a_part_that_is_too_long_is_thrown_away(server, tmp_path):
     assert server.asked == [f"bytes={len(CONTENT) + 4}-", None]
 
 
-def test_a_connection_that_is_always_cut_is_given_up_with_what_has_come_kept(server, tmp_path):
+def test_download_gives_up_and_keeps_the_part(server, tmp_path):
     server.faults = ["cut"] * ATTEMPTS
-    with pytest.raises(Unreachable, match=f"ended {ATTEMPTS} times.* run the same command again"):
+    with pytest.raises(Unreachable, match=f"was cut {ATTEMPTS} times.* run the same command again"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert names(tmp_path) == ["set.json.part", "set.json.part.etag"]
     assert fetch(PUBLISHED, tmp_path, server.url).sha256 == SHA256
@@ -204,7 +204,7 @@ def test_a_status_is_told_with_the_remedy(server, tmp_path, status):
 
 @pytest.mark.parametrize("path", ["/circle/set.json", "/away/set.json"])
 def test_a_redirect_that_leads_nowhere_is_told_in_one_line(server, tmp_path, path):
-    with pytest.raises(Unreachable, match=r"set\.json: 302, and its redirects lead nowhere: .*; set ") as told:
+    with pytest.raises(Unreachable, match=r"set\.json: 302 with redirects that are .*; set ") as told:
         fetch(Published(path, 1), tmp_path, server.url)
     assert "\n" not in str(told.value)
     assert names(tmp_path) == []
@@ -213,14 +213,14 @@ def test_a_redirect_that_leads_nowhere_is_told_in_one_line(server, tmp_path, pat
 @pytest.mark.parametrize("length", ["many", "-5", "1e6", "²"])
 def test_a_size_that_is_none_is_told(server, tmp_path, length):
     server.length = length.encode().decode("latin-1")
-    with pytest.raises(Unreachable, match="something of unknown size"):
+    with pytest.raises(Unreachable, match="content of unknown size"):
         fetch(PUBLISHED, tmp_path, server.url)
 
 
-def test_the_page_of_a_proxy_is_not_taken_for_the_file_and_costs_nothing_that_has_come(server, tmp_path):
+def test_proxy_page_is_refused_and_the_part_kept(server, tmp_path):
     begun(tmp_path, CONTENT[:1000], tag="")
     server.content = b"<html>log in</html>"
-    with pytest.raises(Unreachable, match="19 bytes from byte 0 on where 1 MB are published"):
+    with pytest.raises(Unreachable, match="19 bytes from byte 0 on, and 1 MB are published"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert (tmp_path / "set.json.part").read_bytes() == CONTENT[:1000]
 
@@ -254,15 +254,15 @@ ODD = [
 
 @pytest.mark.parametrize("hub", [*ODD, "http://a\nb", "http://\u00e9", ""])
 def test_an_address_that_is_none_is_refused(tmp_path, hub):
-    with pytest.raises(BadInput, match=r"^HF_ENDPOINT: .* is no http or https address; write https://HOST"):
+    with pytest.raises(BadInput, match=r"^HF_ENDPOINT: invalid http or https URL .*; write https://HOST"):
         fetch(PUBLISHED, tmp_path, hub)
     assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("tag", ["one", '"one', '"a"b"', 'W/"one"', '"one"\r\nX: y', '"\x00"'])
-def test_a_name_of_the_content_that_is_damaged_is_told_and_costs_nothing_that_has_come(server, tmp_path, tag):
+def test_damaged_etag_is_refused_and_the_part_kept(server, tmp_path, tag):
     begun(tmp_path, CONTENT[:1000], tag)
-    with pytest.raises(BadInput, match=r"^--to: .*\.part\.etag does not tell .*; remove both"):
+    with pytest.raises(BadInput, match=r"^--to: .*\.part\.etag is damaged: .*; remove both"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert (tmp_path / "set.json.part").read_bytes() == CONTENT[:1000]
     assert server.asked == []
@@ -270,20 +270,20 @@ def test_a_name_of_the_content_that_is_damaged_is_told_and_costs_nothing_that_ha
 
 def test_another_file_of_that_name_is_not_overwritten(server, tmp_path):
     (tmp_path / "set.json").write_text("mine")
-    with pytest.raises(BadInput, match=r"set\.json is there with 4 bytes where 1 MB are published; move it away"):
+    with pytest.raises(BadInput, match=r"set\.json exists with 4 bytes, and 1 MB are published; move it away"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert (tmp_path / "set.json").read_text() == "mine"
 
 
-def test_what_has_another_hash_than_the_published_one_is_thrown_away(server, tmp_path):
-    with pytest.raises(LoadgenError, match=f"came with SHA-256 {SHA256} where beef is published"):
+def test_file_with_another_hash_is_discarded(server, tmp_path):
+    with pytest.raises(LoadgenError, match=f"has SHA-256 {SHA256}, and beef is published"):
         fetch(Published("/data/set.json", 1, sha256="beef"), tmp_path, server.url)
     assert names(tmp_path) == []
 
 
 def test_too_little_room_is_refused_before_anything_is_taken(server, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 1000))
-    with pytest.raises(BadInput, match="--to: 1,024,000 bytes are to come, and there is room for 1,000"):
+    with pytest.raises(BadInput, match="--to: 1,024,000 bytes are needed, and 1,000 are free"):
         fetch(PUBLISHED, tmp_path, server.url)
     assert names(tmp_path) == []
 
@@ -295,11 +295,11 @@ def test_a_folder_that_cannot_be_one_is_refused(server, tmp_path):
 
 
 def test_two_at_once_do_not_mix(server, tmp_path):
-    with Part(tmp_path / "set.json"), pytest.raises(BadInput, match="is being fetched already"):
+    with Part(tmp_path / "set.json"), pytest.raises(BadInput, match="another process is downloading"):
         fetch(PUBLISHED, tmp_path, server.url)
 
 
-def test_the_published_sharegpt_file_is_the_one_of_the_published_results():
+def test_published_sharegpt_file_has_the_published_size():
     assert download.SHAREGPT.name == "ShareGPT_V3_unfiltered_cleaned_split.json"
     assert download.SHAREGPT.has_size(673_000_000)
     assert not download.SHAREGPT.has_size(125_509_632)

@@ -47,7 +47,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--dataset-name", "multi_turn"], "--endpoint: multi_turn/0/0/0 is a chat; ask a chat endpoint"),
+        (["--dataset-name", "multi_turn"], "--endpoint: multi_turn/0/0/0 is a chat; use a chat endpoint"),
         (["--backend", "openai-chat", "--input-len-counts", "server"], "--input-len-counts: no chat template lies"),
         (["--time-scale", "1e-9"], "--time-scale: 1e-09 is out of range"),
     ],
@@ -87,7 +87,7 @@ def test_the_default_tokenizer_is_the_simulators(capsys: pytest.CaptureFixture[s
 
 
 def test_a_model_takes_the_place_of_the_default_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no file or folder ./model" in refusal(capsys, "--model", "./model")
+    assert "file or folder ./model does not exist" in refusal(capsys, "--model", "./model")
 
 
 def test_json_is_one_object_on_stdout_and_the_rest_is_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -110,7 +110,7 @@ def test_the_page_has_the_table_that_the_facts_make() -> None:
     assert f"{CUT_OFF['prompt_tokens']} and {CUT_OFF['answer_tokens']} tokens" in " ".join(section.split())
 
 
-def test_what_was_not_checked_is_said_to_be_unverified_with_a_way_to_check_it() -> None:
+def test_unverified_hash_is_shown_with_a_check() -> None:
     (unverified,) = [fact for fact in FACTS if not fact["ours"]]
     assert unverified["published"] == {"input": 217393}
     command = "loadgen dataset --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"
@@ -126,7 +126,7 @@ def test_how_it_is_asked_for_is_understood(fact: dict[str, Any], tmp_path: Path)
     assert asked.dataset_name in fact["workload"].lower()
 
 
-def test_the_page_says_how_many_prompts_the_newer_rule_of_vllm_leaves_short() -> None:
+def test_page_counts_short_prompts_of_the_newer_vllm_rule() -> None:
     short = FACTS[0]["other_lengths"].values()
     said = f"tokens, {len(short)} are short, by up to {FACTS[0]['length'] - min(short)} tokens"
     assert said in " ".join(PAGE.read_text().split())

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.chat_template import Template
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import chat_templates
 from tests.helpers import trained_tokenizers as trained
@@ -47,7 +47,7 @@ def template(tokenizer_json, tmp_path):
 
     def made(text, **config):
         tokens = {"eos_token": {"content": "</s>", "lstrip": False}, "unk_token": "[UNK]"}
-        return Template.of(load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config))))
+        return ChatTemplate.of(load(str(chat_templates.beside(tokenizer_json, text, tmp_path, **tokens, **config))))
 
     return made
 
@@ -98,13 +98,13 @@ class TestRendering:
 
 
 class TestCounting:
-    def test_special_tokens_in_the_text_count_as_the_tokenizer_reads_them(self, template):
+    def test_special_tokens_in_text_count_as_read(self, template):
         made = template("{% for m in messages %}{{ m.content }}{% endfor %}")
         chats = [[{"role": "user", "content": text}] for text in ("[SEP]", "the [SEP][SEP] the", "[ SEP ]")]
         assert made.count(chats)[:2] == [1, 4]
         assert made.count(chats)[2] > 1
 
-    def test_the_overhead_is_what_a_chat_has_beyond_its_text_with_special_tokens(self, template):
+    def test_overhead_is_chat_minus_text_with_special_tokens(self, template):
         made = template("{% for m in messages %}the {{ m.content }} the the{% endfor %}")
         assert made.overhead(["words", "the", "words the"]) == (3 - 2,)
 
@@ -115,7 +115,7 @@ class TestCounting:
 
 class TestFinding:
     def of(self, folder, **options):
-        return Template.of(load(str(folder)), **options)
+        return ChatTemplate.of(load(str(folder)), **options)
 
     @pytest.fixture
     def folder(self, tokenizer_json, tmp_path):
@@ -144,7 +144,7 @@ class TestFinding:
         (folder / "chat_template.jinja").write_text("file")
         assert self.of(folder / "tokenizer.json").name == str(folder / "chat_template.jinja")
 
-    def test_of_several_the_default_is_taken_and_with_tools_the_one_for_tools(self, folder):
+    def test_default_template_and_tool_template(self, folder):
         both = [{"name": "tool_use", "template": "tools"}, {"name": "default", "template": "plain"}]
         self.config(folder, chat_template=both)
         assert self.of(folder).render([]) == "plain"
@@ -167,10 +167,10 @@ class TestFinding:
 
 class TestBadInput:
     def test_what_is_no_template_is_refused(self, template):
-        with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is no chat template \(.*\); name the folder"):
+        with pytest.raises(BadInput, match=r"--tokenizer: .*jinja is not a chat template \(.*\); give the folder"):
             template("{% for %}")
 
-    def test_what_the_template_itself_refuses_is_refused_in_its_words(self, template):
+    def test_refusal_of_a_template_is_quoted(self, template):
         with pytest.raises(BadInput, match=r"cannot be rendered \(roles must alternate\)"):
             template("{{ raise_exception('roles must\n alternate') }}").render([])
 
@@ -179,4 +179,4 @@ class TestBadInput:
         (tmp_path / "tokenizer.json").write_bytes(tokenizer_json.read_bytes())
         (tmp_path / "tokenizer_config.json").write_text(content, errors="surrogateescape")
         with pytest.raises(BadInput, match=r"--tokenizer: .*tokenizer_config.json"):
-            Template.of(load(str(tmp_path)))
+            ChatTemplate.of(load(str(tmp_path)))

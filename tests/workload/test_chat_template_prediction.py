@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
+from loadgen.workload.chat_template.overhead import Overhead
+from loadgen.workload.chat_template.prediction import TokenPrediction
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.target import Target
-from loadgen.workload.template_overhead import Overhead
-from loadgen.workload.tokenizer.token_count import Counting
 from tests.helpers import chat_templates
 from tests.helpers import real_tokenizers as packages
 from tests.helpers import trained_tokenizers as trained
@@ -100,17 +100,17 @@ def sized(dataset, inputs, seed=0):
     return dataclasses.replace(dataset, inputs=lengths, seed_prompts=seed)
 
 
-def counted(dataset, asked=CHAT, count=3, told=None):
-    counting = Counting.of(dataset, asked, target(asked), told)
-    return list(counting.counted(counting.fitted(dataset, asked).prompts(count)))
+def predicted(dataset, asked=CHAT, count=3, told=None):
+    counting = TokenPrediction.of(dataset, asked, target(asked), told)
+    return list(counting.predict(counting.sized(dataset, asked).prompts(count)))
 
 
 class TestExactness:
     @pytest.mark.slow
     @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(length=st.integers(1, 3000), spread=st.integers(0, 500), seed=st.integers(0, 2**63 - 1))
-    def test_the_prediction_is_what_the_template_makes_of_every_prompt(self, made, reference, length, spread, seed):
-        prompts = counted(sized(made, f"{length + 2}:{length + 2 + spread}", seed))
+    def test_prediction_equals_the_rendered_count(self, made, reference, length, spread, seed):
+        prompts = predicted(sized(made, f"{length + 2}:{length + 2 + spread}", seed))
         assert [prompt.server_tokens for prompt in prompts] == [reference(prompt) for prompt in prompts]
 
     @pytest.mark.slow
@@ -118,7 +118,7 @@ class TestExactness:
     @given(length=st.integers(100, 3000), seed=st.integers(0, 2**63 - 1))
     def test_a_length_that_the_server_counts_is_exact(self, made, reference, length, seed):
         asked = CHAT.replace(input_len_counts="server")
-        prompts = counted(sized(made, length, seed), asked)
+        prompts = predicted(sized(made, length, seed), asked)
         assert [reference(prompt) for prompt in prompts] == [length] * 3
         assert [prompt.server_tokens for prompt in prompts] == [length] * 3
         raw = made.tokenizer.count([prompt.text for prompt in prompts], special=True)
@@ -126,7 +126,7 @@ class TestExactness:
 
     @pytest.mark.slow
     def test_a_prompt_of_128k_is_exact(self, made, reference):
-        (prompt,) = counted(sized(made, LONG), CHAT.replace(input_len_counts="server"), count=1)
+        (prompt,) = predicted(sized(made, LONG), CHAT.replace(input_len_counts="server"), count=1)
         assert reference(prompt) == prompt.server_tokens == LONG
 
     def test_texts_of_any_kind_are_counted_one_by_one(self, made, reference):
@@ -144,8 +144,8 @@ class TestExactness:
         prompts = [Prompt(text, 0, 1, "test") for text in texts]
         chat = tuple({"role": role, "content": role} for role in ("system", "user", "assistant", "user"))
         prompts.append(Prompt("", 0, 1, "test", chat))
-        counting = Counting.of(made, CHAT, target())
-        assert [p.server_tokens for p in counting.counted(prompts)] == [reference(prompt) for prompt in prompts]
+        counting = TokenPrediction.of(made, CHAT, target())
+        assert [p.server_tokens for p in counting.predict(prompts)] == [reference(prompt) for prompt in prompts]
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ class TestExactness:
     )
     def test_what_a_request_tells_the_template_is_told_here(self, made, reference, body, options):
         asked = CHAT.replace(extra_body=body)
-        (prompt,) = counted(sized(made, 50), asked, count=1)
+        (prompt,) = predicted(sized(made, 50), asked, count=1)
         assert prompt.server_tokens == reference(prompt, **options)
 
     @pytest.mark.slow
-    def test_without_a_template_the_server_counts_text_and_special_tokens(self, made):
+    def test_without_template_text_and_special_tokens_count(self, made):
         asked = RunSettings(backend="openai", input_len_counts="server")
-        prompts = counted(sized(made, "20:90"), asked)
+        prompts = predicted(sized(made, "20:90"), asked)
         raw = made.tokenizer.count([prompt.text for prompt in prompts], special=True)
         assert raw == [prompt.server_tokens for prompt in prompts] == [prompt.input_tokens for prompt in prompts]
 
@@ -178,7 +178,7 @@ class TestKnownOverheads:
             pytest.skip(f"{error}: pip install -e '.[real]'")
         folder = chat_templates.beside(tokenizer, chat_templates.MARKS, tmp_path)
         made = datasets.create(RunSettings(tokenizer=str(folder)))
-        assert Counting.of(made, CHAT, target(CHAT.replace(extra_body=body))).overhead.tokens == tokens
+        assert TokenPrediction.of(made, CHAT, target(CHAT.replace(extra_body=body))).overhead.tokens == tokens
 
 
 @pytest.fixture
@@ -189,45 +189,45 @@ def simulated(tmp_path):
 
 
 class TestKnowing:
-    def test_a_template_that_is_the_same_for_all_is_not_rendered_for_each(self, simulated, monkeypatch):
-        counting = Counting.of(simulated, CHAT, target())
+    def test_constant_template_is_not_rendered_for_each(self, simulated, monkeypatch):
+        counting = TokenPrediction.of(simulated, CHAT, target())
         monkeypatch.setattr(type(counting.template), "count", None)
-        prompts = counting.counted(counting.fitted(simulated, CHAT).prompts(5))
+        prompts = counting.predict(counting.sized(simulated, CHAT).prompts(5))
         assert [prompt.server_tokens for prompt in prompts] == [24] * 5
 
-    def test_a_template_that_adds_now_more_and_now_less_is_rendered_for_each(self, tmp_path):
+    def test_varying_template_is_rendered_for_each_prompt(self, tmp_path):
         """As where a SentencePiece vocabulary has a word behind a space only, and the template ends with a line."""
         template = "{% if messages[0].content < 'm' %}! {% endif %}{{ messages[0].content }}"
         made = datasets.create(RunSettings(tokenizer=str(chat_templates.beside(SIMULATOR, template, tmp_path))))
-        prompts = counted(made, count=50)
+        prompts = predicted(made, count=50)
         assert {prompt.server_tokens - prompt.input_tokens for prompt in prompts} == {0, 1}
-        prompts = counted(sized(made, 90), CHAT.replace(input_len_counts="server"), count=50)
+        prompts = predicted(sized(made, 90), CHAT.replace(input_len_counts="server"), count=50)
         assert {(prompt.server_tokens, prompt.input_tokens) for prompt in prompts} == {(90, 89), (90, 90)}
 
     def test_where_there_is_no_template_nothing_is_known_of_a_chat(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR)))
-        assert [prompt.server_tokens for prompt in counted(made)] == [None] * 3
-        assert "no chat template lies beside" in Counting.of(made, CHAT, target()).unknown
+        assert [prompt.server_tokens for prompt in predicted(made)] == [None] * 3
+        assert "no chat template lies beside" in TokenPrediction.of(made, CHAT, target()).unknown
 
     def test_a_template_that_cannot_be_used_is_no_reason_not_to_run(self, tmp_path):
         folder = chat_templates.beside(SIMULATOR, "{{ raise_exception('no') }}", tmp_path)
         made = datasets.create(RunSettings(tokenizer=str(folder)))
-        counting = Counting.of(made, CHAT, target())
+        counting = TokenPrediction.of(made, CHAT, target())
         assert counting.template is None
         assert "cannot be rendered (no)" in counting.provenance()["server_tokens"]["unknown"]
 
     def test_what_is_known_beforehand_needs_no_template(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR), random_input_len=20))
-        prompts = counted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
+        prompts = predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
         assert [(prompt.input_tokens, prompt.server_tokens) for prompt in prompts] == [(17, 20)] * 3
 
     def test_one_number_says_nothing_of_several_messages(self):
         chat = Prompt("", 9, 1, "test", ({"role": "user", "content": "a"},))
-        (prompt,) = Counting(Overhead(3, "told")).counted([chat])
+        (prompt,) = TokenPrediction(Overhead(3, "told")).predict([chat])
         assert prompt.server_tokens is None
 
     def test_what_a_data_set_says_itself_is_left_as_it_is(self, simulated):
-        (prompt,) = Counting.of(simulated, CHAT, target()).counted([Prompt("a", 1, 1, "test", server_tokens=77)])
+        (prompt,) = TokenPrediction.of(simulated, CHAT, target()).predict([Prompt("a", 1, 1, "test", server_tokens=77)])
         assert prompt.server_tokens == 77
 
     def test_a_data_set_without_a_tokenizer_is_not_looked_into(self):
@@ -238,19 +238,19 @@ class TestKnowing:
             def provenance(self):
                 return {}
 
-        assert [prompt.server_tokens for prompt in counted(Plain())] == [None] * 3
+        assert [prompt.server_tokens for prompt in predicted(Plain())] == [None] * 3
 
     def test_repeated_prefixes_have_a_tokenizer_and_so_are_counted(self, simulated):
         folder = str(simulated.tokenizer.folder)
         made = datasets.create(RunSettings(dataset_name="prefix_repetition", tokenizer=folder))
-        assert [prompt.server_tokens for prompt in counted(made)] == [512 + 4] * 3
+        assert [prompt.server_tokens for prompt in predicted(made)] == [512 + 4] * 3
 
     def test_equal_prompts_are_counted_each(self, simulated):
-        prompts = list(Counting.of(simulated, CHAT, target()).counted([Prompt("a", 1, 1, "x")] * 200))
+        prompts = list(TokenPrediction.of(simulated, CHAT, target()).predict([Prompt("a", 1, 1, "x")] * 200))
         assert [prompt.server_tokens for prompt in prompts] == [5] * 200
 
     def test_the_source_stands_in_the_provenance(self, simulated):
-        said = Counting.of(simulated, CHAT, target()).provenance()["server_tokens"]
+        said = TokenPrediction.of(simulated, CHAT, target()).provenance()["server_tokens"]
         assert said["overhead"] == 4
         assert said["source"].endswith("chat_template.jinja")
         assert len(said["template_sha256"]) == 64
@@ -258,25 +258,25 @@ class TestKnowing:
 
 
 class TestBadInput:
-    def test_a_length_smaller_than_the_template_is_refused_with_both_numbers(self, simulated):
+    def test_length_below_the_template_is_refused(self, simulated):
         with pytest.raises(BadInput) as refused:
-            counted(sized(simulated, 4), CHAT.replace(input_len_counts="server"))
+            predicted(sized(simulated, 4), CHAT.replace(input_len_counts="server"))
         assert str(refused.value) == (
-            "--random-input-len: 4 leaves no token beside 4 of the chat template; give at least 5"
+            "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5"
         )
 
-    def test_where_tokens_do_not_add_up_one_number_from_the_server_is_not_enough(self, tmp_path):
+    def test_single_overhead_needs_additive_tokens(self, tmp_path):
         made = datasets.create(RunSettings(tokenizer=str(trained.superwords(tmp_path))))
         with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens, .*; name the folder"):
-            counted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
+            predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
 
-    def test_prompts_with_lengths_of_their_own_cannot_be_made_to_a_measure(self, tmp_path):
+    def test_dataset_with_own_lengths_cannot_be_sized(self, tmp_path):
         turns = [{"from": "human", "value": "one two three four"}, {"from": "gpt", "value": "a b c d"}]
         (tmp_path / "s.json").write_text(json.dumps([{"conversations": turns}]))
         asked = CHAT.replace(dataset_name="sharegpt", dataset_path=str(tmp_path / "s.json"), tokenizer=str(SIMULATOR))
         made = datasets.create(asked)
-        assert [p.server_tokens for p in counted(made, asked, told=Overhead(3, "told"))] == [7] * 3
+        assert [p.server_tokens for p in predicted(made, asked, told=Overhead(3, "told"))] == [7] * 3
         with pytest.raises(
-            BadInput, match="the prompts of sharegpt are not made to the server's measure; leave it out"
+            BadInput, match="the data set sharegpt cannot make prompts of a length by the server's count; leave it out"
         ):
-            counted(made, asked.replace(input_len_counts="server"), told=Overhead(3, "told"))
+            predicted(made, asked.replace(input_len_counts="server"), told=Overhead(3, "told"))

@@ -1,4 +1,4 @@
-"""Chat templates: what a server makes of messages before it counts their tokens."""
+"""`ChatTemplate`: renders the chat template of a tokenizer, and counts the tokens of chats as a server does."""
 
 import datetime
 import hashlib
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 FILE, CONFIG = TEMPLATES
-REMEDY = "name the folder of the served model's tokenizer, with its chat template"
+REMEDY = "give the folder of the served model's tokenizer, with its chat template"
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 Message = dict[str, Any]
 
 
-class Template:
+class ChatTemplate:
     """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
 
     Args:
         text: The template, in Jinja.
-        tokenizer: What counts the tokens of what comes out.
-        name: Where it comes from, for people.
-        special: The special tokens that it may name, such as `bos_token`.
+        tokenizer: Counts the tokens of the rendered text.
+        name: Its origin, for people.
+        special: Special tokens that it may use, such as `bos_token`.
 
     Attributes:
         name: As given.
         sha256: Hash of its text, in hex.
 
     Raises:
-        BadInput: It is no template.
+        BadInput: The text is not a template.
     """
 
     def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
@@ -44,25 +44,25 @@ class Template:
         try:
             self._template = _environment().from_string(text)
         except TemplateError as error:
-            raise BadInput(FIELD, f"{name} is no chat template ({_one_line(error)})", REMEDY) from error
+            raise BadInput(FIELD, f"{name} is not a chat template ({_one_line(error)})", REMEDY) from error
 
     def __repr__(self) -> str:
         return f"<Template {self.name}>"
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "Template | None":
-        """Return the template that lies in the tokenizer's folder, or with it in a model's file; None without one.
+    def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "ChatTemplate | None":
+        """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
 
         Args:
-            tokenizer: With or without a folder.
-            tools: Whether tools are given, for which some models have a template of their own.
+            tokenizer: The tokenizer.
+            tools: Whether tools are given, for which some models have a separate template.
 
         Raises:
-            BadInput: There is one that cannot be read.
+            BadInput: The template cannot be read.
         """
-        folder, inside = tokenizer.folder, tokenizer.inside
-        if inside is not None and inside.template is not None:
-            return cls(inside.template, tokenizer, tokenizer.name, inside.special)
+        folder, gguf = tokenizer.folder, tokenizer.gguf
+        if gguf is not None and gguf.template is not None:
+            return cls(gguf.template, tokenizer, tokenizer.name, gguf.special)
         if folder is None:
             return None
         config = _config(folder / CONFIG)
@@ -76,26 +76,26 @@ class Template:
         return cls(found, tokenizer, str(path), special)
 
     def render(self, messages: Sequence[Message], **options: Any) -> str:
-        """Return the text that a server makes of messages, up to where the answer begins.
+        """Render messages to the text that a server makes of them, up to the start of the answer.
 
         Args:
             messages: Each with `role` and `content`.
-            options: What else the template is told: `tools`, and the `chat_template_kwargs` of the request.
+            options: Further variables of the template: `tools`, and the `chat_template_kwargs` of the request.
 
         Raises:
             BadInput: The template refuses them.
         """
         from jinja2 import TemplateError
 
-        told = {"tools": None, "documents": None, "add_generation_prompt": True} | self._special | options
+        variables = {"tools": None, "documents": None, "add_generation_prompt": True} | self._special | options
         try:
-            return self._template.render(messages=messages, **told)
+            return self._template.render(messages=messages, **variables)
         except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             problem = f"the chat template {self.name} cannot be rendered ({_one_line(error)})"
             raise BadInput(FIELD, problem, REMEDY) from error
 
     def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
-        """Return the tokens of each chat as a server counts them; `options` are those of `render`.
+        """Count the tokens of each chat like a server; `options` are those of `render`.
 
         Raises:
             BadInput: The template refuses a chat.
@@ -103,32 +103,31 @@ class Template:
         return self._tokenizer.count([self.render(chat, **options) for chat in chats])
 
     def overhead(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
-        """Return the tokens that a text has more as the only message of a chat than as a prompt by itself.
+        """Measure the overhead of the template in tokens: a text as the only message of a chat, less the text alone.
 
         Args:
             probes: Texts to try, at least one.
-            options: Those of `render`.
+            options: The options of `render`.
 
         Returns:
-            The differences between chats and their texts with the tokenizer's special tokens, each once and ascending:
-            a single one, unless tokens of the template and of a text are joined. Below 0 where a template leaves
-            special tokens out.
+            The distinct differences between chats and their texts with special tokens, ascending. There is a single
+            one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
 
         Raises:
             BadInput: The template refuses a text.
         """
-        templated = self.count(([user(text)] for text in probes), **options)
+        templated = self.count(([user_message(text)] for text in probes), **options)
         raw = self._tokenizer.count(probes, special=True)
         return tuple(sorted({chat - alone for chat, alone in zip(templated, raw, strict=True)}))
 
 
-def user(text: str) -> Message:
-    """The message of a user."""
+def user_message(text: str) -> Message:
+    """Return a message of the user."""
     return {"role": "user", "content": text}
 
 
 def _environment() -> "ImmutableSandboxedEnvironment":
-    """Make what templates are written for: they come with models from anywhere, so it keeps them from all but text."""
+    """Create the Jinja environment of chat templates, sandboxed because templates come from untrusted models."""
     from jinja2 import nodes
     from jinja2.exceptions import TemplateError
     from jinja2.ext import Extension, loopcontrols
@@ -136,7 +135,7 @@ def _environment() -> "ImmutableSandboxedEnvironment":
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Generation(Extension):
-        """`{% generation %}` marks an answer for training; what is inside counts as it stands."""
+        """Renders `{% generation %}`, which marks an answer for training, as its content."""
 
         tags = {"generation"}  # noqa: RUF012 - jinja's own type
 
@@ -166,9 +165,9 @@ def _config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(_text(path))
     except ValueError as error:
-        raise BadInput(FIELD, f"{path} is no JSON ({_one_line(error)})", REMEDY) from error
+        raise BadInput(FIELD, f"{path} is not JSON ({_one_line(error)})", REMEDY) from error
     if not isinstance(config, dict):
-        raise BadInput(FIELD, f"{path} holds no settings of a tokenizer", REMEDY)
+        raise BadInput(FIELD, f"{path} is not a tokenizer configuration", REMEDY)
     return config
 
 
@@ -180,7 +179,7 @@ def _text(path: Path) -> str:
 
 
 def _named(given: Any, tools: bool) -> str | None:
-    """The template among those that a configuration has: one, or several by name."""
+    """Return the template of a configuration, which has one, or several by name."""
     if isinstance(given, list):
         by_name = {row.get("name"): row.get("template") for row in given if isinstance(row, dict)}
         given = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
@@ -188,7 +187,7 @@ def _named(given: Any, tools: bool) -> str | None:
 
 
 def _token(given: Any) -> str | None:
-    """A special token as configurations spell it: by itself, or with its properties."""
+    """Return the text of a special token in a configuration: a string, or an object with properties."""
     text = given.get("content") if isinstance(given, dict) else given
     return text if isinstance(text, str) else None
 
