@@ -30,7 +30,7 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
     latencies = {"ttft": begins + served / 10 - due, "e2el": closed - due}
     told = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
     in_flight = float((closed - due).sum() / (closed.max() - due[0]))
-    return Sample(np.zeros(count), told, ended, in_flight)
+    return Sample(np.zeros(count), np.ones(count), told, ended, in_flight)
 
 
 def values(*each: Sequence[float] | Floats) -> Values:
