@@ -159,8 +159,9 @@ class Measurement:
 
     def __init__(self, job: Job, linger_ns: int = 0) -> None:
         self.job, self._poll, limits = job, Poll(linger_ns), timeouts(job.settings)
-        own, most = sources.parse(job.settings.source_address), pool.most(job.settings) // len(job.targets)
-        self._transports = [Transport(one, limits, self._poll, Sources(own, job.stripe), most) for one in job.targets]
+        own = sources.parse(job.settings.source_address)
+        room = pool.allowed_connections(job.settings) // len(job.targets)
+        self._transports = [Transport(one, limits, self._poll, Sources(own, job.stripe), room) for one in job.targets]
         self._transport = _shared(self._transports, job)
         self._stack = contextlib.AsyncExitStack()
         self._rehearsals: list[Rehearsal] = []

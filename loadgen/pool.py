@@ -80,7 +80,7 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
     used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
     used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
     at_most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
-    return min(stripe.share(min(used, schedule.count)), at_most, most(settings))
+    return min(stripe.share(min(used, schedule.count)), at_most, allowed_connections(settings))
 
 
 def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Stripe = WHOLE) -> int:
@@ -103,7 +103,7 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: St
     return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, most))
 
 
-def most(settings: RunSettings) -> int:
+def allowed_connections(settings: RunSettings) -> int:
     """How many connections each process of a run may have to all its servers."""
     return machine.most_connections(_pairs(settings), int(settings.workers))
 
@@ -147,7 +147,7 @@ def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {sources.FLAG}, or {widen}"
         return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = stripe.share(needed), most(settings)
+    share, allowed = stripe.share(needed), allowed_connections(settings)
     if share > allowed:
         process = "this process" if stripe.of == 1 else f"each of {stripe.of} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
