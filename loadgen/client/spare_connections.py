@@ -26,7 +26,7 @@ class SpareConnections:
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
         poll: That of the transport, which leaves the loop its turns while a connection is opened.
-        most: Connections to the target that this process may have in all.
+        max_connections: How many this process may have to the target in all.
 
     Attributes:
         opened: How many have been opened here.
@@ -38,12 +38,12 @@ class SpareConnections:
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
         poll: ReadLoop,
-        most: int,
+        max_connections: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
         self.opened = 0
         self._count = 0
-        self._most = most * 9 // 10  # the rest is for requests that find none
+        self._most = max_connections * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
         self._may_open = 0  # until the next round: a peer that closes them at once must not be asked without end
         self._turned_away = 0  # connections, until the last round

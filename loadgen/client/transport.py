@@ -47,7 +47,7 @@ class Transport:
         timeouts: Limits for connecting and for each request.
         poll: That of transports to other targets in the same loop; by default one of its own.
         sources: Where its connections come from; by default the system chooses.
-        most: How many it may have; by default as many as a process can have to one server.
+        max_connections: How many it may have open; by default as many as a process can have to one server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
@@ -63,7 +63,7 @@ class Transport:
         timeouts: Timeouts,
         poll: ReadLoop | None = None,
         sources: SourceAddresses | None = None,
-        most: int | None = None,
+        max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
@@ -84,7 +84,7 @@ class Transport:
             self._connect_ahead,
             lambda: len(self._active) + len(self._late),
             self._poll,
-            machine.max_connections() if most is None else most,
+            machine.max_connections() if max_connections is None else max_connections,
         )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None

@@ -77,9 +77,7 @@ class LoadSettings:
     goodput: tuple[str, ...] = option(
         (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
     )
-    slo: str | None = option(
-        None, JUDGEMENT, 'limits for the run: "ttft_p99<500ms,error_rate<1%"; may be given again', metavar="LIMITS"
-    )
+    slo: str | None = option(None, JUDGEMENT, 'limits: "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS")
     max_error_rate: float = option(
         0.01,
         JUDGEMENT,
