@@ -155,7 +155,10 @@ async def test_the_server_is_not_asked_where_the_template_is_at_hand(tmp_path: P
 
 
 async def test_a_server_that_does_not_say_is_refused_before_anything_is_measured() -> None:
-    with pytest.raises(BadInput, match=r"--input-len-counts: the tokenizer has no chat template, .* does not count the tokens of a chat;"):
+    with pytest.raises(
+        BadInput,
+        match=r"--input-len-counts: the tokenizer has no chat template, .* does not count the tokens of a chat;",
+    ):
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"))
 
 
