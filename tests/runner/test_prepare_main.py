@@ -59,7 +59,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(prepare_main, "mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
+    monkeypatch.setattr(prepare_main, "prompt_mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 

@@ -207,7 +207,7 @@ class TestKnowing:
     def test_where_there_is_no_template_nothing_is_known_of_a_chat(self):
         made = datasets.create(RunSettings(tokenizer=str(SIMULATOR)))
         assert [prompt.server_tokens for prompt in predicted(made)] == [None] * 3
-        assert "no chat template lies beside" in TokenPrediction.of(made, CHAT, target()).unknown
+        assert "has no chat template" in TokenPrediction.of(made, CHAT, target()).unknown
 
     def test_a_template_that_cannot_be_used_is_no_reason_not_to_run(self, tmp_path):
         folder = chat_templates.beside(SIMULATOR, "{{ raise_exception('no') }}", tmp_path)
@@ -267,7 +267,7 @@ class TestBadInput:
 
     def test_single_overhead_needs_additive_tokens(self, tmp_path):
         made = datasets.create(RunSettings(tokenizer=str(trained.superwords(tmp_path))))
-        with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens, .*; name the folder"):
+        with pytest.raises(BadInput, match=r"--input-len-counts: .* joins words into tokens, .*; give the folder"):
             predicted(made, CHAT.replace(input_len_counts="server"), told=Overhead(3, "told"))
 
     def test_dataset_with_own_lengths_cannot_be_sized(self, tmp_path):

@@ -141,7 +141,7 @@ def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(t
     flags = ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--num-prompts", "4", "--rate", "100"]
     done = loadgen("run", *flags, "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "s.json: the file is cut off; its 2 whole conversations are used" in done.stderr
+    assert "s.json: the file is truncated; its 2 complete conversations are used" in done.stderr
     result = json.loads(done.stdout)
     assert result["completed"] == 4
     assert result["loadgen"]["provenance"]["prompts"]["file_cut_off"]

@@ -48,7 +48,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ("flags", "message"),
     [
         (["--dataset-name", "multi_turn"], "--endpoint: multi_turn/0/0/0 is a chat; use a chat endpoint"),
-        (["--backend", "openai-chat", "--input-len-counts", "server"], "--input-len-counts: no chat template lies"),
+        (["--backend", "openai-chat", "--input-len-counts", "server"], "--input-len-counts: the tokenizer"),
         (["--time-scale", "1e-9"], "--time-scale: 1e-09 is out of range"),
     ],
 )
