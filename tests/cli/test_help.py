@@ -31,5 +31,5 @@ def test_each_command_says_what_it_is_for(added, capsys):
         main(["--help"])
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "tea serve tea" in lines
-    assert "broken (cannot be loaded)" in lines
+    assert "broken (fails to load)" in lines
     assert not ended.value.code

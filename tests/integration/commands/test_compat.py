@@ -45,22 +45,22 @@ def test_the_tables_of_the_document_are_those_of_the_parser(name: str) -> None:
 @pytest.mark.parametrize(("tool", "name"), [("vllm", None), ("sglang", "sglang")])
 def test_no_flag_is_named_that_no_release_has(tool: str, name: str | None) -> None:
     had = set().union(*migrating.releases(tool).values())
-    assert [flag.name for flag in compat.of(name).flags if flag.name not in had] == []
+    assert [flag.name for flag in compat.tool_of(name).flags if flag.name not in had] == []
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_what_is_refused_says_why_and_what_to_use(name: str | None) -> None:
     chosen = f"--compat {name} " if name else ""
-    for flag in compat.of(name).flags:
-        if flag.into is None:
-            value = "" if flag.takes == "none" else " 7"
-            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.says}; {flag.use}"
+    for flag in compat.tool_of(name).flags:
+        if flag.convert is None:
+            value = "" if flag.values == "none" else " 7"
+            assert refusal(f"{chosen}--model m {flag.name}{value}") == f"{flag.name}: {flag.meaning}; {flag.remedy}"
 
 
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_no_flag_of_another_tool_stands_in_the_help(name: str | None) -> None:
     text = run_parser(name).format_help()
-    ours = {flag.name for flag in compat.of(name).flags} - set(run_parser()._option_string_actions)
+    ours = {flag.name for flag in compat.tool_of(name).flags} - set(run_parser()._option_string_actions)
     assert [flag for flag in ours if f"  {flag}" in text] == []
 
 
@@ -71,8 +71,8 @@ def words_in(text: str) -> list[str]:
 @pytest.mark.parametrize("name", [None, *compat.TOOLS])
 def test_what_is_to_be_used_instead_exists(name: str | None) -> None:
     known = {*run_parser(None)._option_string_actions, *run_parser(name)._option_string_actions}
-    for flag in compat.of(name).flags:
-        assert [word for word in words_in(flag.use) if word not in known] == [], flag.name
+    for flag in compat.tool_of(name).flags:
+        assert [word for word in words_in(flag.remedy) if word not in known] == [], flag.name
 
 
 @pytest.mark.parametrize("name", ["guidellm", "aiperf"])

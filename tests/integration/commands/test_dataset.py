@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.cli.commands import fetch
+from loadgen.cli.dataset import fetch
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.workload import datasets

@@ -1,4 +1,4 @@
-"""Searching: the runs of `loadgen search`, one after another, and what they come to."""
+"""The runs of `loadgen search`, and the level of load that they lead to."""
 
 import contextlib
 import dataclasses
@@ -12,8 +12,8 @@ from loadgen.analysis.search.algorithm import AGAIN, End, Found, Goal, Run, high
 from loadgen.analysis.search.criteria import of_each
 from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point, Stop
 from loadgen.cli import exit_codes
-from loadgen.cli.journal import journal
-from loadgen.cli.run_series import Series, differences, numbered
+from loadgen.cli.runs.journal import journal
+from loadgen.cli.runs.run_series import Series, differences, numbered
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import scratch_dir
@@ -24,36 +24,39 @@ if TYPE_CHECKING:
     from loadgen.runner.server import Server
 
 FIRST_CONCURRENCY = 16
-SAID = {True: "met", False: "missed", None: "neither met nor missed"}
+OUTCOME = {True: "met", False: "missed", None: "inconclusive"}
 
 
-class Search:
-    """One search.
+class LoadSearch:
+    """One search for the highest load that meets the limits of --slo.
 
     Args:
-        asked: The settings of the command, checked.
+        asked: The checked settings of the command.
         over: rate or concurrency.
-        chosen: Those that are given, other than by a workload: where it begins, and how long runs are.
-        plot: Where a picture goes.
+        chosen: The settings from flags and the config file, without the workload's: the first level, and the length
+            of the runs.
+        plot: The path of the chart, or None.
     """
 
     def __init__(self, asked: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
         assert asked.slo is not None
         self._demands = of_each(asked.slo)
         self._enough = max(demand.enough for demand in self._demands)
-        least = math.ceil(self._enough / 2 / AGAIN)  # half of what is enough shows it, if all of them are good
+        least = math.ceil(self._enough / 2 / AGAIN)  # if all requests meet a limit, half of `enough` show it
         if (count := chosen.get("num_prompts")) is not None and count < least:
-            problem = f"{AGAIN} runs of {count} requests cannot show {asked.slo}"
+            problem = f"{AGAIN} runs of {count} requests are too few to decide {asked.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
         if asked.records and numbered(asked, 1).records == asked.records:  # a device
-            raise BadInput("--records", f"{asked.records} keeps nothing, and a search reads its records", "name a file")
+            raise BadInput(
+                "--records", f"{asked.records} is a device, and a search reads its records again", "name a file"
+            )
         self._asked, self._axis, self._chosen = asked.replace(slo=None, duration=None), AXES[over], chosen
         self._series = Series("search", over, asked, ",".join(demand.text for demand in self._demands), plot)
-        self._told = 0
+        self._reported = 0
 
-    def carried_out(self) -> int:
-        """Carry it out; returns the exit code."""
-        return self._series.carried_out(self._measure, self._asked.replace(num_prompts=self._enough))
+    def execute(self) -> int:
+        """Execute the search; returns the exit code."""
+        return self._series.execute(self._measure, self._asked.replace(num_prompts=self._enough))
 
     async def _measure(self, server: "Server") -> None:
         async def measure(settings: RunSettings, name: str, stop: Stop) -> "Result":
@@ -80,7 +83,7 @@ class Search:
             try:
                 return await levels.at(level)
             finally:
-                self._tell(levels.points)
+                self._report(levels.points)
 
         found = None
         try:
@@ -92,40 +95,42 @@ class Search:
             self._conclude(levels, found)
 
     async def _start(self, levels: "Levels") -> float:
-        """The level to begin with: what is given, or what shows itself."""
+        """Return the first level: the given one, or the throughput of a first run that sends everything at once."""
         given = self._chosen.get(self._axis.setting)
         if given is not None and math.isfinite(given):
             return float(given)
         if self._axis.name == "concurrency":
             return FIRST_CONCURRENCY
-        self._say(f"up to {levels.left} runs; the first sends {levels.enough} requests at once, to see where to begin")
+        self._say(
+            f"up to {levels.left} runs; the first sends {levels.enough} requests at once, to choose the first rate"
+        )
         try:
             return await levels.at_once()
         finally:
-            self._tell(levels.points)
+            self._report(levels.points)
 
     def _plan(self, levels: Levels, level: float) -> str:
-        """How many runs there may be, how long each takes, and all of them, and why longer than was asked."""
+        """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
         level = max(self._axis.nearest(level), levels.least)
         count = levels.requests_at(level)
         length_s, asked_s = self._axis.length_s(level, count), self._chosen.get("duration")
         if math.isinf(length_s):
-            return f"up to {levels.left} runs, each of {count} requests or more"
+            return f"up to {levels.left} runs of at least {count} requests each"
         whole = duration(levels.left * length_s)
-        each = f"up to {levels.left} runs, each of {duration(length_s)} at {self._named(level)}"
-        plan = f"{each}: {whole} in all, longer at lower levels"
+        each = f"up to {levels.left} runs of {duration(length_s)} each at {self._named(level)}"
+        plan = f"{each}, {whole} in total; runs at lower levels are longer"
         if asked_s is None or length_s < asked_s + 1:
             return plan
         needs = max(self._demands, key=lambda demand: demand.enough).text
-        return f"--duration {asked_s:g} is too short for {needs}, which takes {count} requests; {plan}"
+        return f"--duration {asked_s:g} is too short: {needs} needs {count} requests; {plan}"
 
     def _numbered(self) -> RunSettings:
-        """The settings with the files of the next run."""
+        """Return the settings with the file names of the next run."""
         return numbered(self._asked, len(self._series.points) + 1)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
-        """Where the next run leaves its records: where the user wants them, or until they have been judged."""
+        """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
         if self._asked.records:
             yield Path(str(self._numbered().records))
             return
@@ -133,22 +138,27 @@ class Search:
             yield kept.path or folder / name
             kept.needed = False
 
-    def _tell(self, points: list[Point]) -> None:
-        """Say what has been found since the last time, and keep it with the series."""
-        for row, point in list(zip(self._series.points, points, strict=False))[self._told :]:
+    def _report(self, points: list[Point]) -> None:
+        """Print the outcome of the runs that have ended since the last call, and keep it in the series."""
+        for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
             run = point.run
             row["met"] = run.met()
             each = [one.met(run.in_flight) for one in run.shown]
             for number, limit in enumerate(row["slo"]):
                 limit["met"] = each[number] if each else None
-            unclear = "too few requests to tell" if row["met"] is None else None
+            unclear = "too few requests to decide" if row["met"] is None else None
             row["why"] = point.why or unclear
-            self._told += 1
-            self._say(f"{self._named(point.level)}: {SAID[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
+            self._reported += 1
+            self._say(f"{self._named(point.level)}: {OUTCOME[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
         self._series.save_so_far()
 
     def _conclude(self, levels: Levels, found: Found | None) -> None:
-        """Say in the series what the search came to; None: it ended early."""
+        """Write the outcome of the search into the series.
+
+        Args:
+            levels: The runs.
+            found: The outcome; None: the search ended early.
+        """
         met = [point.level for point in levels.points if point.run.met()]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)
         self._series.data["found"] = {
@@ -164,7 +174,7 @@ class Search:
         rows = [row for row in self._series.points if level and row["level"] == level]
         if self._asked.strict and any(row["verdict"] == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
-        # Of the others it is no matter what they deserve: at a level that is too high requests may well fail.
+        # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
         self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + own
 
@@ -177,4 +187,4 @@ class Search:
 
 
 def _nothing(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
-    """A run of a search has a line in its table, and no report."""
+    """Print no report: a run of a search is a line of the table."""
