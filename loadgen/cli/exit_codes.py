@@ -1,5 +1,6 @@
 """The exit codes of all commands, and the rule that gives a run its code."""
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +30,9 @@ WHEN = {
     CHANGED: "a condition of `loadgen compare --fail-if` holds",
     INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
-EXPLAINED = "\n".join(f"  {code:<4} {when}" for code, when in WHEN.items())
+EXPLAINED = "\n".join(
+    textwrap.fill(when, 96, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
+)
 SEVERITY = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
 
 
