@@ -62,16 +62,16 @@ def text(**parts: object) -> str:
 def test_the_capacity_is_printed_with_the_reasons() -> None:
     missed = run(8_001, valid=False, disturbance="other processes used 0.4 of 2 cores")
     said = text(requests=Climb(run(4_001), missed), events=Climb(run(401), None))
-    assert "can generate 4,000 requests/s of 1 token here: VALID, loop 30% busy, lag p99 0.2 ms" in said
-    assert "at 8,000 the run was not (loop stall p99; other processes used 0.4 of 2 cores)" in said
-    assert "can generate 10,025 token events/s" in said
-    assert "no higher rate was tried" in said
+    assert "Requests/s of 1 token: 4,000 from one process; the run was VALID, loop 30% busy, lag p99 0.2 ms." in said
+    assert "At 8,000 the run was not VALID: loop stall p99; other processes used 0.4 of 2 cores." in said
+    assert "Token events/s: 10,025 from one process" in said
+    assert "No higher rate was tried." in said
 
 
 def test_without_a_valid_run_no_figure_is_printed() -> None:
     said = text(requests=Climb(None, run(1_001, valid=False)))
-    assert "Unknown how many requests/s of 1 token" in said
-    assert "no run was VALID (loop stall p99 at 1,000)" in said
+    assert "Requests/s of 1 token: unknown, since no run was VALID." in said
+    assert "At 1,000 the run was not VALID: loop stall p99." in said
 
 
 @pytest.mark.parametrize(

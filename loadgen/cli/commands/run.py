@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
 OVER = {"request_rate": "rate", "max_concurrency": "concurrency"}
-UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight at most"}
+UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 
 def main(argv: list[str]) -> int:

@@ -34,8 +34,8 @@ def versions(found: Mapping[str, str | None]) -> Iterator[str]:
 def measured(found: "Capacity") -> Iterator[str]:
     """Yield the measured capacity, in sentences."""
     shared = "the only core" if found.cores == 1 else f"the {found.cores} cores"
-    yield from _wrapped("", _drives("requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
-    yield from _wrapped("", _drives("token events/s", found.events, lambda drive: drive.events_per_s))
+    yield from _wrapped("", _drives("Requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
+    yield from _wrapped("", _drives("Token events/s", found.events, lambda drive: drive.events_per_s))
     yield from _wrapped("", f"{STREAMS:,} concurrent streams: {_streams(found)}.")
     text = f"Server and client shared {shared} of this machine; with a server on another machine the client has more."
     yield from _wrapped("", text)
@@ -46,11 +46,16 @@ def measured(found: "Capacity") -> Iterator[str]:
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
     best, missed = climb.best, climb.missed
-    if best is None:
-        why = f" ({_because(missed)} at {figure(missed):,.0f})" if missed is not None else ""
-        return f"Unknown how many {what} one process can generate here: no run was VALID{why}."
-    more = f"at {figure(missed):,.0f} the run was not ({_because(missed)})" if missed else "no higher rate was tried"
-    return f"One process can generate {figure(best):,.0f} {what} here: {_valid(best)}; {more}."
+    known = (
+        f"{figure(best):,.0f} from one process; the run was {_valid(best)}."
+        if best
+        else "unknown, since no run was VALID."
+    )
+    if missed is None:
+        more = "No higher rate was tried." if best else ""
+    else:
+        more = f"At {figure(missed):,.0f} the run was not VALID: {_because(missed)}."
+    return f"{what}: {known} {more}".rstrip()
 
 
 def _streams(found: "Capacity") -> str:
