@@ -135,11 +135,11 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         return preparing(done, count, elapsed_s)
 
     with ProgressLine(text, quiet=settings.quiet) as progress:
-        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
-        count = asked.count
-        prompts = _askable(asked.prompts, target)
+        source = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
+        count = source.count
+        prompts = _askable(source.prompts, target)
         with _destination(path) as file:
-            overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, progress)
+            overview = Overview.of(exported(prompts, file) if file else prompts, source.origin, progress)
             if overview.count < count:
                 problem = f"{count} prompts are requested, and the data set has only {overview.count}"
                 raise BadInput("--num-prompts", problem, f"give at most {overview.count}")

@@ -107,12 +107,12 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
     series = Series("sweep", OVER[name], runs[0], runs[0].slo, plot)
 
     async def measure(server: "Server") -> None:
-        for number, asked in enumerate(runs, 1):
-            resolved = server.settings.replace(**differences(numbered(runs[0], 1), numbered(asked, number)))
-            level = getattr(asked, name)
+        for number, requested in enumerate(runs, 1):
+            resolved = server.settings.replace(**differences(numbered(runs[0], 1), numbered(requested, number)))
+            level = getattr(requested, name)
             title = f"run {number} of {len(runs)}: {level:g} {UNITS[name]}"
             own = dataclasses.replace(server, settings=resolved)
-            await series.run(own, numbered(asked, number), level, title=title)
+            await series.run(own, numbered(requested, number), level, title=title)
             if series.interrupts.count:
                 series.data["partial"] = "interrupted"
                 break

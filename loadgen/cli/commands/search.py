@@ -24,18 +24,18 @@ def main(argv: list[str]) -> int:
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
     check(chosen, over)
-    asked = run_settings.settings(given)
-    if asked.dataset_name == TRACE:
+    requested = run_settings.settings(given)
+    if requested.dataset_name == TRACE:
         problem = "a trace sets its own request rate, which a search must vary"
         raise BadInput("--dataset-name", problem, "choose another data set")
-    rate = asked.request_rate if math.isfinite(asked.request_rate) else 1.0  # a --duration needs a finite rate
-    asked.replace(request_rate=rate).checked()
-    log_setup.to_stderr(asked.log_level)
+    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
+    requested.replace(request_rate=rate).checked()
+    log_setup.to_stderr(requested.log_level)
     credentials.warn_of_visible(given)
     with single_threaded():
         from loadgen.cli.runs.load_search import LoadSearch
 
-        search = LoadSearch(asked, over, chosen, plot)
+        search = LoadSearch(requested, over, chosen, plot)
     return search.execute()
 
 

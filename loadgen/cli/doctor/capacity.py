@@ -167,7 +167,7 @@ def drive(
         warm_connections: As --warm-connections.
     """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
-    asked = RunSettings(
+    requested = RunSettings(
         base_url=server.url,
         backend="openai-chat",
         request_rate=rate,
@@ -177,7 +177,7 @@ def drive(
         server_metrics=("off",),
     )
     before, before_s = Busy.now(), machine.process_cpu_s(server.pid)
-    data = runner.run_sync(asked, dataset=_Short(tokens)).data
+    data = runner.run_sync(requested, dataset=_Short(tokens)).data
     disturbance = machine.disturbance(before, Busy.now(), machine.process_cpu_s(server.pid) - before_s)
     own = data["loadgen"]
     return Drive(

@@ -31,41 +31,41 @@ class LoadSearch:
     """One search for the highest load that meets the limits of --slo.
 
     Args:
-        asked: The checked settings of the command.
+        requested: The checked settings of the command.
         over: rate or concurrency.
         chosen: The settings from flags and the config file, without the workload's: the first level, and the length
             of the runs.
         plot: The path of the chart, or None.
     """
 
-    def __init__(self, asked: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
-        assert asked.slo is not None
-        self._demands = of_each(asked.slo)
+    def __init__(self, requested: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
+        assert requested.slo is not None
+        self._demands = of_each(requested.slo)
         self._enough = max(demand.enough for demand in self._demands)
         least = math.ceil(self._enough / 2 / AGAIN)  # if all requests meet a limit, half of `enough` show it
         if (count := chosen.get("num_prompts")) is not None and count < least:
-            problem = f"{AGAIN} runs of {count} requests are too few to decide {asked.slo}"
+            problem = f"{AGAIN} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
-        if asked.records and numbered(asked, 1).records == asked.records:  # a device
+        if requested.records and numbered(requested, 1).records == requested.records:  # a device
             raise BadInput(
-                "--records", f"{asked.records} is a device, and a search reads its records again", "name a file"
+                "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
             )
-        self._asked, self._axis, self._chosen = asked.replace(slo=None, duration=None), AXES[over], chosen
-        self._series = Series("search", over, asked, ",".join(demand.text for demand in self._demands), plot)
+        self._requested, self._axis, self._chosen = requested.replace(slo=None, duration=None), AXES[over], chosen
+        self._series = Series("search", over, requested, ",".join(demand.text for demand in self._demands), plot)
         self._reported = 0
 
     def execute(self) -> int:
         """Execute the search; returns the exit code."""
-        return self._series.execute(self._measure, self._asked.replace(num_prompts=self._enough))
+        return self._series.execute(self._measure, self._requested.replace(num_prompts=self._enough))
 
     async def _measure(self, server: "Server") -> None:
         async def measure(settings: RunSettings, name: str, stop: Stop) -> "Result":
-            own = settings.replace(**differences(self._asked, self._numbered()) | {"records": settings.records})
-            asked = self._asked.replace(**differences(server.settings, own))
+            own = settings.replace(**differences(self._requested, self._numbered()) | {"records": settings.records})
+            requested = self._requested.replace(**differences(server.settings, own))
             level = getattr(own, self._axis.setting)
             title = f"run {len(self._series.points) + 1}, {self._named(level)}"
             of_run = dataclasses.replace(server, settings=own)
-            return await self._series.run(of_run, asked, level, title=title, stop=stop, show=_nothing)
+            return await self._series.run(of_run, requested, level, title=title, stop=stop, show=_nothing)
 
         requests = self._chosen.get("num_prompts")
         levels = Levels(
@@ -113,25 +113,25 @@ class LoadSearch:
         """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
         level = max(self._axis.nearest(level), levels.least)
         count = levels.requests_at(level)
-        length_s, asked_s = self._axis.length_s(level, count), self._chosen.get("duration")
+        length_s, duration_s = self._axis.length_s(level, count), self._chosen.get("duration")
         if math.isinf(length_s):
             return f"up to {levels.left} runs of at least {count} requests each"
         whole = duration(levels.left * length_s)
         each = f"up to {levels.left} runs of {duration(length_s)} each at {self._named(level)}"
         plan = f"{each}, {whole} in total; runs at lower levels are longer"
-        if asked_s is None or length_s < asked_s + 1:
+        if duration_s is None or length_s < duration_s + 1:
             return plan
         needs = max(self._demands, key=lambda demand: demand.enough).text
-        return f"--duration {asked_s:g} is too short: {needs} needs {count} requests; {plan}"
+        return f"--duration {duration_s:g} is too short: {needs} needs {count} requests; {plan}"
 
     def _numbered(self) -> RunSettings:
         """Return the settings with the file names of the next run."""
-        return numbered(self._asked, len(self._series.points) + 1)
+        return numbered(self._requested, len(self._series.points) + 1)
 
     @contextlib.contextmanager
     def _records(self, name: str) -> Iterator[Path]:
         """Yield the path of the next run's records: the user's file, or one that is removed once they are judged."""
-        if self._asked.records:
+        if self._requested.records:
             yield Path(str(self._numbered().records))
             return
         with journal(wanted=True) as kept, scratch_dir.folder() as folder:
@@ -172,14 +172,14 @@ class LoadSearch:
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
         rows = [row for row in self._series.points if level and row["level"] == level]
-        if self._asked.strict and any(row["verdict"] == "SUSPECT" for row in rows):
+        if self._requested.strict and any(row["verdict"] == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
         # The codes of other runs do not count: at a level that is too high, requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
         self._series.codes[:] = [code for code in self._series.codes if code not in of_levels] + own
 
     def _say(self, text: str) -> None:
-        if not self._asked.quiet:
+        if not self._requested.quiet:
             print(f"loadgen: {text}", file=sys.stderr, flush=True)
 
     def _named(self, level: float) -> str:

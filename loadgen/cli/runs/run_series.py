@@ -35,7 +35,7 @@ class Series:
     Args:
         kind: sweep or search.
         over: rate or concurrency.
-        asked: The checked settings of the command.
+        requested: The checked settings of the command.
         slo: The limits that each run is held against.
         plot: The path of the chart, or None.
 
@@ -45,20 +45,20 @@ class Series:
         interrupts: Receives the signals.
     """
 
-    def __init__(self, kind: str, over: str, asked: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(self, kind: str, over: str, requested: RunSettings, slo: str | None, plot: str | None) -> None:
         with single_threaded():
             from loadgen import report
             from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
 
         check_plot(plot)
-        report.check_writable(asked)
-        together = asked.replace(records=None, hlog=None, capture=None)  # each run has files of its own for these
+        report.check_writable(requested)
+        together = requested.replace(records=None, hlog=None, capture=None)  # each run has files of its own for these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*report.overwritten(together), *plotted])
-        self._asked, self._plot = asked, plot
+        self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
-        self.data = report.series.begun(kind, over, slo, asked.latency_from)
+        self.data = report.series.begun(kind, over, slo, requested.latency_from)
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Series:
         Raises:
             LoadgenError: The series ended before anything was measured.
         """
-        with exported(self._asked) as self._export:
+        with exported(self._requested) as self._export:
             return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
     async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
@@ -108,7 +108,7 @@ class Series:
     async def run(
         self,
         server: "Server",
-        asked: RunSettings,
+        requested: RunSettings,
         level: float,
         *,
         title: str,
@@ -119,7 +119,7 @@ class Series:
 
         Args:
             server: The server, with the settings of this run resolved for it.
-            asked: The settings of this run as a user would give them.
+            requested: The settings of this run as a user would give them.
             level: The load: requests per second, or requests in flight.
             title: The line that is printed before the run.
             stop: Returns why the run can end early, or None.
@@ -132,7 +132,7 @@ class Series:
             raise asyncio.CancelledError
         if self.points:
             await self._flush(server)
-        if not asked.quiet:
+        if not requested.quiet:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
         def watch(progress: "Progress", measurer: "Measurer") -> None:
@@ -140,8 +140,8 @@ class Series:
             if (why := stop(progress)) is not None:
                 measurer.abort(why)
 
-        ended = await execute(asked, self.interrupts, server=server, watch=watch, show=show)
-        saved = [path for path in ended.saved if path != asked.records or self._asked.records]
+        ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
+        saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
         self.points.append(
             report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
@@ -168,10 +168,10 @@ class Series:
         from loadgen import report
         from loadgen.util.atomic_file import write_whole
 
-        path = report.series_path(self._asked, self.data)
+        path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._asked))
+        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
         return [str(path)]
 
     def _end(self) -> int:
@@ -188,8 +188,8 @@ class Series:
         if self.data["kind"] == "search":  # its runs print no report that names their files
             saved = [path for point in self.points for path in point["saved"]] + saved
         text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
-        print(text, end="", file=human(self._asked), flush=True)
-        if self._asked.json:
+        print(text, end="", file=human(self._requested), flush=True)
+        if self._requested.json:
             print(report.to_json(self.data), flush=True)
         if trouble is not None:
             print(f"loadgen: the series could not be saved: {trouble}", file=sys.stderr)
@@ -211,12 +211,12 @@ class Series:
         return [self._plot]
 
     def _save_page(self) -> list[str]:
-        if self._asked.html is None:
+        if self._requested.html is None:
             return []
         from loadgen import report
 
-        report.save_page(self._asked.html, [self.data])
-        return [self._asked.html]
+        report.save_page(self._requested.html, [self.data])
+        return [self._requested.html]
 
 
 def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
@@ -225,18 +225,18 @@ def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
     return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
 
 
-def numbered(asked: RunSettings, number: int) -> RunSettings:
+def numbered(requested: RunSettings, number: int) -> RunSettings:
     """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
 
     Devices keep their names, and so does the file of --append-result, which has a line for each run.
     """
     named: dict[str, str] = {}
     for name in FILES:
-        path = getattr(asked, name)
-        if path and not path.startswith("/dev/") and not (name == "result_filename" and asked.append_result):
+        path = getattr(requested, name)
+        if path and not path.startswith("/dev/") and not (name == "result_filename" and requested.append_result):
             stem, ending = os.path.splitext(path)
             named[name] = f"{stem}-{number:02}{ending}"
-    return asked.replace(**named)
+    return requested.replace(**named)
 
 
 def check_plot(path: str | None) -> None:

