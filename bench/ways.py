@@ -21,7 +21,7 @@ import numpy as np
 
 from loadgen.config.settings import RunSettings
 from loadgen.runner.prepare_main import Order
-from loadgen.util import messages
+from loadgen.util import child_process
 from loadgen.workload import datasets
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.datasets.sharegpt_file import Conversations, ConversationsInOrder
@@ -142,7 +142,7 @@ def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
         with tempfile.TemporaryDirectory() as folder:
             order = Order(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
             command = [sys.executable, "-m", "loadgen.runner.prepare_main"]
-            subprocess.run(command, input=messages.encode(order), stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, input=child_process.encode(order), stdout=subprocess.DEVNULL, check=True)
             with Requests(Path(folder)) as requests:
                 for row in range(len(requests)):
                     yield Prompt("", *requests.tokens(row), str(row))

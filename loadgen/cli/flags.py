@@ -11,8 +11,9 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.config import slo
+from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, times
-from loadgen.config.settings import SWEPT, RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser, integer, number, seconds
 
@@ -109,6 +110,8 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
             options["type"] = _share
         if field.name in SWEPT:
             options["type"] = _one_or_several(options["type"])
+        if field.name == "slo":
+            options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         group.add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
     compat.add_flags(parser, meanings.flags)
@@ -153,6 +156,16 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         return {"type": _json}
     names: dict[Any, Callable[[str], Any]] = {int: integer, float: number, str: str}
     return {"type": names[kind]}
+
+
+class _Joined(argparse.Action):
+    """A list with commas that may be given in several flags."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:

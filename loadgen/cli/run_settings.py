@@ -4,8 +4,9 @@ from typing import Any
 
 from loadgen.cli import compat, credentials
 from loadgen.config import serialize
+from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
-from loadgen.config.settings import SEEDS, SWEPT, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 
 

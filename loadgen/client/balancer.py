@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loadgen.client.transport import Transport
-from loadgen.config.settings import Balance
+from loadgen.config.target import Balance
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.core.record import Record
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 NOWHERE = -1
 
@@ -35,10 +35,12 @@ class Balancer:
         bell: Theirs.
     """
 
-    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Stripe = WHOLE) -> None:
+    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Partition = WHOLE) -> None:
         self._transports, self._in_turn = tuple(transports), balance == "round-robin"
         count = len(transports)
-        turns = range(stripe.number, stripe.number + stripe.of * count, stripe.of) if self._in_turn else range(count)
+        turns = (
+            range(stripe.index, stripe.index + stripe.count * count, stripe.count) if self._in_turn else range(count)
+        )
         # In turn, a stripe may never come to some of them.
         self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
         self.bell = transports[0].bell

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.client.capture_file import CapturedResponse, End, first_line, to_line
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import secrets, spellings
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 LIMIT_BYTES = 64 << 20
 RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came

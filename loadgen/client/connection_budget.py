@@ -11,7 +11,7 @@ from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
 from loadgen.util.clock import NS_PER_S
 from loadgen.util.number_format import plural
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 # How long requests take: so long to the first token, and from each to the next; so many tokens where nothing says it.
@@ -21,7 +21,7 @@ MOST_WARM = 4096
 logger = logging.getLogger(__name__)
 
 
-def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHOLE) -> None:
+def check_limits(settings: RunSettings, schedule: Schedule, stripe: Partition = WHOLE) -> None:
     """Refuse what is sure to need more connections than this process can have, or addresses that it has not.
 
     Args:
@@ -44,7 +44,7 @@ def check_limits(settings: RunSettings, schedule: Schedule, stripe: Stripe = WHO
         raise BadInput(flag, f"{what}, and {problem}", f"{remedy}, or ask for fewer")
 
 
-def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Stripe = WHOLE) -> None:
+def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: float, stripe: Partition = WHOLE) -> None:
     """Say so where a run is likely to need more connections than its processes can have, though it is not sure to.
 
     Args:
@@ -62,7 +62,7 @@ def warn_of_limits(settings: RunSettings, schedule: Schedule, output_tokens: flo
         logger.warning(said, likely, problem, remedy)
 
 
-def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, stripe: Stripe = WHOLE) -> int:
+def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float = 0.0, stripe: Partition = WHOLE) -> int:
     """How many connections this worker opens before the clock starts: its share of those of the run.
 
     auto: those that are likely to be used before they are too old, and the spare ones. The first are the rate times a
@@ -79,12 +79,11 @@ def warm_count(settings: RunSettings, schedule: Schedule, output_tokens: float =
         return stripe.share(int(settings.warm_connections))
     used = _wanted(settings, schedule, min(_latency_s(output_tokens), FIRST_LIMIT_NS / NS_PER_S))
     used = math.ceil(min(used, settings.max_concurrency or math.inf)) + _spare(settings, schedule)
-    most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
-    room = machine.most_connections(_pairs(settings), int(settings.workers))
-    return min(stripe.share(min(used, schedule.count)), most, room)
+    at_most = max(MOST_WARM, stripe.share(_sure(settings, schedule)))
+    return min(stripe.share(min(used, schedule.count)), at_most, most(settings))
 
 
-def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Stripe = WHOLE) -> int:
+def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: Partition = WHOLE) -> int:
     """How many connections this worker keeps open beyond those in use, while the clock runs.
 
     As many as requests may need until connections are looked after again: those due meanwhile, with room for three
@@ -102,6 +101,11 @@ def spare_count(settings: RunSettings, schedule: Schedule, warm: int, stripe: St
     later = stripe.share(int((schedule.due_ns >= FIRST_LIMIT_NS).sum()))
     most = max(later, stripe.share(schedule.count) - warm)
     return max(0, min(stripe.share(_spare(settings, schedule)), MOST_WARM, most))
+
+
+def most(settings: RunSettings) -> int:
+    """How many connections each process of a run may have to all its servers."""
+    return machine.max_connections(_pairs(settings), int(settings.workers))
 
 
 def _spare(settings: RunSettings, schedule: Schedule) -> int:
@@ -133,19 +137,23 @@ def _latency_s(output_tokens: float) -> float:
     return GUESSED_TTFT_S + (output_tokens or GUESSED_TOKENS) * GUESSED_TPOT_S
 
 
-def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple[str, str] | None:
+def lacking(settings: RunSettings, needed: int, stripe: Partition = WHOLE) -> tuple[str, str] | None:
     """Where a run cannot have so many connections: what there is instead, and what helps; None where it can."""
-    hosts, by_ports, workers = _hosts(settings), _pairs(settings) * machine.most_by_ports(), int(settings.workers)
-    here = math.ceil(needed * workers / max(workers, stripe.of))  # where machines share a run, one makes its part
+    hosts, by_ports, workers = (
+        _hosts(settings),
+        _pairs(settings) * machine.max_connections_by_ports(),
+        int(settings.workers),
+    )
+    here = math.ceil(needed * workers / max(workers, stripe.count))  # where machines share a run, one makes its part
     if here > by_ports:
         part = f"for its part ({here}) " if here < needed else ""
         servers = "one server" if len(hosts) == 1 else f"{len(hosts)} servers"
         widen = 'widen their range with `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`'
         remedy = f"give further addresses of this machine with {source_address.FLAG}, or {widen}"
         return f"{part}this machine's local ports allow {by_ports} to {servers}", remedy
-    share, allowed = stripe.share(needed), machine.most_connections(_pairs(settings), workers)
+    share, allowed = stripe.share(needed), most(settings)
     if share > allowed:
-        process = "this process" if stripe.of == 1 else f"each of {stripe.of} processes"
+        process = "this process" if stripe.count == 1 else f"each of {stripe.count} processes"
         remedy = f"raise the limit with `ulimit -n {share + 1000}`, as root if need be (`loadgen doctor` says more)"
         return f"{process} may have {allowed}", remedy
     return None
@@ -154,7 +162,7 @@ def lacking(settings: RunSettings, needed: int, stripe: Stripe = WHOLE) -> tuple
 def _pairs(settings: RunSettings) -> int:
     """How many pairs there are of an address of ours and one of a server: each has the local ports for itself."""
     own = source_address.parse(settings.source_address)
-    return sum(source_address.count(own, host) for host in _hosts(settings).values())
+    return sum(source_address.count_addresses(own, host) for host in _hosts(settings).values())
 
 
 def _hosts(settings: RunSettings) -> dict[str, str]:

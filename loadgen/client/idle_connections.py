@@ -5,7 +5,8 @@ be sent twice. Three rules keep requests away from such a close:
 
 - A connection rests after a response. llama.cpp promises keep-alive and closes after every stream, most often within
   half a millisecond, on a crowded machine some tens of milliseconds later. So the first rest of a run is long. Once a
-  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough.
+  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough. One close soon
+  after a response does not disprove it: others that last through their rest may be used for as long as they have shown.
 - A connection is used only while it is younger than the server's idle limit. The server announces the limit
   (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
   left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from loadgen.util.clock import NS_PER_S
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Connection
+    from loadgen.core.connection import Connection
 
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000
@@ -43,6 +44,7 @@ class IdleConnections:
         limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
         round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
         old: Connections that are too old for use, to be closed when there is time.
+        turned_away: How many unused connections the peer has closed soon after they were opened.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
@@ -53,9 +55,11 @@ class IdleConnections:
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
         self.old: deque[Connection] = deque()
+        self.turned_away = 0
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
+        self._rested_ns = 0  # up to which one may be used, since another has lasted through its rest
 
     def __iter__(self) -> "Iterator[Connection]":
         yield from (*self._unused, *self._resting, *self._rested, *self.old)
@@ -68,7 +72,7 @@ class IdleConnections:
     @property
     def reusable(self) -> bool:
         """Whether the server lets a connection carry more than one request."""
-        return self._used_at_ns > 0 or self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS
+        return self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS or self._proven_ns > 0
 
     def rest_left_s(self, at_ns: int) -> float:
         """How long until the next of those that rest is ready, in seconds; 0 where none rests."""
@@ -131,6 +135,7 @@ class IdleConnections:
             elif connection.is_open():
                 return connection
             else:
+                self._turned_away(connection, at_ns)
                 self._close(connection)
         return None
 
@@ -158,6 +163,8 @@ class IdleConnections:
             self._probe = None
         if connection.requests:
             self._learn(at_ns - connection.idle_since)
+        else:
+            self._turned_away(connection, at_ns)
         if connection not in self.old:
             self._close(connection)
 
@@ -180,6 +187,7 @@ class IdleConnections:
             connection, _ = self._resting.popitem(last=False)
             if connection.is_open():
                 self._rest_ns = REST_NS
+                self._rested_ns = max(self._rested_ns, self._safe_ns(at_ns - connection.idle_since))
                 self._rested[connection] = None
             else:
                 self._closed_by_peer(connection, at_ns)
@@ -187,23 +195,34 @@ class IdleConnections:
     def _is_young(self, connection: "Connection", at_ns: int) -> bool:
         """Whether a request may use a connection at `at_ns`, by its age."""
         age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
-        margin_ns = MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
         if limit_ns is None:
-            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - margin_ns
+            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - self._margin_ns
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
-            return age_ns < (self._used_at_ns if connection.requests else FIRST_LIMIT_NS)
+            return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
+        return age_ns < self._safe_ns(limit_ns)
+
+    @property
+    def _proven_ns(self) -> int:
+        """Up to which age a connection may be used again, whatever closed another."""
+        return max(self._used_at_ns, self._rested_ns)
+
+    @property
+    def _margin_ns(self) -> int:
+        return MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
+
+    def _safe_ns(self, open_ns: int) -> int:
+        """Up to which age a connection may be used that is open up to that age."""
         # The first byte may be late because the server computes. Half of the limit is safe on any real network.
-        return age_ns < max(limit_ns - margin_ns, limit_ns // 2)
+        return max(open_ns - self._margin_ns, open_ns // 2)
 
     def _lasted_ns(self, at_ns: int) -> int:
-        """For how long the probe has lasted; 0 without one."""
-        if self._probe is None:
-            return 0
-        if self._probe.is_open():
-            return at_ns - self._probe.idle_since
-        probe, self._probe = self._probe, None
-        self._closed_by_peer(probe, at_ns)
-        return 0
+        """For how long the probe has lasted; 0 without one, and where the event loop is about to say that it is lost:
+        `at_ns` may lie ahead, and only `lost` is told when that was.
+        """
+        return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
+
+    def _turned_away(self, connection: "Connection", at_ns: int) -> None:
+        self.turned_away += at_ns - connection.idle_since < REPLACE_AHEAD_NS
 
     def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
         """The kernel says that the peer has closed an idle connection, and the event loop has yet to say it."""
@@ -213,6 +232,8 @@ class IdleConnections:
     def _learn(self, age_ns: int) -> None:
         """A connection was closed at this age. One that is younger than others have been used at says nothing."""
         if age_ns >= FIRST_LIMIT_NS or age_ns > self._used_at_ns:
+            if age_ns < FIRST_LIMIT_NS and not self._used_at_ns:  # it speaks against those that lasted through a rest
+                self._rest_ns, self._rested_ns = LONG_REST_NS, 0
             self._limit(age_ns)
 
     def _limit(self, age_ns: int) -> None:

@@ -9,7 +9,8 @@ from loadgen.client.pacer import Pacer
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, Bell, Record
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import BY_EVENTS, Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.arrays import Int64s
@@ -31,7 +32,7 @@ class Sender(Protocol):
     on_end: Callable[[Record], None]
 
     @property
-    def bell(self) -> Bell: ...  # noqa: D102
+    def bell(self) -> SendHook: ...  # noqa: D102
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""
@@ -195,7 +196,8 @@ class Load:
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
         record = Record(index, *self._requests.tokens(index), due_ns)
         record.ready = ready_ns
-        record.keeps_text = self._keeps_text or (self._count_tokens is not None and self._sample.take(index))
+        is_sampled = self._count_tokens is not None and self._sample.take(index)
+        record.keeps_text = self._keeps_text or is_sampled
         if self._keeps_answer:
             record.keeps_answer = True
         record.server_tokens = self._requests.server_tokens(index)

@@ -3,7 +3,7 @@
 import asyncio
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.wire import Bell
+from loadgen.core.read_loop import SendHook
 from loadgen.util.clock import Clock
 
 EVERY_NS = 10_000_000  # two thousand a run of 20 s; more of them cost a tenth of what measuring costs
@@ -24,7 +24,7 @@ class Heartbeat:
         stalls: What is added to.
     """
 
-    def __init__(self, clock: Clock, bell: Bell, stalls: Histogram) -> None:
+    def __init__(self, clock: Clock, bell: SendHook, stalls: Histogram) -> None:
         self._clock, self._now_ns, self._bell, self._stalls = clock, clock.now_ns, bell, stalls
 
     def __enter__(self) -> None:
@@ -32,10 +32,10 @@ class Heartbeat:
         self._due_ns = self._now_ns() + EVERY_NS
         self._late_ns, self._reads = 0, self._bell.reads
         self._alarm.set(self._due_ns)
-        self._bell.beats = True
+        self._bell.probed = True
 
     def __exit__(self, *error: object) -> None:
-        self._bell.beats = False
+        self._bell.probed = False
         self._alarm.close()
 
     def _beat(self) -> None:

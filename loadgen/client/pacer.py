@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from loadgen.core.wire import NEVER, Bell
+from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import KERNEL, AnyAlarm, Clock
 
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
@@ -37,7 +37,7 @@ class Pacer:
         due_ns: npt.NDArray[np.int64],
         index: npt.NDArray[np.int64],
         send: Callable[[int, int, int], None],
-        bell: Bell,
+        bell: SendHook,
         *,
         following: int = 0,
         cap: int | None = None,
@@ -70,7 +70,7 @@ class Pacer:
         if self._stopped:
             return
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
-        self._bell.ring = self._wake
+        self._bell.callback = self._wake
         self._wake()
 
     def stop(self) -> int:
@@ -122,7 +122,7 @@ class Pacer:
             elif later:
                 follows = True
             else:
-                self._bell.at_ns = NEVER
+                self._bell.due_ns = NEVER
                 break
             if follows:
                 due = later[0][0]
@@ -146,7 +146,7 @@ class Pacer:
     def _wake_at(self, due_ns: int) -> None:
         assert self._alarm is not None
         self._alarm.set(due_ns)  # in the past: at the loop's next turn
-        self._bell.at_ns = max(due_ns, self._now_ns())
+        self._bell.due_ns = max(due_ns, self._now_ns())
 
     def _hand_out(self, index: int, due_ns: int, ready_ns: int) -> None:
         if self._until is not None and ready_ns >= self._until:
@@ -171,5 +171,5 @@ class Pacer:
         if not self.all_sent.is_set():
             if self._alarm is not None:
                 self._alarm.close()
-            self._bell.at_ns = NEVER
+            self._bell.due_ns = NEVER
             self.all_sent.set()

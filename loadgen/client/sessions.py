@@ -3,8 +3,8 @@
 import json
 import re
 
-from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.record import Record
 from loadgen.workload.prompt import HOLE
 from loadgen.workload.request_store import Requests
 
@@ -45,12 +45,15 @@ class Sessions:
         return record.closed + think_ns
 
     def given_up(self, record: Record) -> list[Record]:
-        """The records of the turns that will never be due, now that `record` has not ended well."""
+        """The records of the turns that will never be due, now that `record` has not ended well; where that was a fault
+        of the client's own, so are they.
+        """
         self._answers.pop(record.index, None)
         index, given_up = record.index + 1, list[Record]()
+        outcome = record.outcome if record.outcome in OUR_FAULTS else Outcome.CANCELLED
         while index < self._end and self._requests.think_ns(index) is not None:
             turn = Record(index, *self._requests.tokens(index), record.closed)
-            turn.outcome, turn.closed, turn.target = Outcome.CANCELLED, record.closed, record.target
+            turn.outcome, turn.closed, turn.target = outcome, record.closed, record.target
             turn.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
             given_up.append(turn)
             index += 1

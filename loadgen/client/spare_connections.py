@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from loadgen.client.idle_connections import IdleConnections
-from loadgen.core.wire import Poll
-from loadgen.util import machine
+from loadgen.core.read_loop import ReadLoop
 from loadgen.util.clock import NS_PER_S, now_ns
 
 MAINTAIN_NS = 50_000_000  # how often connections are retired, opened and closed
@@ -27,6 +26,7 @@ class SpareConnections:
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
         poll: That of the transport, which leaves the loop its turns while a connection is opened.
+        most: Connections to the target that this process may have in all.
 
     Attributes:
         opened: How many have been opened here.
@@ -37,13 +37,16 @@ class SpareConnections:
         idle: IdleConnections,
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
-        poll: Poll,
+        poll: ReadLoop,
+        most: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
         self.opened = 0
         self._count = 0
-        self._most = machine.most_connections() * 9 // 10  # the rest is for requests that find none
+        self._most = most * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
+        self._may_open = 0  # until the next round: a peer that closes them at once must not be asked without end
+        self._turned_away = 0  # connections, until the last round
         self._opening: set[asyncio.Task[None]] = set()
         self._unreachable = False  # the last one could not be opened
         self._timer: asyncio.TimerHandle | None = None
@@ -52,6 +55,7 @@ class SpareConnections:
         """From now on see to it that up to `count` connections can be used at any time."""
         self._count = count
         if self._timer is None:
+            self._sends = self._sends_before = 0  # those before the clock starts show no demand of the run
             self._maintain()
 
     def sent(self, at_ns: int) -> None:
@@ -80,6 +84,9 @@ class SpareConnections:
         if self._sends > SENDS_UNTIL_KNOWN * self._count:
             self._most_sends = max(self._most_sends, self._sends - self._sends_before)
         self._sends_before = self._sends
+        turned_away = self._idle.turned_away
+        self._may_open = 1 if turned_away > self._turned_away else max(AT_ONCE, self._wanted)
+        self._turned_away = turned_away
         self._refill()
         self._close_old()
         self._timer = asyncio.get_running_loop().call_later(MAINTAIN_NS / NS_PER_S, self._maintain)
@@ -90,20 +97,23 @@ class SpareConnections:
             asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
-        """Open as many as are short, a few at a time; one where the last one failed."""
-        if not self._count:
+        """Open as many as are short, a few at a time; one where the last one failed, none where the peer has just
+        closed one.
+        """
+        if not self._count or self._idle.turned_away > self._turned_away:
             return
         short = self._wanted - self._idle.ready_for_longer(now_ns()) - len(self._opening)
         room = self._most - len(self._idle) - self._in_use() - len(self._opening)
         at_once = (1 if self._unreachable else AT_ONCE) - len(self._opening)
-        for _ in range(min(short, room, at_once)):
-            self._poll.leaning += 1
+        for _ in range(min(short, room, at_once, self._may_open)):
+            self._may_open -= 1
+            self._poll.loop_users += 1
             task = asyncio.get_running_loop().create_task(self._connect())
             self._opening.add(task)
             task.add_done_callback(self._opening_ended)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         self._opening.discard(task)
         self._unreachable = task.cancelled() or task.exception() is not None  # the requests will tell why
         if not self._unreachable:

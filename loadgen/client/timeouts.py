@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.reachability import SILENCE_NS
 
 NEVER_NS = 1 << 62

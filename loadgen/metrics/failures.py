@@ -12,7 +12,8 @@ class Failures:
     """Failed requests, and those among which they count.
 
     A request that was cancelled because the run ended early counts nowhere: nobody knows what would have become of it.
-    A turn that was never due, since one before it had failed, is as much of a failure as that one.
+    A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
+    the client: after a fault of the client it has that outcome, else it is cancelled.
 
     Attributes:
         of: Requests that ended, but for those that the end of the run cancelled.
@@ -30,7 +31,7 @@ class Failures:
 
         Args:
             outcomes: Requests by outcome; "status(404)" spells an HTTP status out.
-            never_due: Turns among the cancelled that were never due, since one before them had failed.
+            never_due: Turns among the cancelled that were never due, since the server had failed one before them.
         """
         of = sum(outcomes.values()) - outcomes.get(Outcome.CANCELLED, 0) + never_due
         client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)

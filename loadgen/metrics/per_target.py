@@ -7,8 +7,8 @@ from operator import add
 from typing import Self
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.record import Record
 from loadgen.core.sketch import Sketch
-from loadgen.core.wire import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import Snapshot
 

@@ -4,7 +4,8 @@ import importlib.metadata
 from functools import cache
 from typing import Any
 
-from loadgen.config.settings import SEEDS, RunSettings, public, seed_of
+from loadgen.config.load import SEEDS
+from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
 
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")

@@ -12,9 +12,11 @@ class Contact:
     """What the connections to one target tell. Times are seconds on the clock of the run.
 
     Attributes:
-        heard_s: The last sign of life: a connection that opened, or failed in another way than being refused, or bytes
-            of a response; 0 where there was none since the clock started.
-        refused_s: The first connection that was refused after that; None where none was.
+        heard_s: The last sign of life: bytes of a response, an answer to a TLS handshake, or a request that was sent
+            and is held; 0 where there was none since the clock started. A name that does not resolve, or a connection
+            that is not open in time, is neither that nor a refusal.
+        refused_s: The first connection that was refused after that, or closed before a byte of a response; None where
+            none was.
         last_s: The last that was.
         why: What the system said to it.
     """

@@ -14,8 +14,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.accumulator import Tally
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
 from loadgen.core.sketch import Sketch
-from loadgen.core.wire import Record
 from loadgen.metrics.reachability import SILENCE_NS
 from loadgen.metrics.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, SampledAnswer, Snapshot
 from loadgen.metrics.streamed_tokens import sampled

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.wire import BY_USAGE, Record
+from loadgen.core.record import BY_USAGE, Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
 MOST_ANSWERS = 200  # whose text is kept

@@ -16,7 +16,7 @@ class Cost:
 
     def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
         self._pids, self._others = engine_pids, other_pids
-        self._before = machine.Busy.now()
+        self._before = machine.CpuTimes.now()
         self._engine_s, self._other_s = _cpu_s(engine_pids), _cpu_s(other_pids)
         self._thread_s = time.thread_time()
 
@@ -28,7 +28,7 @@ class Cost:
 
     def so_far(self) -> Client:
         """All of a `Client` that the machine can tell."""
-        busy_share, before, after = self.busy_share, self._before, machine.Busy.now()
+        busy_share, before, after = self.busy_share, self._before, machine.CpuTimes.now()
         engine_s, wall_s = _cpu_s(self._pids) - self._engine_s, after.at_s - before.at_s
         other_s = _cpu_s(self._others) - self._other_s
         return Client(
@@ -37,7 +37,7 @@ class Cost:
             busy_share=busy_share,
             peak_memory_bytes=machine.peak_memory_bytes(),
             engine_cpu_s=engine_s if self._pids else None,
-            engine_runs=all(map(machine.runs, self._pids)) if self._pids else None,
+            engine_runs=all(map(machine.is_running, self._pids)) if self._pids else None,
             stolen_share=machine.stolen_share(before, after),
             throttled_s=after.throttled_s - before.throttled_s,
             disturbance=machine.disturbance(before, after, engine_s + other_s),

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report.csv_file import Value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 if TYPE_CHECKING:
     from loadgen.metrics.reachability import Contact
@@ -109,7 +109,7 @@ async def conduct(part: "Part", prepared: Awaitable[None], on_progress: Callable
 
     async with Scraping(job.scraping) as scraping:
         await prepared  # whoever prepares tells how far that is
-        async with beside(_watch(part, watch)):
+        async with background_tasks(_watch(part, watch)):
             await part.check_ready()
             await part.warm_up()
             await scraping.first()

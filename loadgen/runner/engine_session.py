@@ -18,7 +18,7 @@ from loadgen.runner.server import Server
 from loadgen.runner.targets import running
 from loadgen.util import gpus
 from loadgen.util.plugins import find
-from loadgen.util.redaction import public_words
+from loadgen.util.redaction import redact_command
 from loadgen.workload.template_overhead import Overhead
 
 SIMULATOR = "sim"
@@ -70,7 +70,7 @@ async def launched(
             check(asking([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
+    begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
     async with started(engine, begins, timeout_s, on_progress, check=checked, tries=2) as engines:
         yield await engines.server(settings)
@@ -105,7 +105,7 @@ class Started:
                 "name": name,
                 "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(public_words(process.launch.argv)) for process in self.processes],
+                "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,

@@ -14,9 +14,10 @@ from loadgen.client.load_loop import Load
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.client.warmup import Rehearsal
-from loadgen.config.settings import BALANCE, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.target import BALANCE
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Poll
+from loadgen.core.read_loop import ReadLoop
 from loadgen.errors import BadInput
 from loadgen.metrics import per_target
 from loadgen.metrics.progress import Progress
@@ -30,11 +31,11 @@ from loadgen.metrics.usage_sampler import Cost
 from loadgen.metrics.worker_report import Shard
 from loadgen.runner.metrics_scraper_main import Order
 from loadgen.util import garbage_collection, source_address
-from loadgen.util.affinity import apart
-from loadgen.util.clock import in_line, now_ns
-from loadgen.util.partition import WHOLE, Stripe
-from loadgen.util.source_address import Sources
-from loadgen.util.tasks import beside
+from loadgen.util.affinity import separate_cores
+from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.partition import WHOLE, Partition
+from loadgen.util.source_address import SourceAddresses
+from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.request_store import REHEARSAL, Requests
@@ -66,7 +67,7 @@ class Job:
     engine_pids: tuple[int, ...] = ()
     records: Path | None = None
     scraping: Order | None = None
-    stripe: Stripe = WHOLE
+    stripe: Partition = WHOLE
     sibling_pids: tuple[int, ...] = ()
     preparer_pid: int | None = None
 
@@ -84,7 +85,7 @@ class Job:
     @property
     def most_bytes(self) -> float:
         """How large its records may grow: what nobody has asked for is bounded."""
-        return math.inf if self.settings.records else JOURNAL_BYTES // self.stripe.of
+        return math.inf if self.settings.records else JOURNAL_BYTES // self.stripe.count
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,20 @@ class Measurement:
 
     Args:
         job: What to do.
-        linger_ns: For how long the loop's other work may be kept waiting, as for a `Poll`.
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
     """
 
     workers = 1
 
     def __init__(self, job: Job, linger_ns: int = 0) -> None:
-        self.job, self._poll, limits = job, Poll(linger_ns), timeouts(job.settings)
-        own = source_address.parse(job.settings.source_address)
-        self._transports = [Transport(target, limits, self._poll, Sources(own, job.stripe)) for target in job.targets]
+        self.job, self._poll, limits = job, ReadLoop(linger_ns), timeouts(job.settings)
+        own, most = (
+            source_address.parse(job.settings.source_address),
+            connection_budget.most(job.settings) // len(job.targets),
+        )
+        self._transports = [
+            Transport(one, limits, self._poll, SourceAddresses(own, job.stripe), most) for one in job.targets
+        ]
         self._transport = _shared(self._transports, job)
         self._stack = contextlib.AsyncExitStack()
         self._rehearsals: list[Rehearsal] = []
@@ -207,7 +213,7 @@ class Measurement:
         if isinstance(self._transport, Balancer):
             self._transport.follow(self._schedule)
         self._requests = self._stack.enter_context(Requests(job.folder))
-        if job.stripe.number == 0:
+        if job.stripe.index == 0:
             connection_budget.warn_of_limits(settings, self._schedule, self._requests.output_tokens, job.stripe)
         self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.most_bytes))
         self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
@@ -219,7 +225,7 @@ class Measurement:
         self._rehearsals = [
             Rehearsal(transport, asked, lambda: self._stopped is not None) for transport in self._transports
         ]
-        if job.stripe.number == 0 and settings.ready_check_timeout_sec:
+        if job.stripe.index == 0 and settings.ready_check_timeout_sec:
             for rehearsal in self._rehearsals:
                 await rehearsal.check_ready(0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
 
@@ -227,14 +233,14 @@ class Measurement:
         """Send this worker's share of the warm-ups, as many to each target."""
         settings, stripe = self.job.settings, self.job.stripe
         for number, rehearsal in enumerate(self._rehearsals):
-            rows = range(number, settings.num_warmups, len(self._rehearsals))[stripe.number :: stripe.of]
+            rows = range(number, settings.num_warmups, len(self._rehearsals))[stripe.index :: stripe.count]
             same = settings.warmup_prompt == "first"
             await rehearsal.warm_up([0] * len(rows) if same else rows, self.job.cap)
 
     async def connect(self) -> None:
         """Get ready for the clock: all that takes its time is done now."""
         job = self.job
-        self._index, _ = self._schedule.stripe(job.stripe.number, job.stripe.of)
+        self._index, _ = self._schedule.stripe(job.stripe.index, job.stripe.count)
         self._heading = job.heading.with_requests(request_store.about(job.folder), self._schedule.about())
         self._sources = self._requests.sources() if job.settings.records else []
         count = connection_budget.warm_count(job.settings, self._schedule, self._requests.output_tokens, job.stripe)
@@ -244,7 +250,7 @@ class Measurement:
         )
         self._frozen = contextlib.ExitStack()
         self._stack.push(self._frozen)
-        self._frozen.enter_context(garbage_collection.frozen())
+        self._frozen.enter_context(garbage_collection.freeze())
         self._phase = "ready"
 
     async def carry_out(self, start_ns: int) -> Measured:
@@ -257,10 +263,10 @@ class Measurement:
             recorder,
             self._schedule.due_ns,
             self._index,
-            in_line(self._poll),
+            clock_for(self._poll),
             on_record=writer.write if writer else None,
             count_tokens=self._count_tokens,
-            workers=job.stripe.of,
+            workers=job.stripe.count,
         )
         if self._stopped is not None:
             load.stop(self._stopped)
@@ -268,8 +274,12 @@ class Measurement:
         self._cost = cost = Cost(job.engine_pids, (*job.sibling_pids, *helpers))
         # Where several measure, there is no one processor to keep a simulator off.
         simulator_pids = job.engine_pids if job.heading.simulated and not job.sibling_pids else ()
-        with self._frozen, apart(simulator_pids), garbage_collection.pauses(recorder.histograms["gc_pause"].record):
-            async with beside(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
+        with (
+            self._frozen,
+            separate_cores(simulator_pids),
+            garbage_collection.record_pauses(recorder.histograms["gc_pause"].record),
+        ):
+            async with background_tasks(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
                 await load.run()
         spare = self._transport.spare_opened
         client = replace(cost.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
@@ -282,7 +292,7 @@ class Measurement:
             client = replace(client, capture=self._capture.about())
         return Measured(
             recorder.snapshot(self._stopped),
-            (Shard(number=job.stripe.number, client=client, schedule_sha256=self._schedule.sha256),),
+            (Shard(number=job.stripe.index, client=client, schedule_sha256=self._schedule.sha256),),
             tuple(recorder.never_sent),
             load.tokenized,
             load.sampled,

@@ -14,8 +14,8 @@ from loadgen.metrics.server.parser import is_json, is_text
 from loadgen.metrics.server.series import Source
 from loadgen.runner.metrics_scraper_main import MOST_LAST, PATIENCE_S, SETTLE_S, Order, ask
 from loadgen.util import gpus
-from loadgen.util.child_process import Child
-from loadgen.util.redaction import without_user
+from loadgen.util.child_process import ChildProcess
+from loadgen.util.redaction import redact_user
 from loadgen.workload import target
 
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
@@ -34,7 +34,7 @@ class Scraping:
 
     def __init__(self, order: Order | None) -> None:
         self._order = order
-        self._child = Child("loadgen.runner.metrics_scraper_main") if order else None
+        self._child = ChildProcess("loadgen.runner.metrics_scraper_main") if order else None
 
     async def __aenter__(self) -> Self:
         if self._child:
@@ -49,15 +49,15 @@ class Scraping:
 
     async def first(self) -> None:
         """Everybody is asked once, and from now on every second; returns when all have answered or had the time to."""
-        await self._say(b"first\n")
+        await self._say("first")
 
     async def last(self) -> None:
         """Everybody is asked for the last time; returns when all have answered or had the time to."""
-        await self._say(b"last\n")
+        await self._say("last")
 
-    async def _say(self, line: bytes) -> None:
+    async def _say(self, command: str) -> None:
         if self._child:
-            self._child.say(line)
+            self._child.send(command)
             with contextlib.suppress(TimeoutError):  # after which nothing is waited for any more
                 async with asyncio.timeout(LIMIT_S):
                     await anext(self._answers, None)
@@ -134,7 +134,7 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
         if "@" in parts.netloc:
             raise BadInput(
                 FLAG,
-                f"{without_user(url)!r} has a user in it",
+                f"{redact_user(url)!r} has a user in it",
                 "leave it out: --api-key and --header go to the host and port of --base-url",
             )
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -142,7 +142,7 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
     except ValueError:
         usable = False
     if not usable:
-        raise BadInput(FLAG, f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
+        raise BadInput(FLAG, f"{redact_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
     base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
     source = _source(url, base, each[base])
     remedy = "name another, start the server so that it tells (SGLang: --enable-metrics), or leave the flag out"

@@ -20,10 +20,10 @@ from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util import http_client, messages
+from loadgen.util import child_process, http_client
 from loadgen.util.clock import now_ns
 from loadgen.util.gpus import Nvml
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 PERIOD_S = 1.0
 PATIENCE_S = 2.0  # for one answer
@@ -134,7 +134,7 @@ async def main() -> None:
     line = await commands.readline()
     if not line:
         return
-    order: Order = messages.decode(line)
+    order: Order = child_process.decode(line)
     if await commands.readline():
         try:
             with contextlib.suppress(BrokenPipeError):  # nobody is left to be told
@@ -156,7 +156,7 @@ async def obey(order: Order, commands: asyncio.StreamReader) -> None:
         scraper = Scraper(order.sources, nvml, file)
         await scraper.ask(FIRST)
         tell()
-        async with beside(scraper.every_second()):
+        async with background_tasks(scraper.every_second()):
             if not await commands.readline():
                 return
         await scraper.last()
@@ -165,7 +165,7 @@ async def obey(order: Order, commands: asyncio.StreamReader) -> None:
 
 def tell() -> None:
     """Say to the process that started this one that it is done."""
-    sys.stdout.buffer.write(messages.encode(None))
+    sys.stdout.buffer.write(child_process.encode(None))
     sys.stdout.buffer.flush()
 
 

@@ -1,13 +1,14 @@
 """Part: whoever carries out a stripe of a run; a group of them is one too."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
+from loadgen.util.tasks import gather_or_cancel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from loadgen.metrics.server.latest import Heard
     from loadgen.runner.measurement import Job, Measured
 
-T = TypeVar("T")
 P = TypeVar("P", bound="Part")
 
 
@@ -129,22 +129,22 @@ class Group(Generic[P]):
 
     async def check_ready(self) -> None:
         """See `Part`."""
-        await together(part.check_ready() for part in self._parts)
+        await gather_or_cancel(part.check_ready() for part in self._parts)
 
     async def warm_up(self) -> None:
         """See `Part`."""
-        await together(part.warm_up() for part in self._parts)
+        await gather_or_cancel(part.warm_up() for part in self._parts)
 
     async def connect(self) -> None:
         """See `Part`."""
-        await together(part.connect() for part in self._parts)
+        await gather_or_cancel(part.connect() for part in self._parts)
 
     async def carry_out(self, start_ns: int) -> "Measured":
         """See `Part`; the records of all are one file then."""
         from loadgen.metrics.records.shards import join
         from loadgen.runner.measurement import Measured
 
-        found = await together(self._carried_out(part, start_ns) for part in self._parts)
+        found = await gather_or_cancel(self._carried_out(part, start_ns) for part in self._parts)
         whole = reduce(Measured.merge, found)
         paths = [part.job.records for part in self._parts if part.job.records]
         return whole.with_records_error(await asyncio.to_thread(join, paths)) if paths else whole
@@ -187,14 +187,3 @@ class Group(Generic[P]):
             assert measured.snapshot.partial is not None
             self.stop(measured.snapshot.partial)
         return measured
-
-
-async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What each of them returns; the first error of any of them ends the others."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

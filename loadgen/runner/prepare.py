@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.util.child_process import Child
+from loadgen.util.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from loadgen.runner.prepare_main import Order
 
 
-class Preparer(Child):
+class Preparer(ChildProcess):
     """Makes the requests of one run."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Preparer(Child):
             if done is None:
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
-        raise LoadgenError(f"the process that makes the prompts {await self.end()}")
+        raise LoadgenError(f"the process that makes the prompts {await self.wait_ended()}")
 
     def reached(self, progress: Progress) -> None:
         """Tell how far the run has come, where further requests are made while it goes on."""

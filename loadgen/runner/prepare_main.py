@@ -18,7 +18,7 @@ from typing import Any
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.runner.prepare_ahead import Lead
-from loadgen.util import log_setup, messages
+from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.workload.prompt_digest import mark
@@ -227,12 +227,12 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     if not line:
         return
-    order: Order = messages.decode(line)
+    order: Order = child_process.decode(line)
     log_setup.to_stderr(order.settings.log_level)
     say = sys.stdout.buffer
 
     def tell(message: object) -> None:
-        say.write(messages.encode(message))
+        say.write(child_process.encode(message))
         say.flush()
 
     try:
@@ -250,7 +250,7 @@ def _keep_ahead(lead: Lead) -> None:
     os.nice(NICENESS)
     try:
         for line in sys.stdin.buffer:
-            lead.reach(messages.decode(line))
+            lead.reach(child_process.decode(line))
     except (OSError, LoadgenError) as error:
         logger.warning("no further prompts can be made (%s)", error)
 

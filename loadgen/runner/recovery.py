@@ -12,7 +12,7 @@ from loadgen.metrics.records import shards as pieces
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.worker_report import Shard
 from loadgen.runner.measurement import Job, Measured
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule, is_bounded_by_time
 
@@ -31,8 +31,8 @@ def by_all(file: RecordFile, schedule: Schedule) -> Measured:
     """
     seen: set[int] = set()  # what was put together last may stand in a part still
     found = [_by_worker(file, schedule, seen=seen)]
-    for number in range(len(found[0].shards), file.stripe.of):
-        path, stripe = pieces.piece(file.path, number), Stripe(number, file.stripe.of)
+    for number in range(len(found[0].shards), file.stripe.count):
+        path, stripe = pieces.piece(file.path, number), Partition(number, file.stripe.count)
         if path.exists():
             found.append(_by_worker(RecordFile(path), schedule, seen=seen))
         else:
@@ -62,7 +62,7 @@ def by_one(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measured:
     except BadInput:
         pass
     stripes = [job.stripe.split(number, workers) for number in range(workers)]
-    shards = [Shard(number=stripe.number, lost=died.how) for stripe in stripes]
+    shards = [Shard(number=stripe.index, lost=died.how) for stripe in stripes]
     missing = [_nothing(settings, schedule, start_ns, *one, str(died)) for one in zip(stripes, shards, strict=True)]
     return reduce(Measured.merge, missing)
 
@@ -91,7 +91,7 @@ def _by_worker(
             recorder.scheduled = recorder.ended
             recorder.counters["repeated_prompts"] = asked.again
         shard = Shard(
-            number=stripe.number,
+            number=stripe.index,
             client=Client(records_error=unread),
             schedule_sha256=_schedule_sha256(file),
             lost=died.how if died else None,
@@ -115,12 +115,12 @@ def _by_worker(
     )
 
 
-def _without_file(file: RecordFile, schedule: Schedule, stripe: Stripe, seen: set[int]) -> Measured:
+def _without_file(file: RecordFile, schedule: Schedule, stripe: Partition, seen: set[int]) -> Measured:
     """What is to be added for a stripe that has no file of its own: it was put together with the first, or is lost."""
-    together = not seen.isdisjoint(schedule.stripe(stripe.number, stripe.of)[0].tolist())
-    shard = Shard(number=stripe.number, lost=NOTHING)
+    together = not seen.isdisjoint(schedule.stripe(stripe.index, stripe.count)[0].tolist())
+    shard = Shard(number=stripe.index, lost=NOTHING)
     if together:
-        shard = Shard(number=stripe.number, schedule_sha256=_schedule_sha256(file))
+        shard = Shard(number=stripe.index, schedule_sha256=_schedule_sha256(file))
     return _nothing(file.heading.settings, schedule, file.start_ns, stripe, shard)
 
 
@@ -130,16 +130,21 @@ def _schedule_sha256(file: RecordFile) -> str | None:
 
 
 def _nothing(
-    settings: RunSettings, schedule: Schedule, start_ns: int, stripe: Stripe, shard: Shard, partial: str | None = None
+    settings: RunSettings,
+    schedule: Schedule,
+    start_ns: int,
+    stripe: Partition,
+    shard: Shard,
+    partial: str | None = None,
 ) -> Measured:
     """A stripe of which nothing is left, or nothing but what has been counted already."""
     recorder = per_target.of(settings, start_ns, _scheduled(settings, schedule, stripe))
     return Measured(recorder.snapshot(partial), (shard,))
 
 
-def _scheduled(settings: RunSettings, schedule: Schedule, stripe: Stripe) -> int:
+def _scheduled(settings: RunSettings, schedule: Schedule, stripe: Partition) -> int:
     """How many requests of a stripe were to be sent; where time alone bounds them, none until it has ended."""
-    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(stripe.number, stripe.of)[0])
+    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(stripe.index, stripe.count)[0])
 
 
 class _Asked:

@@ -64,7 +64,7 @@ async def run(
     """
     asked = (settings or RunSettings()).checked()
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(scratch_dir.folder())
+        folder = stack.enter_context(scratch_dir.scratch_folder())
         if server is None:
             server = await stack.enter_async_context(serving(asked, on_progress, own_data=dataset is not None))
         return await measure(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from loadgen.config.settings import BALANCE, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput
 from loadgen.metrics.progress import Progress
 from loadgen.runner import server

@@ -15,27 +15,27 @@ from loadgen.metrics.records import shards
 from loadgen.runner.coordinator import PROGRESS_S
 from loadgen.runner.measurement import Job, Measured, Measurement
 from loadgen.runner.participant import STEPS
-from loadgen.util import log_setup, machine, messages
-from loadgen.util.messages import Voice
-from loadgen.util.tasks import beside
+from loadgen.util import child_process, log_setup, machine
+from loadgen.util.child_process import PipeWriter
+from loadgen.util.tasks import background_tasks
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has gone"
 
 
-async def work(job: Job, commands: asyncio.StreamReader, voice: Voice) -> None:
+async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
     measurement = Measurement(job, LINGER_NS)
-    async with measurement, beside(_tell_progress(measurement, voice), obey(measurement, commands, steps)):
+    async with measurement, background_tasks(_tell_progress(measurement, writer), obey(measurement, commands, steps)):
         await measurement.open()
         while step := await steps.get():
             name, *arguments = step
             found: Measured | None = await getattr(measurement, name)(*arguments)
             if found is not None and commands.at_eof() and job.records and found.records_error is None:
                 shards.finish(job.records, found.ending)  # nobody else will
-            voice.tell(measurement.progress())
-            voice.tell(found)
+            writer.send(measurement.progress())
+            writer.send(found)
 
 
 async def obey(
@@ -47,7 +47,7 @@ async def obey(
         ValueError: A step that is none.
     """
     while line := await commands.readline():
-        match messages.decode(line):
+        match child_process.decode(line):
             case "stop", reason:
                 measurement.stop(reason)
             case "abort", reason:
@@ -60,10 +60,10 @@ async def obey(
     steps.put_nowait(None)
 
 
-async def _tell_progress(measurement: Measurement, voice: Voice) -> None:
+async def _tell_progress(measurement: Measurement, writer: PipeWriter) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        voice.tell_if_heard(measurement.progress())
+        writer.try_send(measurement.progress())
 
 
 async def main() -> None:
@@ -72,17 +72,17 @@ async def main() -> None:
     import aiohttp  # noqa: F401
 
     machine.raise_open_files_limit()
-    commands, voice = asyncio.StreamReader(limit=1 << 24), Voice(sys.stdout.fileno())
+    commands, writer = asyncio.StreamReader(limit=1 << 24), PipeWriter(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
-        job: Job = messages.decode(line)
+        job: Job = child_process.decode(line)
         log_setup.to_stderr(job.settings.log_level)
         try:
-            await work(job, commands, voice)
+            await work(job, commands, writer)
         except LoadgenError as error:
-            voice.tell(error)
+            writer.send(error)
 
 
 if __name__ == "__main__":

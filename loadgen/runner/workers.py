@@ -16,7 +16,7 @@ from loadgen.metrics.progress import PHASES, Progress
 from loadgen.runner.coordinator import conduct
 from loadgen.runner.participant import Group, Proxy
 from loadgen.util import machine
-from loadgen.util.child_process import Child
+from loadgen.util.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from loadgen.runner.measurement import Job, Measured
@@ -27,7 +27,7 @@ MOST_OF_AUTO = 8
 PATIENCE_S = 15.0  # for what a worker has measured, once it has been told to end
 
 
-class Worker(Child, Proxy):
+class Worker(ChildProcess, Proxy):
     """Carries out one stripe in a process of its own, so that drawing and reporting cost its loop nothing."""
 
     job: "Job"
@@ -63,8 +63,8 @@ class Worker(Child, Proxy):
                 return message
             self._progress = message
         stripe = self.job.stripe
-        who = "the measuring process" if stripe.of == 1 else f"worker {stripe.number + 1} of {stripe.of}"
-        raise WorkerDied(who, await self.end())
+        who = "the measuring process" if stripe.count == 1 else f"worker {stripe.index + 1} of {stripe.count}"
+        raise WorkerDied(who, await self.wait_ended())
 
 
 class Workers(Group[Worker]):

@@ -25,7 +25,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop
+from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S

@@ -6,10 +6,11 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 import orjson
 
+from loadgen.core.record import UNPLANNED as UNPLANNED
+
 HOLE: Final = b"\xff"  # a byte that no UTF-8 has, so that nothing in a body is mistaken for it
 # As the `content` of a message: what the server has answered in this session, the first hole for its first turn.
 ANSWER: Final = orjson.Fragment(b'"' + HOLE + b'"')
-UNPLANNED: Final = -1  # tokens of a prompt that repeats answers, or that no tokenizer has counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
-from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, without_user
+from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
 from loadgen.workload.prompt import Prompt
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
@@ -172,7 +173,7 @@ def headers(settings: RunSettings) -> dict[str, str]:
 def _base_parts(url: str) -> SplitResult:
     parts = _parts(url)
     if parts is None:
-        shown = without_user(url)
+        shown = redact_user(url)
         beyond = _PORT.search(shown)
         if beyond is not None and not 0 < int(beyond[1]) < 65536:
             raise BadInput("--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give one from 1 to 65535")

@@ -113,6 +113,7 @@ def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> N
     assert found["streams"]["verdict"] == "VALID"
 
 
+@pytest.mark.integration
 def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rates that any machine drives; what they prove of it is not for a test to say."""
     for name, value in (("MAX_RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
@@ -132,9 +133,10 @@ def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert streams.streams == 50, "the first has not ended when the last begins"
 
 
+@pytest.mark.integration
 def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
-    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs: 960)
+    monkeypatch.setattr(capacity.machine, "max_connections", lambda pairs: 960)
     monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)
     phases: list[str] = []
     found = capacity.measure(phases.append)

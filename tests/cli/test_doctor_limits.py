@@ -9,7 +9,7 @@ from loadgen.cli import doctor
 from loadgen.cli.doctor import State, connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit
 from loadgen.util import machine
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
@@ -236,8 +236,8 @@ def test_a_limit_is_read_as_the_system_shows_it(
     assert found.remedy if state is LOW else True
 
 
-def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> Busy:
-    return Busy(at_s, used_s, stolen_s, own_s)
+def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> CpuTimes:
+    return CpuTimes(at_s, used_s, stolen_s, own_s)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
         (busy(11, 0), UNKNOWN, "not available"),
     ],
 )
-def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State, value: str) -> None:
+def test_what_others_use_is_what_is_used_less_our_own(after: CpuTimes, state: State, value: str) -> None:
     found = processors.others(busy(10, 500), after)
     assert (found.state, found.value) == (state, value)
 
@@ -258,7 +258,7 @@ def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State,
     [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not available")],
 )
 def test_what_the_hypervisor_takes_is_a_share_of_all_cores(
-    monkeypatch: pytest.MonkeyPatch, after: Busy, state: State, value: str
+    monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
 ) -> None:
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     found = processors.steal(busy(10, 500), after)
@@ -285,14 +285,14 @@ def test_every_compiled_module_is_looked_for() -> None:
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:
-    found = software.compiled(("loadgen.core.wire", "loadgen.nowhere"))
+    found = software.compiled(("loadgen.core.record", "loadgen.nowhere"))
     assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
 
 
 def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loadgen.core import wire
+    from loadgen.core import record
 
-    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+    monkeypatch.setattr(record, "live", lambda: (0, 0))
     assert software.compiled().value == "a debug build"
 
 

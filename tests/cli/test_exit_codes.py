@@ -218,6 +218,7 @@ def test_a_file_that_the_system_refuses_is_named(monkeypatch, capsys):
     assert capsys.readouterr().err == "loadgen: /var/a file: No space left on device\n"
 
 
+@pytest.mark.integration
 def test_without_a_name_it_is_standard_output():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "loadgen", "--version"]

@@ -8,7 +8,7 @@ from loadgen.cli.live.frame import BAD, frame
 from loadgen.cli.live.pace import History
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, PHASES, Progress
-from loadgen.util.terminal_text import columns
+from loadgen.util.terminal_text import display_width
 from tests.helpers.live_text import SETTINGS, row, running, seen, sketch
 
 MINUTE = [running(second / 4) for second in range(1, 150)]
@@ -187,9 +187,9 @@ def test_it_is_never_larger_than_the_terminal(width: int, height: int) -> None:
 def test_wide_characters_take_two_columns_of_it(width: int) -> None:
     wide = Progress("starting", 3.0, note="模型 加载中 " * 20)
     lines = seen(wide, width=width)
-    assert max(map(columns, lines)) <= width
+    assert max(map(display_width, lines)) <= width
     failing = running(37.25, failures={"状态" * 30: 3})
-    assert max(map(columns, seen(failing, width=width))) <= width
+    assert max(map(display_width, seen(failing, width=width))) <= width
 
 
 @pytest.mark.parametrize("width", range(30, 121, 3))

@@ -145,6 +145,7 @@ def port() -> int:
         return int(unused.getsockname()[1])
 
 
+@pytest.mark.integration
 def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
     with exported(RunSettings(prometheus=str(port))) as export:
@@ -157,6 +158,7 @@ def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pyt
         urllib.request.urlopen(url, timeout=10)
 
 
+@pytest.mark.integration
 def test_a_port_in_use_is_refused_by_name() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

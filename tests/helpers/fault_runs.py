@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.metrics.records.header import Heading
 from loadgen.runner.coordinator import conduct

@@ -6,7 +6,8 @@ from typing import Any
 
 from loadgen.analysis.emulate.recorded_run import Run
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record, Response
+from loadgen.core.http1 import Response
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.run_result import Result, conclude
 from loadgen.workload.arrivals import Schedule

@@ -12,8 +12,9 @@ import numpy as np
 from loadgen import report
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, Response
+from loadgen.core.record import Record
 from loadgen.metrics.client_usage import Client
 from loadgen.metrics.provenance import provenance
 from loadgen.metrics.recorder import Recorder

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from loadgen.core.sse_event import TOKENS
-from loadgen.core.wire import Record
+from loadgen.core.event_flags import TOKENS
+from loadgen.core.record import Record
 from loadgen.metrics.records.events import Runs
 
 
 class Event(NamedTuple):
-    """One event: what it says, a set of the flags of `loadgen.core.sse_event`, and its stamp, CLOCK_MONOTONIC ns."""
+    """One event: what it says, a set of the flags of `loadgen.core.event_flags`, and its stamp, CLOCK_MONOTONIC ns."""
 
     says: int
     at_ns: int

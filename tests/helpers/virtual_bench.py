@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordWriter
 from loadgen.metrics.records.shards import finish
 from loadgen.metrics.records.trailer import Ending
@@ -60,7 +60,7 @@ class Bench:
         self._server, self._distort, self._lateness_ns = server, distort, lateness_ns
         self.asked: list[RunSettings] = []
 
-    async def measure(self, settings: RunSettings, name: str, stop: Stop) -> Result:
+    async def measure(self, settings: RunSettings, name: str, stop: StopRule) -> Result:
         self.asked.append(settings.checked())
         assert settings.records is not None
         assert Path(settings.records).name == f"{name}.records.jsonl"

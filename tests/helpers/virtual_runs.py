@@ -13,7 +13,7 @@ from typing import Any
 from loadgen.client.load_loop import Load
 from loadgen.client.pacer import Pacer
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner.measurement import Measured

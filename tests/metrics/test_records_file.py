@@ -10,7 +10,8 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, Record, line
+from loadgen.core.record import BY_EVENTS, Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.client_usage import Client
 from loadgen.metrics.records.file import RecordFile, RecordWriter, from_dict
@@ -37,7 +38,7 @@ ENDING = Ending(
 
 def told(record, start_ns, source=None):
     """The JSON form of a record, read again."""
-    return orjson.loads(line(record, start_ns, source))
+    return orjson.loads(record_line(record, start_ns, source))
 
 
 @contextlib.contextmanager
@@ -179,7 +180,7 @@ def spoken(content, *, keeps_answer=True):
     ],
 )
 def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content, text):
-    told_of = orjson.loads(line(spoken(content), START, None, answer=True))
+    told_of = orjson.loads(record_line(spoken(content), START, None, answer=True))
     assert told_of["answer"] == text
     assert from_dict(told_of, START).generated_text == text
 
@@ -187,7 +188,7 @@ def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content
 def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
     record = spoken(b"say sk-0123456789")
     record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
-    assert orjson.loads(line(record, START, None, answer=True))["answer"] == f"say {MARK}"
+    assert orjson.loads(record_line(record, START, None, answer=True))["answer"] == f"say {MARK}"
     assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
 
 

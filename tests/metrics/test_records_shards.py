@@ -11,7 +11,7 @@ from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.metrics.records.shards import clear, finish, join, others, piece
 from loadgen.metrics.records.trailer import Ending
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import START, answered, heading, shard
 
@@ -33,7 +33,7 @@ def paths(tmp_path):
     made = [piece(tmp_path / "r.jsonl", number) for number in range(2)]
     for number, path in enumerate(made):
         with RecordWriter.optional(path) as writer:
-            writer.begin(heading(SETTINGS, SCHEDULE), START, 6, [], None, Stripe(number, 2))
+            writer.begin(heading(SETTINGS, SCHEDULE), START, 6, [], None, Partition(number, 2))
             for index in range(number, 6, 2):
                 writer.write(answered(index))
     return made

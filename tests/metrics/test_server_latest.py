@@ -4,7 +4,7 @@ import orjson
 
 from loadgen.metrics.server.latest import Heard
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util.tail import Growing
+from loadgen.util.tail import TailReader
 from tests.helpers.server_scrapes import scrape
 
 OTHER = "http://127.0.0.1:8001/metrics"
@@ -17,7 +17,7 @@ def tell(folder, *lines):
 
 def test_of_a_file_that_grows_each_whole_line_is_read_once(tmp_path):
     path = tmp_path / "lines"
-    growing = Growing(path)
+    growing = TailReader(path)
     assert growing.lines() == []
     path.write_bytes(b"a\nb\nhal")
     assert growing.lines() == [b"a", b"b"]

@@ -13,7 +13,7 @@ from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.runner.cluster import driver
 from loadgen.runner.cluster.actor import Node
 from loadgen.runner.measurement import Job
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
@@ -26,17 +26,20 @@ URL = "http://10.0.0.1:8000"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"ray": "auto"}, "--ray: names no server that the machines of the cluster can reach"),
-        ({"ray": "auto", "engine": "sim"}, "--ray: names no server"),
-        ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// goes through a proxy"),
+        ({"ray": "auto"}, "--ray: given without a server that the machines of the cluster can reach"),
+        ({"ray": "auto", "engine": "sim"}, "--ray: given without a server"),
+        ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// addresses a proxy"),
         ({"ray_nodes": 2}, "--ray-nodes: given without a cluster"),
         ({"ray": "auto", "base_url": URL, "ray_nodes": 0}, "--ray-nodes: 0 is out of range"),
-        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given beside --ray"),
+        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given together with --ray"),
         (
             {"ray": "auto", "base_url": URL, "ray_nodes": 3, "workers": 2, "max_concurrency": 5},
             "--workers: 3 machines of 2 processes cannot share 5 requests in flight; give --max-concurrency 6 or more",
         ),
-        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"}, "--capture: given beside --ray"),
+        (
+            {"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"},
+            "--capture: given together with --ray",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, said):
@@ -80,7 +83,7 @@ def remote(tmp_path, monkeypatch):
     def made(*answers):
         found = driver.Remote(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
-        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Stripe(1, 2))
+        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Partition(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
         return found
 
@@ -134,6 +137,7 @@ def test_what_is_no_address_is_refused(address):
         driver._check_listens(address)
 
 
+@pytest.mark.integration
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
         driver._check_listens("127.0.0.1:1")

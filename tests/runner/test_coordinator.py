@@ -21,7 +21,7 @@ from loadgen.runner.coordinator import conduct
 from loadgen.runner.measurement import Job, Measured
 from loadgen.runner.metrics_scraper_main import Order
 from loadgen.runner.participant import Group
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
@@ -40,7 +40,7 @@ class Fake:
 
     def __init__(self, job: Job, log: list[str], fails: str = "", error: Exception | None = None) -> None:
         self.job, self._log, self._fails, self._error = job, log, fails, error
-        self.name = f"{job.stripe.number}"
+        self.name = f"{job.stripe.index}"
         self.stopped: str | None = None
         self.told = Progress("connecting")
 
@@ -65,9 +65,9 @@ class Fake:
         await self._step("carry_out")
         self.start_ns = start_ns
         recorder = Recorder(start_ns, 2)
-        for index in SCHEDULE.stripe(self.job.stripe.number, self.job.stripe.of)[0].tolist():
+        for index in SCHEDULE.stripe(self.job.stripe.index, self.job.stripe.count)[0].tolist():
             recorder.add(answered(index))
-        shard = Shard(number=self.job.stripe.number, client=Client(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256)
+        shard = Shard(number=self.job.stripe.index, client=Client(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256)
         return Measured(recorder.snapshot(self.stopped), (shard,))
 
     def progress(self) -> Progress:
@@ -88,7 +88,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def parts(job: Job, log: list[str], **of_the_second: object) -> list[Fake]:
-    jobs = [Job(job.heading, job.targets, job.folder, stripe=Stripe(number, 2)) for number in range(2)]
+    jobs = [Job(job.heading, job.targets, job.folder, stripe=Partition(number, 2)) for number in range(2)]
     return [Fake(jobs[0], log), Fake(jobs[1], log, **of_the_second)]  # type: ignore[arg-type]
 
 
@@ -175,12 +175,12 @@ async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_pa
     path = tmp_path / "r.jsonl.part2"
     with RecordWriter.optional(path) as writer:
         assert writer
-        writer.begin(job.heading, 5, 4, [], None, Stripe(1, 2))
+        writer.begin(job.heading, 5, 4, [], None, Partition(1, 2))
         writer.write(answered(1))
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = recovery.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
+    found = recovery.by_one(replace(job, records=path, stripe=Partition(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
     assert found.records_error == f"{path}: line 3 is none of a file of records"
     assert [shard.lost for shard in found.shards] == ["was killed by signal 9"]

@@ -74,10 +74,10 @@ def test_each_is_asked_for_the_same_with_its_own_user():
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"base_url": ()}, "--base-url names no server"),
-        ({"balance": "round-robin"}, "--balance there is one target"),
-        ({"base_url": A, "balance": "least-outstanding"}, "--balance there is one target"),
-        ({"base_url": (A, B), "balance": "random"}, "--balance 'random' is no choice; choose from round-robin"),
+        ({"base_url": ()}, "--base-url is empty"),
+        ({"balance": "round-robin"}, "--balance given for a single target"),
+        ({"base_url": A, "balance": "least-outstanding"}, "--balance given for a single target"),
+        ({"base_url": (A, B), "balance": "random"}, "--balance unknown value 'random'; choose from round-robin"),
     ],
 )
 def test_what_makes_no_sense_is_refused(settings, problem):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from loadgen.runner.worker_main import GONE, obey
-from loadgen.util import messages
+from loadgen.util import child_process
 
 
 class Measurement:
@@ -25,7 +25,7 @@ async def hearing(*said: tuple[object, ...]) -> tuple[list[tuple[str, str]], lis
     """What a measurement is told and which steps it is to take, of what the command says before it goes."""
     commands, steps, measurement = asyncio.StreamReader(), asyncio.Queue[object](), Measurement()
     for message in said:
-        commands.feed_data(messages.encode(message))
+        commands.feed_data(child_process.encode(message))
     commands.feed_eof()
     await obey(measurement, commands, steps)  # type: ignore[arg-type]
     return measurement.told, [steps.get_nowait() for _ in range(steps.qsize())]

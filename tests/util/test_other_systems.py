@@ -26,7 +26,7 @@ def test_on_macos_no_more_files_are_asked_for_than_it_gives(monkeypatch: pytest.
     assert asked == [(10_240, infinite)]
 
 
-def test_without_nameless_files_an_entry_of_the_cache_has_its_name_from_the_start(tmp_path, monkeypatch) -> None:
+def test_cache_entry_without_nameless_files(tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "entry"
     os.close(prompt_cache._nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -43,7 +43,7 @@ def test_the_keeper_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.
     assert "main" in runpy.run_path(keeper.__file__)
 
 
-def test_engines_are_started_on_linux_alone_and_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_start_on_linux_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(EngineError, match=r"on Linux alone.*name its --base-url"):
         Launcher().begin(Fake(), "model")

@@ -67,6 +67,7 @@ def reference(tokenizer_json, text, messages, **options):
 
 
 class TestRendering:
+    @pytest.mark.slow
     @pytest.mark.parametrize("chat", CHATS.values(), ids=CHATS)
     @pytest.mark.parametrize("text", (chat_templates.ALL | ODD).values(), ids=chat_templates.ALL | ODD)
     @pytest.mark.parametrize("options", [{}, {"enable_thinking": False}, {"tools": TOOLS}], ids=str)

@@ -53,7 +53,7 @@ class TestRegistry:
 
     def test_a_rule_that_is_none_is_refused_with_all_there_are(self):
         with pytest.raises(
-            BadInput, match=r"--dataset-rule: 'vllm' is no choice; choose from vllm-0.11, vllm-0.9, gui"
+            BadInput, match=r"--dataset-rule: unknown value 'vllm'; choose from vllm-0.11, vllm-0.9, gui"
         ):
             RunSettings(dataset_rule="vllm").checked()
 
@@ -141,6 +141,7 @@ def path(request, tmp_path_factory):
 
 @pytest.mark.parametrize("rule", EXPECTED)
 class TestConsecutiveIds:
+    @pytest.mark.slow
     @pytest.mark.parametrize("asked", [{}, {"prefix": 30}, {"ratio": 0.3}, {"prefix": 5, "ratio": 0.5, "seed": 7}])
     def test_prompts_are_the_tools(self, path, rule, asked, monkeypatch):
         monkeypatch.setattr(consecutive, "BLOCK_TOKENS", 500)
@@ -166,6 +167,7 @@ class TestConsecutiveIds:
         assert (said["name"], said["rule"], said["seed_prompts"]) == ("random", rule, 3)
         assert (said["input_tokens"], said["output_tokens"]) == ([512, 1536], [64, 192])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "said"),
         [

@@ -80,6 +80,7 @@ def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkey
         datasets.create(RunSettings(dataset_name="random"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
 def test_the_registry_and_the_presets_import_nothing_heavy(module):
     code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"

@@ -29,6 +29,7 @@ def prompts(count=100, path=SIMULATOR, **changes):
     return list(datasets.create(options(path, **changes)).prompts(count))
 
 
+@pytest.mark.slow
 def test_every_prompt_is_exact_and_begins_with_one_of_the_prefixes_in_every_family(tokenizer):
     made = prompts(30, tokenizer.name, prefix_len=40, suffix_len=17, num_prefixes=3)
     texts = [prompt.text for prompt in made]

@@ -38,6 +38,7 @@ def dataset(tokenizer):
 
 
 class TestExactness:
+    @pytest.mark.slow
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(own=st.integers(20, 900), prefix=PREFIXES, seed=st.integers(0, 2**63 - 1))
     def test_every_length_is_exact_in_every_family(self, tokenizer, dataset, own, prefix, seed):

@@ -49,12 +49,14 @@ def prompts(count=100, **changes):
 
 
 class TestWords:
+    @pytest.mark.slow
     def test_a_text_of_them_is_as_many_tokens_in_every_family(self, tokenizer, words):
         items = words.items.tolist()
         for text in (items[:1], items[:50], items):
             assert words.additive is False or tokenizer.count([" ".join(text)]) == [len(text)]
         assert tokenizer.count(items) == [1] * len(items)
 
+    @pytest.mark.slow
     def test_behind_other_text_the_first_may_be_another_number_where_spaces_are_put_before_texts(self, tmp_path):
         """Why what a chat template adds is counted with words in it, and not taken to be its own tokens."""
         tokenizer = load(str(trained.unigram(tmp_path)))
@@ -64,6 +66,7 @@ class TestWords:
 
 
 class TestExactness:
+    @pytest.mark.slow
     @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(low=LENGTHS, high=LENGTHS, prefix=st.integers(0, 300), seed=st.integers(0, 2**64))
     def test_every_length_is_exact_in_every_family(self, tokenizer, words, low, high, prefix, seed):
@@ -75,10 +78,12 @@ class TestExactness:
         own = [prompt.input_tokens - prefix - tokenizer.special_tokens for prompt in made]
         assert all(low <= length <= high for length in own)
 
+    @pytest.mark.slow
     def test_a_very_long_prompt_is_exact(self, tokenizer, words):
         (prompt,) = dataset(tokenizer, words, inputs=(32000, 32000)).prompts(1)
         assert tokenizer.count([prompt.text]) == [32000]
 
+    @pytest.mark.slow
     def test_a_template_that_trims_changes_nothing(self, tokenizer, words):
         (prompt,) = dataset(tokenizer, words).prompts(1)
         assert prompt.text == prompt.text.strip()

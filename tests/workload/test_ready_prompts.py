@@ -121,6 +121,7 @@ class TestFiles:
     def test_empty_lines_marks_and_kinds_of_line_ends_do_not_matter(self, write, content):
         assert [prompt.text for prompt in prompts(write(content), 2)] == ["a", "b"]
 
+    @pytest.mark.slow
     @given(cells=st.lists(st.text(st.sampled_from('ab,"\n\r é'), min_size=1, max_size=6), min_size=1, max_size=6))
     @pytest.mark.parametrize("ending", ["\n", "\r\n"])
     def test_csv_comes_out_as_it_went_in(self, tmp_path_factory, cells, ending):

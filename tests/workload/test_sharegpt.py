@@ -75,6 +75,7 @@ def many(seed=1, count=700):
 
 
 class TestRule:
+    @pytest.mark.slow
     @pytest.mark.real_data
     @pytest.mark.parametrize("rule", [None, "vllm-0.11"])
     def test_the_published_sampling_is_reproduced_row_by_row(self, request, rule):
@@ -222,6 +223,7 @@ class TestFile:
 
 
 class TestCutOff:
+    @pytest.mark.slow
     def test_cut_anywhere_the_whole_ones_are_used_or_it_is_refused(self, write):
         content = json.dumps([*TestFile.ENTRIES, conversation("c", 5, 5)]).encode()
         first = content.index(b"}]}, ") + len(b"}]}")  # the end of the first conversation

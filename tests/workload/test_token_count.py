@@ -106,12 +106,14 @@ def counted(dataset, asked=CHAT, count=3, told=None):
 
 
 class TestExactness:
+    @pytest.mark.slow
     @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(length=st.integers(1, 3000), spread=st.integers(0, 500), seed=st.integers(0, 2**63 - 1))
     def test_the_prediction_is_what_the_template_makes_of_every_prompt(self, made, reference, length, spread, seed):
         prompts = counted(sized(made, f"{length + 2}:{length + 2 + spread}", seed))
         assert [prompt.server_tokens for prompt in prompts] == [reference(prompt) for prompt in prompts]
 
+    @pytest.mark.slow
     @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(length=st.integers(100, 3000), seed=st.integers(0, 2**63 - 1))
     def test_a_length_that_the_server_counts_is_exact(self, made, reference, length, seed):
@@ -122,6 +124,7 @@ class TestExactness:
         raw = made.tokenizer.count([prompt.text for prompt in prompts], special=True)
         assert raw == [prompt.input_tokens for prompt in prompts]
 
+    @pytest.mark.slow
     def test_a_prompt_of_128k_is_exact(self, made, reference):
         (prompt,) = counted(sized(made, LONG), CHAT.replace(input_len_counts="server"), count=1)
         assert reference(prompt) == prompt.server_tokens == LONG
@@ -144,6 +147,7 @@ class TestExactness:
         counting = Counting.of(made, CHAT, target())
         assert [p.server_tokens for p in counting.counted(prompts)] == [reference(prompt) for prompt in prompts]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("body", "options"),
         [(THOUGHTLESS, {"enable_thinking": False}), (WEATHER, WEATHER)],
@@ -154,6 +158,7 @@ class TestExactness:
         (prompt,) = counted(sized(made, 50), asked, count=1)
         assert prompt.server_tokens == reference(prompt, **options)
 
+    @pytest.mark.slow
     def test_without_a_template_the_server_counts_text_and_special_tokens(self, made):
         asked = RunSettings(backend="openai", input_len_counts="server")
         prompts = counted(sized(made, "20:90"), asked)

@@ -52,6 +52,7 @@ class TestCounting:
     def test_an_unused_id_has_no_token(self, wordpiece):
         assert load(str(wordpiece)).token(10**6) == ""
 
+    @pytest.mark.slow
     def test_cutting_and_padding_that_a_file_asks_for_are_left_out(self, tmp_path):
         tokenizer = load(str(trained.unigram(tmp_path)))
         assert tokenizer.count(["the" + " the" * 99, "the"]) == [100, 1]

@@ -21,7 +21,7 @@ from loadgen.analysis.emulate.rule import (
     Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
-from loadgen.core.sse_event import CONTENT, REASONING, TOKENS, TOOL
+from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.util.arrays import Floats, Int64s
 
 REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")

@@ -18,7 +18,7 @@ from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.analysis.emulate.windows import sliding_second, spread
-from loadgen.core.sse_event import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.util.arrays import Floats, Int64s
 
 EMPTY_IS_TOKEN = Rule(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.event_flags import DONE, TOKENS
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
-from loadgen.core.sse_event import DONE, TOKENS
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
@@ -29,7 +29,7 @@ NEVER_KNOWN = (*GIVEN_UP, Outcome.DROPPED)
 
 
 def which(says: Callable[[int], int]) -> bytes:
-    """A selection of events by their flags (`loadgen.core.sse_event`): a table with a byte for each set of flags."""
+    """A selection of events by their flags (`loadgen.core.event_flags`): a table with a byte for each set of flags."""
     return bytes(bool(says(flags)) for flags in range(2 * DONE))
 
 
@@ -81,7 +81,7 @@ class Run:
 
     Attributes:
         chat: Whether chat completions were asked, else completions.
-        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.wire.Record`. `expected` is what the
+        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is what the
             server should count of the prompt, `tokens` what loadgen counts of the answer.
         ok: Whether it ended ok.
         whole: Whether the response came to its end as HTTP knows it, whatever stood in it.

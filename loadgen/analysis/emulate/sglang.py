@@ -28,7 +28,7 @@ from loadgen.analysis.emulate.rule import (
     Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
-from loadgen.core.sse_event import CONTENT, REASONING, TOKENS, USAGE
+from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, USAGE
 
 LAST_LINE = Rule(
     "last_line", "its last line, usage or [DONE], ends the request; loadgen's E2EL ends with the last token"

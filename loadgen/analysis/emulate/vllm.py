@@ -28,7 +28,7 @@ from loadgen.analysis.emulate.rule import (
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
-from loadgen.core.sse_event import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
+from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
 from loadgen.util.arrays import Int64s
 
 IGNORES = Rule(

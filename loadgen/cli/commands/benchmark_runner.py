@@ -44,7 +44,7 @@ def _arguments(argv: list[str]) -> list[str]:
 
 async def _execute(job: "Job") -> int:
     from loadgen.cli.gpustack.progress import Reporter
-    from loadgen.util.tasks import beside
+    from loadgen.util.tasks import background_tasks
 
     for folder in {step.summary.parent for step in job.steps}:
         try:
@@ -56,7 +56,7 @@ async def _execute(job: "Job") -> int:
     if job.progress is None:
         return await _steps(job, None)
     reporter = Reporter(job.progress)
-    async with beside(reporter.run()):
+    async with background_tasks(reporter.run()):
         code = await _steps(job, reporter)
     if code == exit_codes.DONE:
         await reporter.finish()
@@ -106,9 +106,9 @@ def _save(step: "Step", result: "Result") -> str:
     from loadgen.cli.gpustack.summary import summarize
     from loadgen.metrics.records.file import RecordFile
     from loadgen.report import to_json
-    from loadgen.util.atomic_file import write_whole
+    from loadgen.util.atomic_file import write_atomic
 
     assert step.settings.records is not None
     summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result.data)
-    write_whole(step.summary, to_json(summary) + "\n")
+    write_atomic(step.summary, to_json(summary) + "\n")
     return str(step.summary)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
 from loadgen.config.option import flag
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
@@ -121,16 +121,13 @@ def _check_apart(arguments: argparse.Namespace) -> None:
 
 def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis import compare
-    from loadgen.analysis.compare import rendering
+    from loadgen.analysis.compare import texts
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     _put("--save-noise", arguments.save_noise, noise.save)
-    print(
-        printable(
-            f"Variation between the starts of {side.path} ({rendering.runs(side)}), saved in {arguments.save_noise}:"
-        )
-    )
-    print("\n".join(f"  {line}" for line in rendering.noise(noise)))
+    title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
+    print(printable(title))
+    print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
     return exit_codes.DONE
 
 
@@ -139,13 +136,13 @@ def _write(arguments: argparse.Namespace, found: "Comparison") -> None:
         return
     from loadgen.analysis.compare import page
     from loadgen.report import html
-    from loadgen.util.atomic_file import write_whole
+    from loadgen.util.atomic_file import write_atomic
 
     document = page(found)
     if arguments.markdown is not None:
-        _put("--markdown", arguments.markdown, lambda path: write_whole(Path(path), html.markdown(document, "")))
+        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.markdown(document, "")))
     if arguments.html is not None:
-        _put("--html", arguments.html, lambda path: write_whole(Path(path), html.html(document)))
+        _put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
 
 
 def _put(name: str, path: str, write: Callable[[str], None]) -> None:

@@ -161,10 +161,10 @@ def _destination(path: str | None) -> Iterator[BinaryIO | None]:
         yield None if path is None else sys.stdout.buffer
         return
     from loadgen.util import private_files
-    from loadgen.util.atomic_file import whole_file
+    from loadgen.util.atomic_file import atomic_file
 
     try:
-        with whole_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+        with atomic_file(Path(os.path.expanduser(path)), private_files.opener) as file:
             yield file
     except OSError as error:
         raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error

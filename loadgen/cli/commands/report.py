@@ -8,7 +8,7 @@ from typing import Any
 
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journals
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.private_files import state_folder
@@ -132,14 +132,14 @@ def _write_csv(paths: Sequence[str], to: str) -> None:
     Raises:
         BadInput: Results and records are mixed, a file cannot be read, or the CSV file cannot be written.
     """
-    from loadgen.util.atomic_file import whole_file
+    from loadgen.util.atomic_file import atomic_file
 
     lines = _csv_lines(paths)
     if to == STDOUT:
         sys.stdout.writelines(lines)
         return
     try:
-        with whole_file(Path(to)) as file:
+        with atomic_file(Path(to)) as file:
             file.writelines(line.encode() for line in lines)
     except OSError as error:
         raise BadInput("--csv", f"{to} cannot be written ({error.strerror})", "choose another path") from error

@@ -7,8 +7,8 @@ from typing import Any
 from loadgen.cli import credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.data import TRACE
+from loadgen.config.load import SWEPT
 from loadgen.config.option import flag
-from loadgen.config.settings import SWEPT
 from loadgen.errors import BadInput
 from loadgen.util import log_setup
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 from loadgen.util.arrays import Int64s
-from loadgen.util.terminal_text import cut, printable
+from loadgen.util.terminal_text import printable, truncate
 from loadgen.workload.datasets.overview import Overview, bins, summary
 from loadgen.workload.prompt import UNPLANNED, Prompt
 
@@ -87,9 +87,9 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
 def _samples(overview: Overview) -> Iterator[str]:
     for prompt in overview.samples:
         length = "unknown" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
-        yield cut(f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}", WIDTH - 2)
+        yield truncate(f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}", WIDTH - 2)
         for text in _texts(prompt):
-            yield "  " + cut(text, WIDTH - 4)
+            yield "  " + truncate(text, WIDTH - 4)
 
 
 def _texts(prompt: Prompt) -> Iterator[str]:

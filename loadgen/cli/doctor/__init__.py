@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loadgen.cli.doctor import connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit, State
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 
 __all__ = ["Limit", "State", "examine"]
 
@@ -19,9 +19,9 @@ def examine(root: Path = Path("/")) -> list[Limit]:
     Args:
         root: The root of the file system that is read: proc, sys.
     """
-    before = Busy.now()
+    before = CpuTimes.now()
     time.sleep(SAMPLE_S)
-    after = Busy.now()
+    after = CpuTimes.now()
     return [
         *connections.limits(root),
         *processors.limits(root, before, after),

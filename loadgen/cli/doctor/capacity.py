@@ -16,8 +16,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.runner import run as runner
 from loadgen.testing.process import Process, started
 from loadgen.util import machine, source_address
-from loadgen.util.affinity import apart
-from loadgen.util.machine import Busy
+from loadgen.util.affinity import separate_cores
+from loadgen.util.machine import CpuTimes
 from loadgen.workload.prompt import Prompt
 
 MAX_RUNS = 3  # to find a rate
@@ -115,9 +115,9 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
     """
     machine.raise_open_files_limit()
     on_phase("requests")
-    with started("loadgen.testing.roofline") as server, apart([server.pid]):
+    with started("loadgen.testing.roofline") as server, separate_cores([server.pid]):
         requests = climb(lambda rate: drive(server, rate, round(rate * SECONDS), 1), FIRST_RPS)
-    with started("loadgen.testing.metronome") as server, apart([server.pid]):
+    with started("loadgen.testing.metronome") as server, separate_cores([server.pid]):
         on_phase("token events")
         events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
         streams, connections = None, _connections(server)
@@ -176,9 +176,9 @@ def drive(
         extra_body=plan,
         server_metrics=("off",),
     )
-    before, before_s = Busy.now(), machine.process_cpu_s(server.pid)
+    before, before_s = CpuTimes.now(), machine.process_cpu_s(server.pid)
     data = runner.run_sync(requested, dataset=_Short(tokens)).data
-    disturbance = machine.disturbance(before, Busy.now(), machine.process_cpu_s(server.pid) - before_s)
+    disturbance = machine.disturbance(before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s)
     own = data["loadgen"]
     return Drive(
         rate=rate,
@@ -201,7 +201,7 @@ def many(server: Process) -> Drive:
 
 def _connections(server: Process) -> int:
     """Return how many connections this process can open to a server."""
-    return machine.most_connections(source_address.count((), urlsplit(server.url).hostname or ""))
+    return machine.max_connections(source_address.count_addresses((), urlsplit(server.url).hostname or ""))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ def limits(root: Path) -> list[Limit]:
 def files(root: Path) -> Limit:
     """Return the limit on open files, of which each connection takes one."""
     name, bounds = "open files", "limits the connections of a process"
-    found = re.search(r"^Max open files +(\w+) +(\w+)", machine.read(root / "proc/self/limits"), re.MULTILINE)
+    found = re.search(
+        r"^Max open files +(\w+) +(\w+)", machine.read_system_file(root / "proc/self/limits"), re.MULTILINE
+    )
     if not found:
         return unknown(name, bounds)
     soft, hard = found.groups()
@@ -41,7 +43,7 @@ def ports(root: Path) -> Limit:
     if found is None:
         return unknown(name, bounds)
     first, last = found
-    most = machine.most_by_ports(root)
+    most = machine.max_connections_by_ports(root)
     bounds = f"at most {most:,} connections from one address to one server"
     remedy = 'sysctl -w net.ipv4.ip_local_port_range="1024 65535", or use several addresses with --source-address'
     return Limit(name, enough(most >= STREAMS), f"{first} to {last}", bounds, remedy)
@@ -50,7 +52,7 @@ def ports(root: Path) -> Limit:
 def time_wait(root: Path) -> Limit:
     """Return whether ports in TIME_WAIT can be reused."""
     name, remedy = "ports in TIME_WAIT", "sysctl -w net.ipv4.tcp_tw_reuse=1"
-    set_to = machine.read(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
+    set_to = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
     values = {"0": "not reused", "1": "reused", "2": "reused only on loopback"}
     if set_to not in values:
         return unknown(name, "limits new connections if the client closes them")
@@ -58,7 +60,7 @@ def time_wait(root: Path) -> Limit:
         return Limit(
             name, State.OK, values[set_to], "connections that the client closes do not block their ports", remedy
         )
-    rate = machine.most_by_ports(root) // TIME_WAIT_S
+    rate = machine.max_connections_by_ports(root) // TIME_WAIT_S
     bounds = f"if the client closes connections, at most {rate:,} new ones per second to one server"
     return Limit(name, enough(set_to == "2"), values[set_to], bounds, remedy)
 
@@ -66,13 +68,13 @@ def time_wait(root: Path) -> Limit:
 def accept_queue(root: Path) -> Limit:
     """Return the limit on connections that a server has not accepted yet."""
     name, bounds = "somaxconn", "limits the connections that wait to be accepted by a server on this machine"
-    return _waiting(name, machine.read(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
+    return _waiting(name, machine.read_system_file(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
 
 
 def syn_backlog(root: Path) -> Limit:
     """Return the limit on half-open connections."""
     name, bounds = "SYN backlog", "limits the half-open connections of a server on this machine"
-    found = machine.read(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
+    found = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
     return _waiting(name, found, bounds, "net.ipv4.tcp_max_syn_backlog")
 
 

@@ -20,7 +20,7 @@ def memory(root: Path) -> Limit:
     """Return the memory that the machine and the container have left."""
     name = "memory"
     bounds = "a run needs memory for tokenizers and responses; prompts are kept on disk"
-    found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read(root / "proc/meminfo"), re.MULTILINE)
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
     if not found:
         return unknown(name, bounds)
     available, bounded = int(found[1]) << 10, min(_left(root), default=None)
@@ -36,7 +36,7 @@ def _left(root: Path) -> Iterator[int]:
     """Yield the bytes left at each level of control groups that has a limit; caches count as used."""
     for level in machine.control_groups("memory", root):
         for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-            texts = [machine.read(level / name).strip() for name in (limit, used)]
+            texts = [machine.read_system_file(level / name).strip() for name in (limit, used)]
             if all(text.isdecimal() for text in texts) and int(texts[0]) < UNBOUNDED:
                 yield max(0, int(texts[0]) - int(texts[1]))
 

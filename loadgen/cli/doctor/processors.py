@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loadgen.cli.doctor.limit import Limit, State, enough, unknown
 from loadgen.util import machine
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 from loadgen.util.number_format import percent
 
 ENOUGH_CORES = 2  # one for the measuring process, one for all others
@@ -15,7 +15,7 @@ FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_coun
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
 
-def limits(root: Path, before: Busy, after: Busy) -> list[Limit]:
+def limits(root: Path, before: CpuTimes, after: CpuTimes) -> list[Limit]:
     """Return the limits of the processors.
 
     Args:
@@ -30,16 +30,21 @@ def cores(root: Path) -> Limit:
     """Return the cores on which this process may run."""
     name = "usable cores"
     bounds = "a measuring process uses up to one core; a server on this machine needs others"
-    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", machine.read(root / "proc/self/status"), re.MULTILINE)
+    allowed = re.search(
+        r"^Cpus_allowed_list:\s*(\S+)", machine.read_system_file(root / "proc/self/status"), re.MULTILINE
+    )
     if not allowed:
         return unknown(name, bounds)
-    usable, online = _counted(allowed[1]), _counted(machine.read(root / "sys/devices/system/cpu/online").strip())
+    usable, online = (
+        _counted(allowed[1]),
+        _counted(machine.read_system_file(root / "sys/devices/system/cpu/online").strip()),
+    )
     value = f"{usable} of {online}" if online else str(usable)
     remedy = "use a larger machine, or widen the cpuset of the container (docker run --cpuset-cpus)"
     return Limit(name, enough(usable >= ENOUGH_CORES), value, bounds, remedy)
 
 
-def others(before: Busy, after: Busy) -> Limit:
+def others(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU use of other processes."""
     name, bounds = "used by others now", "other processes take CPU time from the measuring process"
     if not after.used_s:
@@ -49,21 +54,23 @@ def others(before: Busy, after: Busy) -> Limit:
     return Limit(name, state, f"{max(0.0, used):.1f} cores", bounds, "stop the other processes; `top` lists them")
 
 
-def steal(before: Busy, after: Busy) -> Limit:
+def steal(before: CpuTimes, after: CpuTimes) -> Limit:
     """Return the CPU time that the hypervisor steals."""
     name, bounds = "stolen now", "while the hypervisor runs other machines, tokens are stamped late"
     if not after.used_s:
         return unknown(name, bounds)
     share = machine.stolen_share(before, after)
     remedy = "measure from another machine, or from one with dedicated cores"
-    return Limit(name, enough(share <= machine.MOST_STOLEN), f"{percent(share, 1)} of all cores' time", bounds, remedy)
+    return Limit(
+        name, enough(share <= machine.MAX_STOLEN_SHARE), f"{percent(share, 1)} of all cores' time", bounds, remedy
+    )
 
 
 def governor(root: Path) -> Limit:
     """Return the CPU frequency governor."""
     name, bounds = "CPU governor", "a core at a low frequency stamps tokens late until it speeds up"
     paths = sorted(root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"))
-    names = sorted({name for path in paths if (name := machine.read(path).strip())})
+    names = sorted({name for path in paths if (name := machine.read_system_file(path).strip())})
     if not names:
         return unknown(name, f"{bounds}; on a virtual machine the host decides")
     remedy = "cpupower frequency-set -g performance, as root"
@@ -74,7 +81,7 @@ def quota(root: Path) -> Limit:
     """Return the CPU limit of the container."""
     name = "CPU limit"
     bounds = "a process that has used up its share is paused for the rest of each 100 ms"
-    if not machine.read(root / "proc/self/cgroup"):
+    if not machine.read_system_file(root / "proc/self/cgroup"):
         return unknown(name, bounds)
     least = min(_quotas(root), default=None)
     if least is None:
@@ -86,7 +93,7 @@ def quota(root: Path) -> Limit:
 def throttled(root: Path) -> Limit:
     """Return how long the CPU limit has paused the control groups of this process."""
     name, bounds = "throttled so far", "tokens that arrive during a pause are stamped late"
-    stats = [machine.read(level / "cpu.stat") for level in machine.control_groups("cpu", root)]
+    stats = [machine.read_system_file(level / "cpu.stat") for level in machine.control_groups("cpu", root)]
     if not any("throttled" in stat for stat in stats):
         return unknown(name, bounds)
     seconds = machine.throttled_s(root)
@@ -97,12 +104,12 @@ def throttled(root: Path) -> Limit:
 def clock(root: Path) -> Limit:
     """Return the clock source."""
     name, bounds = "clock source", "every time stamp reads it"
-    current = machine.read(root / _CLOCK / "current_clocksource").strip()
+    current = machine.read_system_file(root / _CLOCK / "current_clocksource").strip()
     if not current:
         return unknown(name, bounds)
     if current in FAST_CLOCKS:
         return Limit(name, State.OK, current, f"{bounds}, without a system call", "")
-    available = machine.read(root / _CLOCK / "available_clocksource").split()
+    available = machine.read_system_file(root / _CLOCK / "available_clocksource").split()
     better = next((each for each in FAST_CLOCKS if each in available), None)
     remedy = f"echo {better} > /{_CLOCK}/current_clocksource, as root" if better else "measure from another machine"
     return Limit(name, State.LOW, current, f"{bounds}, by a system call each time", remedy)
@@ -117,8 +124,8 @@ def _counted(ranges: str) -> int:
 def _quotas(root: Path) -> Iterator[float]:
     """Yield the limit of each level of control groups that has one, in cores."""
     for level in machine.control_groups("cpu", root):
-        words = machine.read(level / "cpu.max").split() or [
-            machine.read(level / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period")
+        words = machine.read_system_file(level / "cpu.max").split() or [
+            machine.read_system_file(level / f"cpu.cfs_{part}_us").strip() for part in ("quota", "period")
         ]
         if all(part.isdecimal() for part in words):  # "max", "-1" and "" bound nothing
             most_us, period_us = map(int, words)

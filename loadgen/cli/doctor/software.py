@@ -8,10 +8,18 @@ from loadgen.cli.doctor.limit import Limit, State, unknown
 from loadgen.util import machine
 
 COMPILED = (
+    "loadgen.core.event_flags",
     "loadgen.core.histogram",
-    "loadgen.core.wire",
+    "loadgen.core.record",
+    "loadgen.core.record_json",
+    "loadgen.core.sse",
+    "loadgen.core.http1",
+    "loadgen.core.read_loop",
+    "loadgen.core.connection",
     "loadgen.core.accumulator",
+    "loadgen.engines.sim.outlet",
     "loadgen.engines.sim.emit",
+    "loadgen.engines.sim.planned",
     "loadgen.workload.files.json_index",
 )
 MODULES = "compiled modules"
@@ -55,7 +63,7 @@ def proxies(environment: Mapping[str, str]) -> Limit:
 
 def mesh(root: Path) -> Limit:
     """Return whether a service mesh intercepts connections."""
-    name, tables = "service mesh", [machine.read(root / f"proc/net/{table}") for table in ("tcp", "tcp6")]
+    name, tables = "service mesh", [machine.read_system_file(root / f"proc/net/{table}") for table in ("tcp", "tcp6")]
     if not any(tables):
         return unknown(name, "the proxy of a mesh would add to every latency")
     rows = [row.split() for table in tables for row in table.splitlines()[1:]]

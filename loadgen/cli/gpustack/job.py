@@ -11,7 +11,8 @@ from loadgen.cli.gpustack import arguments, data
 from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.summary import Strategy
 from loadgen.config import presets
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
 
 SEED = 42  # guidellm's default

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util.terminal_text import printable
 
 STATUSES = ("successful", "errored", "incomplete")

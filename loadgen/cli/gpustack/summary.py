@@ -12,7 +12,7 @@ import numpy as np
 
 from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
 from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
-from loadgen.config.settings import CHAT_ENDPOINT
+from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
 
 REPORT_VERSION = 1  # of guidellm's report format

@@ -17,8 +17,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.number_format import minutes, percent
-from loadgen.util.terminal_text import cut, printable, wrapped
+from loadgen.util.number_format import clock_time, percent
+from loadgen.util.terminal_text import printable, truncate, wrap
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -78,7 +78,7 @@ def _before_clock(progress: Progress, width: int, ascii_only: bool) -> list[Line
     """Describe the phase before the clock starts, with a bar if its length is known."""
     text = printable(describe(progress))
     if not progress.scheduled:
-        return [[(line, PLAIN)] for line in wrapped(text, width)]
+        return [[(line, PLAIN)] for line in wrap(text, width)]
     share = progress.ended / progress.scheduled
     return [[*_bar(share, MIN_BAR, ascii_only), (f"{share:>5.0%}  {text}", PLAIN)]]
 
@@ -88,7 +88,7 @@ def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
         share = progress.ended / total
     else:
         share = progress.elapsed_s / (progress.sending_s or math.inf)
-    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{minutes(progress.elapsed_s):>9}"
+    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}"
     left = f"   {_left(progress):<16}"
     bar = width - len(phase) - len(times) - len(left)
     if bar < MIN_BAR:
@@ -110,7 +110,7 @@ def _left(progress: Progress) -> str:
     seconds = left_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
         seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
-    return "" if seconds is None else f"about {minutes(seconds)} left"
+    return "" if seconds is None else f"about {clock_time(seconds)} left"
 
 
 def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
@@ -204,7 +204,7 @@ def _row(
     line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in shown), style)]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
     if note and room >= MIN_NOTE:
-        line.append((GAP + cut(note, room), style))
+        line.append((GAP + truncate(note, room), style))
     return line
 
 

@@ -8,7 +8,7 @@ from typing import Self, TextIO
 
 from loadgen.cli.live.pace import Pace
 from loadgen.metrics.progress import Progress
-from loadgen.util.number_format import minutes
+from loadgen.util.number_format import clock_time
 from loadgen.util.terminal_text import printable
 
 REDRAWS_PER_S = 4  # on a terminal
@@ -141,7 +141,7 @@ def preparing(done: int, total: int, elapsed_s: float) -> str:
 def time_left(done: int, total: int, elapsed_s: float) -> str:
     """Describe the time left as ", 0:42 left"; empty if it is not known, or nothing is left."""
     seconds = left_s(done, total, elapsed_s)
-    return "" if seconds is None else f", {minutes(seconds)} left"
+    return "" if seconds is None else f", {clock_time(seconds)} left"
 
 
 def left_s(done: int, total: int, elapsed_s: float) -> float | None:

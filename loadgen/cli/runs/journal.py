@@ -75,7 +75,7 @@ def _holds_records(path: Path) -> bool:
 
 def _still_runs(path: Path) -> bool:
     process = path.stem.rpartition("-")[2]
-    return process.isdecimal() and int(process) != os.getpid() and machine.runs(int(process))
+    return process.isdecimal() and int(process) != os.getpid() and machine.is_running(int(process))
 
 
 def _new() -> Path | None:

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.analysis.search.algorithm import AGAIN, End, Found, Goal, Run, highest
-from loadgen.analysis.search.criteria import of_each
-from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point, Stop
+from loadgen.analysis.search.algorithm import End, Run, SearchRange, SearchResult, find_highest_level
+from loadgen.analysis.search.criteria import separate_criteria
+from loadgen.analysis.search.early_stop import StopRule
+from loadgen.analysis.search.levels import AXES, RUN_S, Levels, Point
+from loadgen.analysis.search.ratio_sample import LOOKS
 from loadgen.cli import exit_codes
 from loadgen.cli.runs.journal import journal
 from loadgen.cli.runs.run_series import Series, differences, numbered
@@ -40,26 +42,28 @@ class LoadSearch:
 
     def __init__(self, requested: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
         assert requested.slo is not None
-        self._demands = of_each(requested.slo)
-        self._enough = max(demand.enough for demand in self._demands)
-        least = math.ceil(self._enough / 2 / AGAIN)  # if all requests meet a limit, half of `enough` show it
+        self._criteria = separate_criteria(requested.slo)
+        self._min_requests = max(criterion.min_requests for criterion in self._criteria)
+        least = math.ceil(
+            self._min_requests / 2 / LOOKS
+        )  # if all requests meet a limit, half of `min_requests` show it
         if (count := chosen.get("num_prompts")) is not None and count < least:
-            problem = f"{AGAIN} runs of {count} requests are too few to decide {requested.slo}"
+            problem = f"{LOOKS} runs of {count} requests are too few to decide {requested.slo}"
             raise BadInput("--num-prompts", problem, f"give {least} or more, or leave it out")
         if requested.records and numbered(requested, 1).records == requested.records:  # a device
             raise BadInput(
                 "--records", f"{requested.records} is a device, and a search reads its records again", "name a file"
             )
         self._requested, self._axis, self._chosen = requested.replace(slo=None, duration=None), AXES[over], chosen
-        self._series = Series("search", over, requested, ",".join(demand.text for demand in self._demands), plot)
+        self._series = Series("search", over, requested, ",".join(criterion.text for criterion in self._criteria), plot)
         self._reported = 0
 
     def execute(self) -> int:
         """Execute the search; returns the exit code."""
-        return self._series.execute(self._measure, self._requested.replace(num_prompts=self._enough))
+        return self._series.execute(self._measure, self._requested.replace(num_prompts=self._min_requests))
 
     async def _measure(self, server: "Server") -> None:
-        async def measure(settings: RunSettings, name: str, stop: Stop) -> "Result":
+        async def measure(settings: RunSettings, name: str, stop: StopRule) -> "Result":
             own = settings.replace(**differences(self._requested, self._numbered()) | {"records": settings.records})
             requested = self._requested.replace(**differences(server.settings, own))
             level = getattr(own, self._axis.setting)
@@ -71,26 +75,26 @@ class LoadSearch:
         levels = Levels(
             measure,
             server.settings,
-            self._demands,
+            self._criteria,
             self._records,
             name="search",
             axis=self._axis,
             length_s=self._chosen.get("duration") or (0.0 if requests else RUN_S),
-            enough=requests,
+            min_requests=requests,
         )
 
-        async def at(level: float) -> Run | None:
+        async def run_level(level: float) -> Run | None:
             try:
-                return await levels.at(level)
+                return await levels.run_level(level)
             finally:
                 self._report(levels.points)
 
         found = None
         try:
-            goal = Goal(least=levels.least, most=self._axis.most, nearest=self._axis.nearest)
+            span = SearchRange(min_level=levels.min_level, max_level=self._axis.max_level, nearest=self._axis.nearest)
             start = await self._start(levels)
             self._say(self._plan(levels, start))
-            found = await highest(at, start, goal)
+            found = await find_highest_level(run_level, start, span)
         finally:
             self._conclude(levels, found)
 
@@ -102,26 +106,27 @@ class LoadSearch:
         if self._axis.name == "concurrency":
             return FIRST_CONCURRENCY
         self._say(
-            f"up to {levels.left} runs; the first sends {levels.enough} requests at once, to choose the first rate"
+            f"up to {levels.runs_left} runs; "
+            f"the first sends {levels.min_requests} requests at once, to choose the first rate"
         )
         try:
-            return await levels.at_once()
+            return await levels.run_burst()
         finally:
             self._report(levels.points)
 
     def _plan(self, levels: Levels, level: float) -> str:
         """Describe the number and the length of the runs, and why they are longer than --duration if they are."""
-        level = max(self._axis.nearest(level), levels.least)
+        level = max(self._axis.nearest(level), levels.min_level)
         count = levels.requests_at(level)
         length_s, duration_s = self._axis.length_s(level, count), self._chosen.get("duration")
         if math.isinf(length_s):
-            return f"up to {levels.left} runs of at least {count} requests each"
-        whole = duration(levels.left * length_s)
-        each = f"up to {levels.left} runs of {duration(length_s)} each at {self._named(level)}"
+            return f"up to {levels.runs_left} runs of at least {count} requests each"
+        whole = duration(levels.runs_left * length_s)
+        each = f"up to {levels.runs_left} runs of {duration(length_s)} each at {self._named(level)}"
         plan = f"{each}, {whole} in total; runs at lower levels are longer"
         if duration_s is None or length_s < duration_s + 1:
             return plan
-        needs = max(self._demands, key=lambda demand: demand.enough).text
+        needs = max(self._criteria, key=lambda criterion: criterion.min_requests).text
         return f"--duration {duration_s:g} is too short: {needs} needs {count} requests; {plan}"
 
     def _numbered(self) -> RunSettings:
@@ -134,7 +139,7 @@ class LoadSearch:
         if self._requested.records:
             yield Path(str(self._numbered().records))
             return
-        with journal(wanted=True) as kept, scratch_dir.folder() as folder:
+        with journal(wanted=True) as kept, scratch_dir.scratch_folder() as folder:
             yield kept.path or folder / name
             kept.needed = False
 
@@ -143,7 +148,7 @@ class LoadSearch:
         for row, point in list(zip(self._series.points, points, strict=False))[self._reported :]:
             run = point.run
             row["met"] = run.met()
-            each = [one.met(run.in_flight) for one in run.shown]
+            each = [one.met(run.in_flight) for one in run.samples]
             for number, limit in enumerate(row["slo"]):
                 limit["met"] = each[number] if each else None
             unclear = "too few requests to decide" if row["met"] is None else None
@@ -152,7 +157,7 @@ class LoadSearch:
             self._say(f"{self._named(point.level)}: {OUTCOME[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
         self._series.save_so_far()
 
-    def _conclude(self, levels: Levels, found: Found | None) -> None:
+    def _conclude(self, levels: Levels, found: SearchResult | None) -> None:
         """Write the outcome of the search into the series.
 
         Args:

@@ -166,12 +166,12 @@ class Series:
     def _save(self) -> list[str]:
         """Write the series if the settings ask for it; returns the paths."""
         from loadgen import report
-        from loadgen.util.atomic_file import write_whole
+        from loadgen.util.atomic_file import write_atomic
 
         path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
+        write_atomic(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
         return [str(path)]
 
     def _end(self) -> int:
@@ -201,13 +201,13 @@ class Series:
             return []
         from loadgen.report import html
         from loadgen.report.run_page.load_curve import curve
-        from loadgen.util.atomic_file import write_whole
+        from loadgen.util.atomic_file import write_atomic
 
         chart = curve(self.data)
         if chart is None:
             print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
             return []
-        write_whole(Path(self._plot), html.drawn(chart))
+        write_atomic(Path(self._plot), html.drawn(chart))
         return [self._plot]
 
     def _save_page(self) -> list[str]:

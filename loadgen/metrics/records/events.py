@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Sequence
 
-from loadgen.core.sse_event import NAMES, TOKENS
+from loadgen.core.event_flags import NAMES, TOKENS
 
 Runs = Sequence[tuple[int, int]]  # as `Record.stream` has them
 

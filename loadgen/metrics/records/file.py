@@ -14,14 +14,15 @@ import numpy as np
 import orjson
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, line
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
 from loadgen.metrics.records import events
 from loadgen.metrics.records.header import Heading
 from loadgen.metrics.records.trailer import Ending
 from loadgen.util import private_files
 from loadgen.util.arrays import Int64s
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.prompt import UNPLANNED
 
 SCHEMA = 1
@@ -67,7 +68,7 @@ class RecordWriter:
         scheduled: int,
         sources: list[str],
         asked: Int64s | None = None,
-        stripe: Stripe = WHOLE,
+        stripe: Partition = WHOLE,
     ) -> None:
         """Write what the run is, so that it outlives this process.
 
@@ -82,7 +83,7 @@ class RecordWriter:
         self._start_ns, self._sources = start_ns, sources
         self._answers = heading.settings.save_detailed
         told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
-        told |= {"asked_due": asked, "stripe": [stripe.number, stripe.of]}
+        told |= {"asked_due": asked, "stripe": [stripe.index, stripe.count]}
         self._append(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
         self.flush()
 
@@ -90,7 +91,7 @@ class RecordWriter:
         """Write one ended record."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(line(record, self._start_ns, source, answer=self._answers))
+            self._append(record_line(record, self._start_ns, source, answer=self._answers))
 
     def flush(self) -> None:
         """Hand what is buffered to the system: from then on it outlives this process."""
@@ -174,7 +175,7 @@ class RecordFile:
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
             asked = first.get("asked_due")
             self.asked = None if asked is None else np.array(asked, dtype=np.int64)
-            self.stripe = Stripe(*first.get("stripe", ()))  # files of runs that knew one worker alone do not say
+            self.stripe = Partition(*first.get("stripe", ()))  # files of runs that knew one worker alone do not say
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile, last_line
 from loadgen.metrics.records.trailer import Ending
 
@@ -38,7 +38,7 @@ def told(file: RecordFile) -> Iterator[tuple[dict[str, Any], Record]]:
     Raises:
         BadInput: A line is no record.
     """
-    beside = [] if file.ending is not None else [piece(file.path, number) for number in range(1, file.stripe.of)]
+    beside = [] if file.ending is not None else [piece(file.path, number) for number in range(1, file.stripe.count)]
     seen: set[int] = set()  # what was joined last may stand in a piece still
     for part in (file, *map(RecordFile, filter(Path.exists, beside))):
         for line, record in part.told():

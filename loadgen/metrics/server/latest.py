@@ -6,7 +6,7 @@ import orjson
 
 from loadgen.metrics.server.names import HIGHEST, SUMMED, together
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util.tail import Growing
+from loadgen.util.tail import TailReader
 
 
 class Heard:
@@ -17,7 +17,7 @@ class Heard:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = Growing(folder / FILE_NAME)
+        self._file = TailReader(folder / FILE_NAME)
         self._last: dict[tuple[str, str], dict[str, float]] = {}
 
     def latest(self) -> dict[str, float]:

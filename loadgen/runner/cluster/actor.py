@@ -29,7 +29,7 @@ class Node:
 
     async def begin(self, job: Job, workers: int) -> None:
         """Take a job, whose requests will be given, and start its workers."""
-        self._folder = self._stack.enter_context(scratch_dir.folder())
+        self._folder = self._stack.enter_context(scratch_dir.scratch_folder())
         self._workers = await self._stack.enter_async_context(Workers(workers))
         records = None if job.records is None else self._folder / "records.jsonl"
         self._workers.begin(replace(job, folder=self._folder, records=records, preparer_pid=None))

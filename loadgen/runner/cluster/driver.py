@@ -14,20 +14,20 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from loadgen.config.scale import check_share
 from loadgen.config.settings import RunSettings
+from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
 from loadgen.runner.cluster import node_facts
 from loadgen.runner.cluster.actor import Node
 from loadgen.runner.coordinator import PROGRESS_S, conduct
 from loadgen.runner.measurement import Job, Measured
-from loadgen.runner.participant import Group, Proxy, together
+from loadgen.runner.participant import Group, Proxy
 from loadgen.runner.workers import auto
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
 from loadgen.util.packages import require
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks, gather_or_cancel
 from loadgen.workload import request_store
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Remote(Proxy):
             found = await getattr(self._actor, name).remote(*arguments)
         except _ray("ray.exceptions").RayError as error:
             stripe = self.job.stripe
-            raise WorkerDied(f"part {stripe.number + 1} of {stripe.of}", self._how(error)) from error
+            raise WorkerDied(f"part {stripe.index + 1} of {stripe.count}", self._how(error)) from error
         if isinstance(found, LoadgenError):
             raise found
         return found
@@ -152,13 +152,15 @@ class Nodes(Group[Remote]):
         Raises:
             WorkerDied: One was lost before the clock started.
         """
-        await together(node.begin(own) for node, own in self.shared(job))
-        async with beside(*(_follow(node) for node in self._parts)):
+        await gather_or_cancel(node.begin(own) for node, own in self.shared(job))
+        async with background_tasks(*(_follow(node) for node in self._parts)):
             return await conduct(self, prepared, on_progress)
 
     async def carry_out(self, start_ns: int) -> Measured:
         """See `Part`; requests that are made meanwhile are handed over too."""
-        async with beside(*([self._keep_handing()] if request_store.about(self.job.folder).get("further") else [])):
+        async with background_tasks(
+            *([self._keep_handing()] if request_store.about(self.job.folder).get("further") else [])
+        ):
             return await super().carry_out(start_ns)
 
     async def _keep_handing(self) -> None:

@@ -254,7 +254,7 @@ class Race:
         if self.step.kind == NOISE:
             return Noise.of_replicates(np.log(rows[0])) if rows else None
         blocks = min(map(len, rows), default=0)
-        return Noise.of(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+        return Noise.of_two_way_layout(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
 
     def _told(self, entrant: Entrant, open_: str) -> ArmFound:
         verdict, why = entrant.verdict, entrant.why

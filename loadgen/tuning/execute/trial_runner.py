@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
@@ -19,16 +19,16 @@ from loadgen.runner import coordinators, run
 from loadgen.runner.engine_session import Started, started
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
-from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept
 from loadgen.tuning.execute.trial import INVALID, Answered, Failure, Ran, Trial, Wanted, now
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
 from loadgen.util import scratch_dir
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # that the server told
@@ -132,13 +132,13 @@ class Bench:
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return ran, failure
 
-        async def at(rated: RunSettings, name: str, stop: Stop) -> Result:
+        async def at(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measured(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.data["request_throughput"] or 1.0
         try:
-            found = await highest(at, settings, objective.limits, effort, folder=folder, start=start)
+            found = await search_goodput(at, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
@@ -161,13 +161,13 @@ class Bench:
         told = _by_name(await asyncio.to_thread(first.resolved))
         if told is not None:
             with kept(self._root):
-                write_whole(folder / CONFIGURATION, report.to_json(told) + "\n")
+                write_atomic(folder / CONFIGURATION, report.to_json(told) + "\n")
         return replace(found, build=build, told=told)
 
     def _kept(self, result: Result, folder: Path) -> Ran:
         path = folder / RESULT
         with kept(self._root):
-            write_whole(path, report.to_json(result.data) + "\n")
+            write_atomic(path, report.to_json(result.data) + "\n")
         return Ran(brief(result.data), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
@@ -180,7 +180,7 @@ async def _measured(
     engines: Started,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
-    stop: Stop = lambda progress: None,
+    stop: StopRule = lambda progress: None,
 ) -> Result:
     """One run, which is ended early for the reason that `stop` gives.
 
@@ -188,7 +188,7 @@ async def _measured(
         NotKept: Its records are not whole, which is no fault of the arm.
     """
     asked = settings.checked()
-    with scratch_dir.folder() as own:
+    with scratch_dir.scratch_folder() as own:
         async with coordinators.of(asked) as measurer:
 
             def tell(progress: Progress) -> None:

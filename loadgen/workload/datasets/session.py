@@ -9,7 +9,7 @@ import numpy as np
 
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.util.number_format import seconds
+from loadgen.util.number_format import parse_seconds
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 
 TURNS, THINK = "--turns", "--think-time"
@@ -56,7 +56,7 @@ class ThinkTime:
         """
         varies = text.startswith("exp:")
         try:
-            mean_s = seconds(text.removeprefix("exp:"))
+            mean_s = parse_seconds(text.removeprefix("exp:"))
         except ValueError:
             mean_s = math.nan
         if not 0 <= mean_s <= LONGEST_THINK_S:

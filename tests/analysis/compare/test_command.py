@@ -27,13 +27,13 @@ def test_a_line_for_each_metric_with_both_values_and_the_change(
 ) -> None:
     assert dispatch(["compare", *files, "--names", "base,new"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert " new beside base " in lines[0]
+    assert " new compared with base " in lines[0]
     assert "base  1 run, VALID, a, a.json" in lines
     (ttft,) = (line.split() for line in lines if line.startswith("ttft_mean"))
     assert ttft == ["ttft_mean", "ms", "20.00", "25.00", "+25.0%", "-"]
     (errors,) = (line.split() for line in lines if line.startswith("error_rate"))
     assert errors == ["error_rate", "0.00%", "0.00%", "0.00pp", "-"]
-    assert lines[-1] == "No interval (keep --records)."
+    assert lines[-1] == "No interval (measure with --records)."
     assert max(map(len, lines)) <= 100
 
 
@@ -48,7 +48,7 @@ def test_intervals_within_the_run_say_what_is_not_in_them(capsys: pytest.Capture
     assert dispatch(["compare", recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1)]) == 0
     out = capsys.readouterr().out
     assert "within the run (blocks of" in out
-    assert "restart noise unknown" in out
+    assert "between starts is unknown" in out
     assert "better" not in out.replace("better and worse", "")
     assert max(map(len, out.splitlines())) <= 100
 
@@ -60,7 +60,7 @@ def test_starts_are_told_better_or_worse(capsys: pytest.CaptureFixture[str]) -> 
     (ttft,) = (line for line in out.splitlines() if line.startswith("ttft_mean"))
     assert ttft.endswith("better")
     assert "A  3 starts, VALID, base-0 to base-2, base" in out
-    assert "rows that were looked at (Holm)" in out
+    assert "rows that were tested (Holm)" in out
 
 
 def test_a_difference_that_is_told_can_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,10 +70,10 @@ def test_a_difference_that_is_told_can_be_seen(capsys: pytest.CaptureFixture[str
     (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
     assert mean == ["ttft_mean", "ms", "20.000", "20.002", "+0.010%", "+0.009%", "to", "+0.011%", "worse"]
     (throughput,) = (line for line in lines if line.startswith("request_throughput"))
-    assert throughput.endswith("not told apart")
+    assert throughput.endswith("no significant difference")
     assert "-5.5% to +5.8%" in throughput
     told = " ".join(line.strip() for line in lines)
-    assert "finely values are told: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
+    assert "the rounding of values: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
     assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
 
 
@@ -110,7 +110,7 @@ def test_pages_have_the_same_rows(files: tuple[str, str], capsys: pytest.Capture
     page = Page(Path("c.html").read_text())
     codes = [text for tag, text in page.texts if tag == "code"]
     text = Path("c.md").read_text()
-    assert text.startswith("# B beside A\n")
+    assert text.startswith("# B compared with A\n")
     for name in shown:
         assert name in codes
         assert f"| `{name}` |" in text
@@ -168,7 +168,7 @@ def test_of_a_run_that_failed_mostly_the_reader_is_told_first_and_the_gate_does_
 def test_noise_is_kept_and_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", starts(Path("base"), 20.0, 20.2, 19.9), "--save-noise", "noise.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("What one start of base differs by (3 starts, VALID")
+    assert lines[0].startswith("Standard deviation of one start of base (3 starts, VALID")
     assert any(line.split() == ["ttft_mean", "0.76%", "(2", "df)"] for line in lines)
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=10.0)
     assert dispatch(["compare", one, other, "--noise", "noise.json"]) == 0
@@ -223,7 +223,7 @@ def test_with_anyway_what_was_asked_differently_stands_at_the_top(
     saved(Path("c.json"), ttft=21, settings=FEW.replace(request_rate=40.0))
     assert dispatch(["compare", "a.json", "c.json", "--anyway"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "! a.json and c.json asked different things: --request-rate 20 and 40"
+    assert lines[1] == "! a.json and c.json have different workloads: --request-rate 20 and 40"
 
 
 def test_files_are_only_read(files: tuple[str, str]) -> None:

@@ -8,7 +8,7 @@ from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.rates import concurrency, merged, rates
 from loadgen.analysis.emulate.rule import UNKNOWN
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing.replies import DONE, delta, event, usage
 from tests.helpers.recorded_streams import record_of, run_of
 from tests.helpers.run_facts import failed

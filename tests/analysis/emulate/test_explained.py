@@ -9,7 +9,7 @@ from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing.replies import delta, event
 from tests.helpers.recorded_streams import STREAMS, of_file, record_of, result_of, run_of
 from tests.helpers.run_facts import answered, failed, per_event, unsent
@@ -58,6 +58,7 @@ def test_without_its_rules_a_tool_says_what_loadgen_says(name: str, group: str) 
     assert compared > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_difference_is_left_without_a_reason(name: str, group: str) -> None:

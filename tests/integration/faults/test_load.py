@@ -16,7 +16,8 @@ from loadgen.runner.measurement import Measurement
 from loadgen.runner.worker_main import work
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.util.messages import Voice
+from loadgen.util import machine
+from loadgen.util.child_process import PipeWriter
 from tests.helpers.fault_runs import PATIENCE_S, carried_out, job, run
 
 
@@ -24,6 +25,13 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
     measured = await run(job(faulty.url, tmp_path, 30, request_rate=1000))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
+
+
+def test_spare_connections_leave_room_by_addresses_and_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: 1000 * pairs // processes)
+    asked = job("http://127.0.0.1:1", tmp_path, 1, source_address="127.0.0.1,127.0.0.2", workers="8")
+    (transport,) = Measurement(asked)._transports
+    assert transport._spare._most == 225  # a tenth of 250 is left to requests that find none
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
@@ -132,7 +140,7 @@ async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp
     async with asyncio.timeout(PATIENCE_S):
         alone = job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
         with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230 - not read from
-            await work(alone, commands, Voice(nowhere.fileno()))
+            await work(alone, commands, PipeWriter(nowhere.fileno()))
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:

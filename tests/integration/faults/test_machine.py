@@ -17,7 +17,7 @@ from loadgen.runner.measurement import Measurement
 from loadgen.runner.prepare_main import Order, prepare
 from loadgen.testing.faulty import Faulty
 from loadgen.util import machine
-from loadgen.util.source_address import Sources
+from loadgen.util.source_address import SourceAddresses
 from loadgen.workload import request_store
 from loadgen.workload.prompt import Prompt
 from tests.helpers.fault_requests import target
@@ -94,14 +94,14 @@ async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty,
 async def test_more_connections_than_one_address_has_ports_come_from_several(
     faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], sources: set[str]
 ) -> None:
-    seen, make = list[str](), Sources.socket
+    seen, make = list[str](), SourceAddresses.socket
 
-    def watched(self: Sources, asked: Any) -> socket.socket:
+    def watched(self: SourceAddresses, asked: Any) -> socket.socket:
         made = make(self, asked)
         seen.append(made.getsockname()[0])
         return made
 
-    monkeypatch.setattr(Sources, "socket", watched)
+    monkeypatch.setattr(SourceAddresses, "socket", watched)
     measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
     assert measured.snapshot.outcomes == {"ok": 500}
     assert measured.snapshot.counters["warm_connections"] == len(seen) == 500

@@ -29,6 +29,7 @@ def distinct(result: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
@@ -44,6 +45,7 @@ async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path
     assert len(set(sources)) == len(sources) == len(bodies)
 
 
+@pytest.mark.slow
 async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     path = conversations(tmp_path, 20_000)
     result, bodies = await asked(LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2))
@@ -52,6 +54,7 @@ async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     assert result.data["loadgen"]["repeated_prompts"] == 0
 
 
+@pytest.mark.slow
 async def test_where_a_file_ends_the_run_is_suspect(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}
@@ -72,6 +75,7 @@ async def test_so_many_prompts_that_repeat_are_a_note(tmp_path: Path) -> None:
     assert (check["ok"], check["counts"]) == (False, False)
 
 
+@pytest.mark.slow
 async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
     await asked(LOOP.replace(max_concurrency=4, duration=0.5, records=str(path)))
@@ -85,6 +89,7 @@ async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
     assert result.data["num_prompts"] == 39
 
 
+@pytest.mark.slow
 async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}

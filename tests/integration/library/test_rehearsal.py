@@ -100,6 +100,7 @@ DATA: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 async def test_what_is_sent_beforehand_is_none_of_the_run(
     data: Callable[[Path], dict[str, Any]], tmp_path: Path
@@ -213,3 +214,10 @@ def distinct(result: Any) -> dict[str, Any]:
         check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
     )
     return found
+
+
+async def test_warm_ups_that_fail_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    await ran(RUN.replace(num_warmups=WARM_UPS), Server(failures=2))
+    assert [record.getMessage() for record in caplog.records if record.name == "loadgen"] == [
+        f"2 of {WARM_UPS} warm-up requests failed (status(503): 2)"
+    ]

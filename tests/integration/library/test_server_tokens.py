@@ -108,6 +108,7 @@ async def test_without_a_template_prompts_are_held_against_their_own_tokens_and_
     assert server.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("knows", "source", "asked"),
     [
@@ -172,6 +173,7 @@ async def test_a_callers_own_prompts_cannot_be_made_to_a_measure() -> None:
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"), dataset=mine)
 
 
+@pytest.mark.slow
 async def test_the_simulator_counts_what_was_planned() -> None:
     for counts in ("raw", "server"):
         settings = loadgen.RunSettings(request_rate=100, num_prompts=5, random_input_len=9, input_len_counts=counts)

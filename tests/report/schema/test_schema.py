@@ -148,6 +148,7 @@ def test_what_has_fixed_keys_is_closed_and_wants_them_all() -> None:
             assert left_out <= {"timeline"} or where[-3:-1] == ("source", "properties"), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scraped", "with a timeline", "several targets", "several workers", "search"])
 def test_an_unknown_key_is_refused_wherever_keys_are_fixed(kind: str) -> None:
     """What is free: the settings, which `loadgen run --help` describes, and what a data set says of itself."""

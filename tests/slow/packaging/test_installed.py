@@ -40,7 +40,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
     assert {top for top in tops if not top.endswith(".dist-info")} == {"loadgen"}
     for needed in (
         "loadgen/py.typed",
-        "loadgen/core/wire.pyi",
+        "loadgen/core/record.pyi",
         "loadgen/workload/files/json_index.pyi",
         "loadgen/engines/sim/tokenizer.json",
         "loadgen/bench/__init__.py",
@@ -48,7 +48,7 @@ def test_the_wheel_has_one_top_level_name_and_everything_that_is_needed(wheel: P
         "loadgen/report/result.schema.json",
     ):
         assert needed in names
-    assert sum(name.endswith(".so") for name in names) == 5
+    assert sum(name.endswith(".so") for name in names) == 13
     assert not [name for name in names if name.endswith((".c", ".pyx"))]
 
 
@@ -111,7 +111,7 @@ def test_wheels_are_made_for_the_versions_that_the_package_says_it_runs_on() -> 
     ("line", "is_one"),
     [
         ("loadgen/wire.c:1:2: warning: unused variable 'x' [-Wunused-variable]", True),
-        ("warning: loadgen/core/wire.pyx:1:2: Unreachable code", True),
+        ("warning: loadgen/core/record.pyx:1:2: Unreachable code", True),
         ("  SetuptoolsDeprecationWarning: License classifiers are deprecated.", True),
         ("copying loadgen/util/number_format.py -> build/lib/loadgen", False),
         ("copying loadgen/warnings.py -> build/lib/loadgen", False),
