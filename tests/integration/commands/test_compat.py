@@ -108,10 +108,9 @@ def test_prompts_that_vllm_would_put_into_the_chat_template_are_not_sent_without
     tool: str, name: str
 ) -> None:
     line = f"--compat {tool} --model m --dataset-name {name} --dataset-path f"
-    assert refusal(line) == (
-        f"--dataset-name: vLLM puts prompts of {name} into the chat template, and here they are sent as they are; "
-        "take --backend openai-chat, where the server does it, or say --skip-chat-template"
-    )
+    refused = refusal(line)
+    assert refused.startswith("--dataset-name: ")
+    assert {"--backend", "--skip-chat-template"} <= set(words_in(refused))
     for said in (
         "--skip-chat-template",
         "--custom-skip-chat-template",
@@ -351,28 +350,30 @@ def test_the_file_that_sglang_takes_random_words_from_is_not_needed(name: str) -
 
 
 def test_sglangs_own_api_is_refused() -> None:
-    assert refusal("--compat sglang --backend sglang") == (
-        "--backend: sglang is SGLang's own API, which is not asked; use sglang-oai-chat or sglang-oai"
-    )
+    refused = refusal("--compat sglang --backend sglang")
+    assert refused.startswith("--backend: sglang ")
+    assert refused.endswith("; use sglang-oai-chat or sglang-oai")
 
 
 # -- words of others
 
 
 @pytest.mark.parametrize(
-    ("flag", "hint"),
+    ("flag", "parts"),
     [
-        ("--warmup-requests", "it is SGLang's: add --compat sglang"),
-        ("--target", "it is guidellm's, which here is --base-url"),
-        ("--streaming", "it is AIPerf's; leave it out: every answer is streamed"),
-        ("--dataset", "it is an older vLLM's, which here is --dataset-name sharegpt --dataset-path FILE"),
-        ("--concurrency", "it is AIPerf's, which here is --max-concurrency; several, as 1,2,4: a run each"),
-        ("--bogus", "see `loadgen run --help`"),
-        ("--max-concurency", "did you mean --max-concurrency?"),
+        ("--warmup-requests", ("SGLang", "--compat sglang")),
+        ("--target", ("guidellm", "--base-url")),
+        ("--streaming", ("AIPerf", "leave it out")),
+        ("--dataset", ("an older vLLM", "--dataset-name sharegpt --dataset-path FILE")),
+        ("--concurrency", ("AIPerf", "--max-concurrency")),
+        ("--bogus", ("see `loadgen run --help`",)),
+        ("--max-concurency", ("did you mean --max-concurrency?",)),
     ],
 )
-def test_a_flag_that_is_anothers_is_named_with_ours(flag: str, hint: str) -> None:
-    assert refusal(f"{flag} 3") == f"{flag}: unknown; {hint}"
+def test_a_flag_of_another_tool_is_named_with_ours(flag: str, parts: tuple[str, ...]) -> None:
+    refused = refusal(f"{flag} 3")
+    assert refused.startswith(f"{flag}: ")
+    assert [part for part in parts if part not in refused] == []
 
 
 @pytest.mark.parametrize("said", ["--rate-type constant", "--rate-type=sweep", "--profile constant", "--profile=sweep"])
