@@ -54,7 +54,7 @@ class Interrupts:
             if self._measurer is None or not self._view.measuring:
                 task.cancel()
             elif patient and self.count == 1:
-                self._view.note("interrupted: waiting for requests in flight; press Ctrl-C again to end them now")
+                self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
                 self._measurer.stop("interrupted")
             else:
                 self._measurer.abort("interrupted")

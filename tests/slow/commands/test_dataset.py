@@ -62,7 +62,7 @@ def test_a_trace_of_fewer_rows_than_asked_is_refused(tmp_path: Path, capsys: pyt
     path = tmp_path / "trace.jsonl"
     path.write_text('{"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": []}\n')
     flags = ["--tokenizer", TOKENIZER, "--quiet", "--dataset-name", "trace", "--dataset-path", str(path)]
-    assert "gives 1 prompts where 2 were asked" in refusal(capsys, *flags, "--num-prompts", "2")
+    assert "--num-prompts: 2 " in refusal(capsys, *flags, "--num-prompts", "2")
 
 
 # -- shown
@@ -219,7 +219,7 @@ def test_fewer_prompts_than_asked_leave_what_was_there(
 ) -> None:
     (tmp_path / "rows.jsonl").write_text("before")
     monkeypatch.setattr(RandomDataset, "prompts", lambda self, count: iter([Prompt("one", 1, 1, "0")]))
-    assert "gives 1 prompts where 2 were asked" in refusal(
+    assert "--num-prompts: 2 " in refusal(
         capsys, *FLAGS, "--num-prompts", "2", "--export", str(tmp_path / "rows.jsonl")
     )
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
@@ -260,7 +260,7 @@ def test_a_disk_that_is_full_is_told_and_leaves_what_was_there(tmp_path: Path) -
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); name another file"
+        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); choose another path"
     ]
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 

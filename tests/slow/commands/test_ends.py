@@ -167,7 +167,8 @@ def test_a_killed_command_leaves_records_from_which_a_partial_report_is_made(sta
     done = loadgen("report")
     assert done.returncode == 0, done.stderr
     assert "PARTIAL:" in done.stdout
-    assert done.stderr == f"loadgen: the last run that ended early: {journals(state)[0]}\n"
+    assert str(journals(state)[0]) in done.stderr
+    assert done.stderr.count("\n") == 1
     assert json.loads(loadgen("report", "--json", str(journals(state)[0])).stdout)["completed"] > 0
 
 

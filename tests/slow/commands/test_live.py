@@ -79,7 +79,7 @@ def test_what_is_said_of_an_interrupt_stays(url: str) -> None:
     assert code == 130
     assert "PARTIAL: interrupted" in out
     said, *kept = command.screen.text.splitlines()
-    assert said == "loadgen: interrupted: waiting for requests in flight; press Ctrl-C again to end them now"
+    assert said == "loadgen: interrupted: waiting for requests in flight; Ctrl-C again ends them"
     assert "the records of this run are kept" in "".join(kept)
 
 
