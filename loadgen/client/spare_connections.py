@@ -52,20 +52,20 @@ class SpareConnections:
         self._timer: asyncio.TimerHandle | None = None
 
     def keep(self, count: int) -> None:
-        """From now on see to it that up to `count` connections can be used at any time."""
+        """Keep up to `count` connections ready for use from now on."""
         self._count = count
         if self._timer is None:
             self._sends = self._sends_before = 0  # those before the clock starts show no demand of the run
             self._maintain()
 
     def sent(self, at_ns: int) -> None:
-        """A request has taken a connection at `at_ns`, or found none."""
+        """Count a request that has taken a connection at `at_ns`, or found none."""
         self._sends += 1
         if 2 * self._idle.ready(at_ns) < self._wanted:
             self._refill()
 
     async def close(self) -> None:
-        """Open no more, and give up those that are being opened."""
+        """Open no more, and cancel those that are being opened."""
         self._count = 0
         if self._timer is not None:
             self._timer.cancel()
@@ -79,7 +79,7 @@ class SpareConnections:
         return min(self._count, 1 + self._most_sends) if is_known else self._count
 
     def _maintain(self) -> None:
-        """Put away connections that are too old before the next round, and open others in their place."""
+        """Retire connections that are too old before the next round, and open others in their place."""
         self._idle.retire(now_ns() + MAINTAIN_NS)
         if self._sends > SENDS_UNTIL_KNOWN * self._count:
             self._most_sends = max(self._most_sends, self._sends - self._sends_before)
@@ -92,13 +92,14 @@ class SpareConnections:
         self._timer = asyncio.get_running_loop().call_later(MAINTAIN_NS / NS_PER_S, self._maintain)
 
     def _close_old(self) -> None:
-        """Close some in this turn of the loop, so that no token waits, and the others in those after it."""
+        """Close a few connections in each turn of the loop, so that no token waits."""
         if self._idle.close_old(AT_ONCE):
             asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
-        """Open as many as are short, a few at a time; one where the last one failed, none where the peer has just
-        closed one.
+        """Open the connections that are missing, a few at a time.
+
+        That is one where the last one failed, and none where the peer has just closed one.
         """
         if not self._count or self._idle.turned_away > self._turned_away:
             return

@@ -1,4 +1,4 @@
-"""Transport: sends request bytes over pooled connections and brings every Record to its end.
+"""Sends requests over connections to one target, and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
 compiled protocol of `loadgen.core.connection`, and kept in `IdleConnections` of our own, so that a send is a pop and a
@@ -20,7 +20,7 @@ from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
-from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
+from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
 from loadgen.util import http_client, machine
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import Redaction
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from loadgen.core.connection import Tap
 
 CONNECTS_AT_ONCE = 64
-# A request that reached no server is told of so much later: a closed loop must not ask a dead one thousands of times.
+# A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
 REFUSED_PAUSE_S = 0.1
-SHORTEST_SWEEP_NS = 20_000_000
+MIN_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
 HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
 
 class Transport:
-    """The connections to one target.
+    """The connections of a run to one target.
 
     Args:
         target: Where to ask.
@@ -51,7 +51,7 @@ class Transport:
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Rung between reads, for whoever has to send on time.
+        bell: Compares each read with the next due time.
         opened: Connections opened so far.
         silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
             the stamp of the last token.
@@ -71,14 +71,14 @@ class Transport:
         self.bell = self._poll.hook
         self.opened = 0
         self.silent: dict[int, int] = {}
-        self._listener = Listener()
+        self._tracker = ReachabilityTracker()
         self._sources = sources or SourceAddresses()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
-        self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is told of
+        self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is handed on
         self._spare = SpareConnections(
             self._idle,
             self._connect_ahead,
@@ -123,7 +123,7 @@ class Transport:
         return self._idle.reusable
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` can be used; returns how many there are then.
+        """Open connections ahead of the requests until `count` can be used; return how many there are.
 
         Those that are open can be used where it is cancelled, too.
         """
@@ -139,7 +139,7 @@ class Transport:
         return self._idle.ready(now_ns())
 
     def keep_spare(self, count: int) -> None:
-        """From now on see to it that up to `count` connections can be used at any time."""
+        """Keep up to `count` connections ready for use from now on."""
         self._spare.keep(count)
 
     @property
@@ -148,7 +148,7 @@ class Transport:
         return self._spare.opened
 
     def tap(self, tap: "Tap") -> None:
-        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        """Have `tap` capture all traffic from now on; call while nothing is in flight."""
         self._tap = tap
         for connection in self._idle:
             connection.tap = tap
@@ -169,8 +169,8 @@ class Transport:
             task.add_done_callback(self._late_ended)
         self._spare.sent(at_ns)
 
-    def contact(self, start_ns: int) -> Contact:
-        """Whether the server still answers, as these connections tell; on a clock that started at `start_ns`."""
+    def reachability(self, start_ns: int) -> Reachability:
+        """Return whether the server still accepts connections, on a clock that started at `start_ns`."""
         at_ns = now_ns()
         latest_ns, fresh_ns = 0, at_ns - HEARD_NS
         for connection in self._active:
@@ -180,8 +180,8 @@ class Transport:
             if latest_ns > fresh_ns:
                 break
         if latest_ns:
-            self._listener.heard(latest_ns)
-        return self._listener.contact(start_ns)
+            self._tracker.answered(latest_ns)
+        return self._tracker.reachability(start_ns)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
@@ -209,22 +209,22 @@ class Transport:
     # -- what Connection calls ---------------------------------------------------------------------------
 
     def ended(self, connection: Connection) -> None:
-        """A response is whole: keep the connection or close it, then hand the record on."""
+        """Keep or close a connection whose response has ended, then hand the record on."""
         record = connection.record
         self._active.discard(connection)
         if record.first_byte:
             self._idle.answered(connection)
-            self._listener.heard(record.last_token or record.first_byte)
+            self._tracker.answered(record.last_token or record.first_byte)
         self._idle.add(connection, now_ns())
         if record.outcome is not Outcome.REFUSED:
-            self._tell(record)
+            self._hand_on(record)
             return
         if connection.requests == 1:
-            self._listener.refused(record.closed, record.detail or "closed before a byte of a response")
-        self._tell_later(record)
+            self._tracker.refused(record.closed, record.detail or "closed before a byte of a response")
+        self._hand_on_later(record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
-        """The peer or the network ended the connection; aiohttp's handler must know, or closing would wait for it."""
+        """Handle a connection that the peer or the network ended; aiohttp's handler must know, too."""
         handler = connection.handle.protocol
         if handler is not None:
             handler.connection_lost(error)
@@ -234,7 +234,7 @@ class Transport:
             self._idle.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
-        """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
+        """Have aiohttp's own reader take a response over whose body the compiled path does not decode."""
         connection.record.by_reader = True
         handler = connection.handle.protocol
         tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
@@ -253,9 +253,9 @@ class Transport:
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
-                self._listener.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
+                self._tracker.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
             elif outcome is Outcome.TLS_ERROR:
-                self._listener.heard(now_ns())
+                self._tracker.answered(now_ns())
             raise
         connection = Connection(self, handle, handle.transport, self._poll)
         connection.transport.set_protocol(connection)
@@ -263,11 +263,11 @@ class Transport:
         connection.tap = self._tap
         self.opened += 1
         if _is_secured(connection):
-            self._listener.heard(now_ns())
+            self._tracker.answered(now_ns())
         return connection
 
     async def _connect_ahead(self) -> None:
-        """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
+        """Open a connection; it is ready at once, also where others that open with it are cancelled."""
         self._idle.add(await self._connect(), now_ns())
 
     async def _send_late(self, record: Record, request: bytes) -> None:
@@ -277,7 +277,7 @@ class Transport:
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
             record.outcome, record.closed = transport_errors.of_connecting(error), now_ns()
             record.detail = http_client.error_reason(error) or type(error).__name__
-            self._tell_later(record)
+            self._hand_on_later(record)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
@@ -289,21 +289,21 @@ class Transport:
         if task.cancelled():  # perhaps before its first step
             record.outcome, record.detail = self._abandoned
             record.closed = now_ns()
-            self._tell(record)
+            self._hand_on(record)
 
-    def _tell_later(self, record: Record) -> None:
+    def _hand_on_later(self, record: Record) -> None:
         """Hand on the record of a request that reached no server, after a pause."""
         self._pausing[record] = asyncio.get_running_loop().call_later(REFUSED_PAUSE_S, self._end_pause, record)
 
     def _end_pause(self, record: Record) -> None:
         self._pausing.pop(record).cancel()
-        self._tell(record)
+        self._hand_on(record)
 
     def _end_pauses(self) -> None:
         for record in list(self._pausing):
             self._end_pause(record)
 
-    def _tell(self, record: Record) -> None:
+    def _hand_on(self, record: Record) -> None:
         """Hand an ended record on, without credentials that the server may have repeated."""
         if record.detail:
             record.detail = self._redacted(record.detail)
@@ -368,7 +368,7 @@ class Transport:
             self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
             return
         self.silent = silent
-        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, SHORTEST_SWEEP_NS)
+        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, MIN_SWEEP_NS)
         self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rehearsal: requests sent off the record before the clock starts: the test request and the warm-ups."""
+"""Readiness check and warm-up: requests before the clock starts, which leave no record."""
 
 import asyncio
 import itertools
@@ -17,15 +17,15 @@ from loadgen.workload.request_store import Requests
 logger = logging.getLogger("loadgen")
 
 
-class Rehearsal:
-    """Sends requests to one target that are no part of the run, and forgets them.
+class Warmup:
+    """Sends requests to one target that are no part of the run.
 
     They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
 
     Args:
-        transport: What sends; its `on_end` is taken.
-        requests: What is sent; those of the run are others.
-        stopped: Tells whether the user wants no more of it.
+        transport: Sends them; its `on_end` is taken.
+        requests: The requests that may be sent.
+        stopped: Returns whether the user has stopped the run.
     """
 
     def __init__(self, transport: Transport, requests: Requests, stopped: Callable[[], bool]) -> None:

@@ -33,7 +33,7 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for told, record in shards.told(RecordFile(path)):
+    for told, record in shards.lines(RecordFile(path)):
         yield {"file": path, **_row(told, record)}
 
 

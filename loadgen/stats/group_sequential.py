@@ -189,7 +189,7 @@ def compare(runs: Mapping[str, Sequence[float]], reference: str, plan: Plan) -> 
     return {name: latest.get(name, nothing) for name in rivals}
 
 
-def least_effect_seen(noise: Noise, arms: int, plan: Plan) -> float:
+def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
     """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
 
     Args:

@@ -3,8 +3,9 @@
 A folder holds `bodies` (JSON bodies end to end, with HOLE where an answer of the server is to be repeated), `index`
 (int64, a row per request: end offset in bodies, input tokens, output tokens, due time or DRAWN or FOLLOWS, think time
 in ns, tokens that the server is expected to count or -1, whether an earlier row asks the same), `sources` (one JSON
-string a line) and `about.json`. Rows may be added while others read: the index grows last. What is sent off the record
-lies in files of the same kind, whose names begin with REHEARSAL.
+string a line), `schedule` (int64: the duration in ns, then the due times) and `about.json`. Rows may be added while
+others read: the index grows last. What is sent off the record lies in files of the same kind, whose names begin with
+REHEARSAL.
 """
 
 import itertools
@@ -21,7 +22,7 @@ import orjson
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Int64s
-from loadgen.workload.arrivals import DRAWN, FOLLOWS
+from loadgen.workload.arrivals import DRAWN, FOLLOWS, Schedule
 from loadgen.workload.prompt import HOLE, Prompt
 from loadgen.workload.prompt_digest import Digest
 
@@ -30,6 +31,7 @@ WIDTH = 8 * (REPEATS + 1)  # bytes of a row
 READ = 1 << 20  # rows that are read at a time before the clock starts
 REHEARSAL = "rehearsal-"
 ABOUT, PARTS = "about.json", ("bodies", "sources", "index")  # the index is written last
+SCHEDULE = "schedule"
 BLOCK, BLOCK_CHARACTERS = 1024, 1 << 22  # prompts, and characters of them, that are written at a time
 
 
@@ -177,7 +179,7 @@ def tell(folder: Path, known: dict[str, Any]) -> None:
 
 def files(folder: Path) -> list[str]:
     """The names of those files in a folder that hold requests; each index comes after what it tells of."""
-    names = (ABOUT, *(f"{of}{name}" for of in (REHEARSAL, "") for name in PARTS))
+    names = (ABOUT, SCHEDULE, *(f"{of}{name}" for of in (REHEARSAL, "") for name in PARTS))
     return [name for name in names if (folder / name).exists()]
 
 
@@ -195,6 +197,19 @@ def asked(folder: Path) -> Int64s | None:
     """What the prompts say of their due times: ns, DRAWN or FOLLOWS, shape (requests,); None where they say nothing."""
     due_ns: Int64s = np.ascontiguousarray(_rows((folder / "index").read_bytes())[: about(folder)["requests"], DUE])
     return None if (due_ns == DRAWN).all() else due_ns
+
+
+def write_schedule(folder: Path, schedule: Schedule) -> None:
+    """Write the schedule of the run beside its requests, in the place of one that was written before."""
+    written = folder / f"{SCHEDULE}.new"
+    np.concatenate(([schedule.duration_ns], schedule.due_ns)).astype(np.int64).tofile(written)
+    written.replace(folder / SCHEDULE)
+
+
+def schedule(folder: Path) -> Schedule:
+    """Read the schedule of the run."""
+    duration_ns, due_ns = np.split(np.fromfile(folder / SCHEDULE, dtype=np.int64), [1])
+    return Schedule(due_ns, int(duration_ns[0]))
 
 
 class Requests:

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from loadgen.client.connection_budget import MOST_WARM, check_limits, spare_count, warm_count, warn_of_limits
+from loadgen.client.connection_budget import MAX_WARM, check_limits, spare_count, warm_count, warn_of_limits
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine
@@ -43,7 +43,7 @@ def scheduled(settings, requests):
         ({"request_rate": math.inf}, 100_000, 50_000),
         ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
         ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
-        ({"request_rate": 10_000.0}, 100_000, MOST_WARM),  # a guess
+        ({"request_rate": 10_000.0}, 100_000, MAX_WARM),  # a guess
         ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 30 + 7),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],

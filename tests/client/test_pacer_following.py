@@ -31,9 +31,9 @@ async def test_not_all_is_sent_while_anything_may_follow():
     world = World()
     pacer = world.pace([0], following=3)
     await world.run(1)
-    pacer.forgo(2)
+    pacer.cancel_followups(2)
     assert not pacer.all_sent.is_set()
-    pacer.forgo(1)
+    pacer.cancel_followups(1)
     assert pacer.all_sent.is_set()
 
 
@@ -45,7 +45,7 @@ async def test_a_stop_counts_what_would_have_followed_whether_or_not_it_was_know
     await world.run(1)
     assert pacer.stop() == 4
     pacer.follow(8, world.start + 2 * MS)
-    pacer.forgo(1)
+    pacer.cancel_followups(1)
     await world.run()
     assert [index for index, *_ in world.sends] == [0]
 

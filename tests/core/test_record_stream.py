@@ -18,7 +18,7 @@ from loadgen.core.event_flags import (
 )
 from loadgen.core.record import Record
 from loadgen.core.record_json import record_line
-from loadgen.metrics.records import events as stream
+from loadgen.metrics.records.line import event_runs
 from tests.helpers.response_bytes import DONE as DONE_EVENT
 from tests.helpers.response_bytes import HEAD, chunked, delta, event, read, usage
 from tests.helpers.stream_events import Event, events
@@ -95,7 +95,7 @@ def test_stream_round_trips_through_a_record_line() -> None:
     record.due = MS
     written = orjson.loads(record_line(record, 0, None))["stream"]
     assert written == [["choice+role+empty", MS], ["content+choice", 2], ["choice+finish", 4 * MS], ["done", 5 * MS]]
-    assert stream.from_json(written, MS) == record.stream
+    assert event_runs(written, MS) == record.stream
 
 
 def test_restored_record_without_a_stream_has_none() -> None:

@@ -9,9 +9,11 @@ from typing import Any
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.record import Record
+from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import finish
-from loadgen.metrics.records.trailer import Ending
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.workload.arrivals import Schedule
@@ -26,16 +28,8 @@ def write(path: Path, records: list[Record], settings: RunSettings, schedule: Sc
         for record in sorted(records, key=lambda record: record.closed):
             writer.write(record)
     if ends:
-        ending = Ending(
-            scheduled=len(records),
-            never_sent=(),
-            warm_connections=0,
-            tokenized={},
-            partial=None,
-            shards=(run_facts.shard(schedule),),
-            histograms={},
-        )
-        finish(path, ending)
+        trailer = RunTrailer(workers=(run_facts.shard(schedule),))
+        write_trailer(path, trailer, LoopTotals.of(Recorder(START_NS, len(records)).snapshot()))
 
 
 class Bench:

@@ -12,12 +12,12 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.runner.cluster import driver
 from loadgen.runner.cluster.actor import Node
-from loadgen.runner.measurement import Job
+from loadgen.runner.job import Job
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.request_store import REHEARSAL, RequestFiles, Requests
+from loadgen.workload.request_store import REHEARSAL, SCHEDULE, RequestFiles, Requests
 from tests.helpers.run_facts import heading
 
 URL = "http://10.0.0.1:8000"
@@ -81,9 +81,9 @@ def remote(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
 
     def made(*answers):
-        found = driver.Remote(Actor(*answers), "10.0.0.3", 1)
+        found = driver.NodeProxy(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
-        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Partition(1, 2))
+        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, partition=Partition(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
         return found
 
@@ -99,7 +99,7 @@ def remote(tmp_path, monkeypatch):
 )
 async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, error, said):
     with pytest.raises(WorkerDied) as died:
-        await remote(error).call("progress")
+        await remote(error)._ask("progress")
     assert str(died.value) == said
 
 
@@ -204,6 +204,8 @@ class Machine:
     async def _called(self, name, *arguments):
         if self.error is not None:
             raise self.error
+        if name == "begin":
+            return await self._node.write(SCHEDULE, arguments[2], begins=True)
         if name == "write":
             return await self._node.write(*arguments)
         while name == "carry_out":
@@ -242,11 +244,17 @@ def handing(tmp_path, monkeypatch):
         files.add(made(9))
     (folder / "telemetry.jsonl").write_text("what a scraper has heard")
     machines = [Machine(tmp_path / name) for name in ("a", "b")]
-    parts = [driver.Remote(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)]
-    group = driver.Nodes(parts, 1)
-    for part, job in group.shared(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder)):
-        part.job = job
-    asyncio.run(group.check_ready())
+    parts = [
+        driver.NodeProxy(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)
+    ]
+    group = driver.NodeGroup(parts, 1)
+    request_store.write_schedule(folder, Schedule.burst(3))
+
+    async def begin():
+        await group.begin(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder))
+        await group.check_ready()
+
+    asyncio.run(begin())
     return group, machines, folder
 
 
@@ -258,7 +266,7 @@ def add(folder, *rows):
 def test_machines_are_handed_the_files_of_the_requests_and_no_other(handing):
     _, machines, folder = handing
     ours = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "telemetry.jsonl"}
-    assert len(ours) == 7
+    assert len(ours) == 8
     for machine in machines:
         assert {path.name: path.read_bytes() for path in machine.folder.iterdir()} == ours
 
@@ -279,8 +287,8 @@ async def test_a_lost_machine_is_handed_no_more_and_the_others_nothing_twice(han
     machines[lost].error = ActorDiedError("gone")
     add(folder, 3)
     with pytest.raises(WorkerDied):
-        await group._hand_over()
+        await group._send_files()
     add(folder, 4)
     for _ in range(3):
-        await group._hand_over()
+        await group._send_files()
     assert machines[1 - lost].sources == [f"row {row}" for row in range(5)]

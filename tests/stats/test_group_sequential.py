@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.stats.group_sequential import Comparison, Decision, Plan, boundaries, compare, least_effect_seen, spent
+from loadgen.stats.group_sequential import Comparison, Decision, Plan, boundaries, compare, detectable_effect, spent
 from loadgen.stats.variance import Noise
 
 BETTER, NOT_BETTER, OPEN = Decision
@@ -42,7 +42,7 @@ class TestBoundaries:
 
     def test_detectable_effect_of_many_arms_and_blocks(self) -> None:
         noise, plan = Noise(0.02, 100), Plan(confidence=0.99, last=100)
-        assert 0.01 < least_effect_seen(noise, 20, plan) < 0.03
+        assert 0.01 < detectable_effect(noise, 20, plan) < 0.03
 
     def test_false_crossings_are_as_frequent_as_alpha(self) -> None:
         looks, alpha = tuple(range(2, 8)), 0.05
@@ -114,14 +114,14 @@ class TestCompare:
         assert list(compare(runs(0.0, 0.1, 0.05, blocks=2), "base", Plan())) == ["arm 0", "arm 1", "arm 2"]
 
 
-class TestLeastEffectSeen:
+class TestDetectableEffect:
     def test_it_grows_with_noise_and_arms(self) -> None:
         plan = Plan()
-        seen = [least_effect_seen(Noise(sd, 12), arms, plan) for sd, arms in ((0.005, 1), (0.012, 1), (0.012, 6))]
+        seen = [detectable_effect(Noise(sd, 12), arms, plan) for sd, arms in ((0.005, 1), (0.012, 1), (0.012, 6))]
         assert plan.least_effect < seen[0] < seen[1] < seen[2]
 
     def test_without_noise_it_is_the_least_effect(self) -> None:
-        assert least_effect_seen(Noise(0.0, 12), 3, Plan()) == pytest.approx(0.01)
+        assert detectable_effect(Noise(0.0, 12), 3, Plan()) == pytest.approx(0.01)
 
 
 class TestInverted:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from loadgen.metrics.usage_sampler import Cost
+from loadgen.metrics.client_usage import UsageSampler
 from loadgen.util import machine
 from loadgen.util.machine import CpuTimes, stolen_share, throttled_s
 
@@ -73,9 +73,9 @@ def test_max_connections_by_ports_and_by_files(monkeypatch):
 
 def test_engines_run_only_where_each_of_them_does():
     gone = 2**22 + 1  # above the highest number that a process can have
-    assert [Cost(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
+    assert [UsageSampler(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
         None,
         True,
         False,
     ]
-    assert Cost(()).so_far().engine_cpu_s is None
+    assert UsageSampler(()).so_far().engine_cpu_s is None

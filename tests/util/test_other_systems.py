@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.engines import Launcher, keeper
 from loadgen.errors import EngineError
-from loadgen.runner.cluster import node_facts
+from loadgen.runner.cluster.actor import facts_by_value
 from loadgen.util import machine
 from loadgen.workload.datasets import prompt_cache
 from tests.helpers.fake_engine import Fake
@@ -35,7 +35,7 @@ def test_cache_entry_without_nameless_files(tmp_path, monkeypatch) -> None:
 
 def test_without_affinity_all_cores_are_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert machine.usable_cores() == node_facts.facts()["cores"] == os.cpu_count()
+    assert machine.usable_cores() == facts_by_value()()["cores"] == os.cpu_count()
 
 
 def test_the_keeper_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,10 +66,10 @@ class RequestSample:
             BadInput: A line of the records is malformed.
         """
         file = RecordFile(path)
-        settings = file.heading.settings
+        settings = file.header.settings
         groups = [_LatencyColumns(name, settings, histograms, metrics) for name in LATENCIES]
         rows = array("d")
-        for _, record in shards.told(file):
+        for _, record in shards.lines(file):
             rows.extend((record.index, *_outcome_columns(record, file.start_ns)))
             for group in groups:
                 rows.extend(group.row(record))

@@ -125,7 +125,7 @@ def _holds_a_run(path: Path) -> bool:
     """Tell whether a file holds results or the records of a run; not those of one worker only."""
     try:
         if RecordFile.is_one(path):
-            return RecordFile(path).stripe.index == 0
+            return RecordFile(path).partition.index == 0
         return bool(load(str(path)))
     except BadInput:
         return False

@@ -11,8 +11,8 @@ from loadgen.analysis.search.criteria import Criterion, RequestShare
 from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
-from loadgen.metrics.records.file import from_dict
-from loadgen.metrics.records.shards import piece
+from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.shards import shard_path
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_interval import share_bounds
 from loadgen.util.number_format import percent
@@ -79,9 +79,9 @@ class EarlyStop:
         if "loadgen_records" in row:
             self._start_ns = row["start_ns"]
             more = range(len(self._tails), row["stripe"][1])
-            self._tails += (TailReader(piece(self._path, number)) for number in more)  # `_read` goes on with these
+            self._tails += (TailReader(shard_path(self._path, number)) for number in more)  # `_read` goes on with these
         elif "end" not in row:
-            record = from_dict(row, self._start_ns)
+            record = record_from_line(row, self._start_ns)
             for share, bad in self._bad.items():
                 if not share.is_good(record, self._settings):
                     bad.add(record.index)  # a set: lines are read again if the files are joined meanwhile

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from loadgen.cli.gpustack.job import Job, Step
     from loadgen.cli.gpustack.progress import Reporter
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
 
 MIN_ENDED = 30  # requests before --max-error-rate applies, as in guidellm
@@ -66,7 +66,7 @@ async def _execute(job: "Job") -> int:
 async def _steps(job: "Job", reporter: "Reporter | None") -> int:
     for number, step in enumerate(job.steps):
 
-        def watch(progress: "Progress", measurer: "Measurer", number: int = number, step: "Step" = step) -> None:
+        def watch(progress: "Progress", measurer: "Participant", number: int = number, step: "Step" = step) -> None:
             if reporter is not None:
                 reporter.update(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
             if progress.phase == "running" and (why := too_many(job, progress)):

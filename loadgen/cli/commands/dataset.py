@@ -123,7 +123,7 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
 
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
-    from loadgen.runner.prepare_main import Asked
+    from loadgen.runner.prepare_main import PromptSource
     from loadgen.workload.arrivals import DEFAULT_COUNT
     from loadgen.workload.datasets.export import exported
     from loadgen.workload.datasets.overview import Overview
@@ -135,7 +135,7 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
         return preparing(done, count, elapsed_s)
 
     with ProgressLine(text, quiet=settings.quiet) as progress:
-        source = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
+        source = PromptSource.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
         count = source.count
         prompts = _askable(source.prompts, target)
         with _destination(path) as file:

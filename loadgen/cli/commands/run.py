@@ -13,7 +13,7 @@ from loadgen.util import log_setup
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     warning = burst_warning(given, runs[0])
     with exported(runs[0]) as export:
 
-        def watch(progress: "Progress", measurer: "Measurer") -> None:
+        def watch(progress: "Progress", measurer: "Participant") -> None:
             nonlocal warning
             first_prompt = progress.phase == "preparing" and progress.ended
             if warning and (first_prompt or progress.phase in PHASES):  # the run can start, and nothing has been sent
@@ -76,7 +76,7 @@ def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
 async def run(
     settings: RunSettings,
     *,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
     """Execute one run; returns the exit code.

@@ -68,7 +68,7 @@ def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -
         "warmup_duration": 0.0,
         "cooldown_duration": 0.0,
     }
-    path = records.heading.settings.endpoint or CHAT_ENDPOINT
+    path = records.header.settings.endpoint or CHAT_ENDPOINT
     failed = {status: found[status].samples for status in ("errored", "incomplete") if found[status].samples}
     if failed:
         benchmark["requests_truncated"] = {

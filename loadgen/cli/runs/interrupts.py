@@ -9,7 +9,7 @@ from loadgen.cli.live.view import Silent, View
 from loadgen.errors import GivenUp
 
 if TYPE_CHECKING:
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
 
 T = TypeVar("T")
 
@@ -25,10 +25,10 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
-        self._measurer: Measurer | None = None
+        self._measurer: Participant | None = None
         self._view: View = Silent()
 
-    def attach(self, measurer: "Measurer", view: View) -> None:
+    def attach(self, measurer: "Participant", view: View) -> None:
         """Direct further signals to a run.
 
         Args:

@@ -98,5 +98,5 @@ def _new() -> Path | None:
 def _remove(path: Path) -> None:
     from loadgen.metrics.records import shards
 
-    for one in (path, *shards.others(path)):
+    for one in (path, *shards.further_shards(path)):
         one.unlink(missing_ok=True)

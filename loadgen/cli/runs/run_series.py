@@ -21,7 +21,7 @@ from loadgen.errors import BadInput, EngineError, LoadgenError
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -135,7 +135,7 @@ class Series:
         if not requested.quiet:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
-        def watch(progress: "Progress", measurer: "Measurer") -> None:
+        def watch(progress: "Progress", measurer: "Participant") -> None:
             self._export(progress)
             if (why := stop(progress)) is not None:
                 measurer.abort(why)

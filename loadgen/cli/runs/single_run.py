@@ -14,7 +14,7 @@ from loadgen.config.settings import RunSettings
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -39,7 +39,7 @@ async def execute(
     interrupts: Interrupts,
     *,
     server: "Server | None" = None,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
 ) -> FinishedRun:
@@ -53,12 +53,12 @@ async def execute(
         also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
         show: Prints the report, given the settings, the result and the saved paths.
     """
-    from loadgen.runner import coordinators
+    from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
     with journal(wanted=not settings.records) as kept:  # closed when nothing writes to it any more
         # The processes import their modules while this one imports its own.
-        async with coordinators.of(settings) as measurer, Preparer() as preparer:
+        async with open_participant(settings) as measurer, Preparer() as preparer:
             with single_threaded():
                 from loadgen import report
                 from loadgen.runner import run

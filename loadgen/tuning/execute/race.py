@@ -118,7 +118,7 @@ class Race:
             reference=self._reference.planned.name,
             won=tuple(entrant.planned.name for entrant in self._winners()) if self.over else (),
             noise=self._noise(),
-            least_effect=group_sequential.least_effect_seen(self._before, rivals, self._plan) if self._before else None,
+            least_effect=group_sequential.detectable_effect(self._before, rivals, self._plan) if self._before else None,
             open=open_,
         )
 

@@ -15,8 +15,9 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report.run_summary import brief, reasons
-from loadgen.runner import coordinators, run
-from loadgen.runner.engine_session import Started, started
+from loadgen.runner import run
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.engine_session import EngineSession, open_engines
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
 from loadgen.tuning.execute.goodput import search_goodput
@@ -75,7 +76,7 @@ class Bench:
             begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.arm.shares]
             tell = partial(on_progress, "")
             for names in arm.together:
-                async with started(engine, begins, self._study.budget.start_timeout, tell) as engines:
+                async with open_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
                     if found.ready_s is None:
                         found = replace(found, ready_s=time.monotonic() - since_s)
                         found = await self._known(found, engines, folder)
@@ -94,7 +95,7 @@ class Bench:
 
     async def _loads(
         self,
-        engines: Started,
+        engines: EngineSession,
         arm: Planned,
         names: Sequence[str],
         found: Trial,
@@ -117,7 +118,7 @@ class Bench:
         return launcher.begin(engine, arm.model, arm.arm.knobs, arm.arm.words, host=host, devices=devices)
 
     async def _load(
-        self, engines: Started, arm: Planned, name: str, folder: Path, on_progress: OnProgress
+        self, engines: EngineSession, arm: Planned, name: str, folder: Path, on_progress: OnProgress
     ) -> tuple[Ran, Failure | None]:
         """One workload: what it found, where goodput decides the highest rate too, and why that counts for nothing."""
         objective = self._study.objective
@@ -146,7 +147,7 @@ class Bench:
         judged = {**ran.summary["loadgen"], "goodput": found}
         return replace(ran, summary={**ran.summary, "loadgen": judged}), await _trouble(engines)
 
-    async def _ask(self, engines: Started, arm: Planned) -> Answered:
+    async def _ask(self, engines: EngineSession, arm: Planned) -> Answered:
         """What the gate asks."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
@@ -154,7 +155,7 @@ class Bench:
         server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
         return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
 
-    async def _known(self, found: Trial, engines: Started, folder: Path) -> Trial:
+    async def _known(self, found: Trial, engines: EngineSession, folder: Path) -> Trial:
         """A trial with what its server tells of itself, which is kept in a file too."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
@@ -177,7 +178,7 @@ class Bench:
 
 
 async def _measured(
-    engines: Started,
+    engines: EngineSession,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
     stop: StopRule = lambda progress: None,
@@ -189,7 +190,7 @@ async def _measured(
     """
     asked = settings.checked()
     with scratch_dir.scratch_folder() as own:
-        async with coordinators.of(asked) as measurer:
+        async with open_participant(asked) as measurer:
 
             def tell(progress: Progress) -> None:
                 on_progress(progress)
@@ -203,13 +204,13 @@ async def _measured(
     return result
 
 
-async def _flush(engines: Started) -> None:
+async def _flush(engines: EngineSession) -> None:
     """Let nothing that was computed for one workload be of use to the next."""
     for process in engines.processes:
         await asyncio.to_thread(process.flush)
 
 
-async def _trouble(engines: Started) -> Failure | None:
+async def _trouble(engines: EngineSession) -> Failure | None:
     """What is wrong with engines that have run; None if nothing is."""
     for process in engines.processes:
         error = await asyncio.to_thread(process.trouble)

@@ -9,7 +9,7 @@ import pytest
 from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric, metric_by_name
 from loadgen.analysis.compare.request_sample import RequestSample
 from loadgen.analysis.compare.saved_run import SavedRun
-from loadgen.metrics.records.shards import piece
+from loadgen.metrics.records.shards import shard_path
 from loadgen.runner.run_result import from_records
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -138,7 +138,7 @@ def test_records_of_several_workers_are_one_run(tmp_path: Path) -> None:
     assert '"stripe":[0,1]' in first
     for number in (0, 1):
         begins = first.replace('"stripe":[0,1]', f'"stripe":[{number},2]')
-        piece(path, number).write_text("".join([begins, *lines[number:-1:2]]))
+        shard_path(path, number).write_text("".join([begins, *lines[number:-1:2]]))
     sample = read(str(path))
     assert (len(sample.failed), sample.failed.sum(), sample.count) == (200, 0, 200)
 

@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.record import Record
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import join, piece
+from loadgen.metrics.records.shards import join_shards, shard_path
 from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -100,24 +100,24 @@ def test_records_of_all_workers_are_read(path: Path) -> None:
     lines(path, late(8), Partition(0, 2))
     stop = early_stop(path)
     assert stop(RUNNING) is None
-    lines(piece(path, 1), late(NEEDED - 8, first=8), Partition(1, 2))
+    lines(shard_path(path, 1), late(NEEDED - 8, first=8), Partition(1, 2))
     assert stop(RUNNING) is not None
 
 
 def test_records_count_once_when_files_are_joined(path: Path) -> None:
-    pieces = [piece(path, number) for number in range(2)]
+    pieces = [shard_path(path, number) for number in range(2)]
     lines(pieces[0], late(8), Partition(0, 2))
     written = lines(pieces[1], late(NEEDED - 8, first=8), Partition(1, 2))
     pieces[1].write_bytes(b"".join(written[:-1]))  # the last record is not on disk yet
     stop = early_stop(path)
     assert stop(RUNNING) is None
     pieces[1].write_bytes(b"".join(written))
-    join(pieces)
+    join_shards(pieces)
     assert str(stop(RUNNING)).startswith(f"{NEEDED} of 1000 requests")
 
 
 def test_leftover_files_of_more_workers_do_not_count(path: Path) -> None:
-    lines(piece(path, 1), late(40), Partition(1, 2))
+    lines(shard_path(path, 1), late(40), Partition(1, 2))
     lines(path, late(8))
     assert early_stop(path)(RUNNING) is None
 

@@ -239,7 +239,7 @@ class TestSpare:
                 sender.transport._spare._refill()
                 assert len(sender.transport._spare._opening) == 1
                 assert sender.transport.opened == 0
-                assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
+                assert sender.transport.reachability(0).refused_s is not None  # at a low rate no request would tell
 
 
 class TestRefused:
@@ -294,8 +294,8 @@ class TestRefused:
     async def test_a_port_that_accepts_and_closes_gives_no_sign_of_life(self) -> None:
         async with closing_at_once() as url, Sender(url) as sender:
             await sender.several(3)
-            contact = sender.transport.contact(0)
-            assert (contact.heard_s, contact.refused_s is None) == (0, False)
+            contact = sender.transport.reachability(0)
+            assert (contact.answered_s, contact.refused_s is None) == (0, False)
 
     async def test_a_request_that_is_held_is_a_sign_of_life(
         self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
@@ -304,13 +304,13 @@ class TestRefused:
         async with Sender(faulty.url) as sender:
             sender.start(1, "silence")
             await until(lambda: faulty.requests)
-            assert sender.transport.contact(0).heard_s > 0
+            assert sender.transport.reachability(0).answered_s > 0
 
     async def test_neither_a_name_nor_a_timeout_is_a_sign_of_life(self) -> None:
         async with Sender("http://no-such-host.invalid:8000") as sender:
             await sender.one()
-            contact = sender.transport.contact(0)
-            assert (contact.heard_s, contact.refused_s) == (0, None)
+            contact = sender.transport.reachability(0)
+            assert (contact.answered_s, contact.refused_s) == (0, None)
 
 
 class TestSecured:

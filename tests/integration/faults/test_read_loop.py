@@ -15,7 +15,7 @@ from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
 from loadgen.core.read_loop import ReadLoop
 from loadgen.core.record import Record
-from loadgen.util.clock import in_line, now_ns
+from loadgen.util.clock import clock_for, now_ns
 from tests.helpers.fault_requests import target
 from tests.helpers.response_bytes import answer, streamed
 
@@ -133,6 +133,7 @@ async def test_exception_while_reading_ends_the_response(caplog: pytest.LogCaptu
         assert await pair.owner.hears(2) == [RuntimeError, Outcome.REFUSED]
         assert record.detail == "no room"
     assert "no room" in caplog.text
+    caplog.clear()  # its traceback holds the record
 
 
 async def test_data_before_the_end_is_read_first() -> None:
@@ -184,7 +185,7 @@ async def test_connection_with_tls_is_left_to_the_event_loop() -> None:
 async def test_alarms_share_the_queue_of_the_sockets() -> None:
     read_loop, rung = ReadLoop(), asyncio.Event()
     read_loop.open(asyncio.get_running_loop())
-    alarm = in_line(read_loop).alarm(asyncio.get_running_loop(), rung.set)
+    alarm = clock_for(read_loop).alarm(asyncio.get_running_loop(), rung.set)
     alarm.set(now_ns() + 1_000_000)
     await asyncio.wait_for(rung.wait(), 10)
     alarm.close()
@@ -242,7 +243,7 @@ async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
     transport.on_end = lambda record: ended.set()
     await transport.open()
     record = Record()
-    alarm = in_line(read_loop).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
+    alarm = clock_for(read_loop).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
     read_loop.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
     alarm.set(now_ns())
     await asyncio.wait_for(ended.wait(), 10)

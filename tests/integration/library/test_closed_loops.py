@@ -9,7 +9,7 @@ import pytest
 import loadgen
 from loadgen.checks import Verdict
 from loadgen.metrics.records.file import RecordFile
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from tests.integration.library.test_rehearsal import RUN, conversations, lines, ran
 
 LOOP = RUN.replace(num_prompts=None, max_concurrency=16, duration=4.0)
@@ -41,7 +41,7 @@ async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path
     about = result.data["loadgen"]["provenance"]["prompts"]
     assert (about["requests"], about["further"]) == (PREPARED, True)
     assert str(loadgen.from_records(path)) == str(result)
-    sources = [told["source"] for told, _ in RecordFile(path).told()]
+    sources = [told["source"] for told, _ in RecordFile(path).lines()]
     assert len(set(sources)) == len(sources) == len(bodies)
 
 
@@ -104,10 +104,10 @@ async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> No
 async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Path) -> None:
     def kill(progress: loadgen.Progress) -> None:
         if progress.begun and progress.ended > 200:
-            workers._parts[1].kill()
+            workers._participants[1]._child.kill()
 
     settings = LOOP.replace(workers=2, records=str(tmp_path / "records.jsonl")).checked()
-    async with Workers(2) as workers:
+    async with open_workers(2) as workers:
         result, bodies = await asked(settings, measurer=workers, on_progress=kill)
     own = result.data["loadgen"]
     assert own["partial"]

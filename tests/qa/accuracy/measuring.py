@@ -17,7 +17,7 @@ from loadgen.core.outcome import Outcome
 from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.util import machine
@@ -193,7 +193,7 @@ async def measured(
         on_progress: Told a few times a second.
     """
     with separate_cores([server.pid], processor):
-        async with Workers(1) if worker else contextlib.nullcontext() as measurer:
+        async with open_workers(1) if worker else contextlib.nullcontext() as measurer:
             return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 
 

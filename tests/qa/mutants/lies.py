@@ -153,7 +153,7 @@ LIES = (
     ),
     Mutant(
         "warm-ups send the run's own prompts",
-        (Edit("loadgen/runner/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
         Test("tests/integration/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
     ),
 )  # fmt: skip

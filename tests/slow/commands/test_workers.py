@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadgen.metrics.records.shards import others
+from loadgen.metrics.records.shards import further_shards
 from loadgen.util.machine import usable_cores
 from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, interrupt, loadgen, served, start
 
@@ -34,7 +34,7 @@ def test_a_run_leaves_one_file_of_records_that_makes_its_report(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert "Client: 2 workers" in done.stdout
     assert loadgen("report", "r.jsonl", cwd=tmp_path).stdout == done.stdout.partition("Saved:")[0]
-    assert not list(others(tmp_path / "r.jsonl"))
+    assert not list(further_shards(tmp_path / "r.jsonl"))
 
 
 @pytest.mark.parametrize("times", [1, 2])

@@ -22,7 +22,7 @@ PAUSE_S = 0.05
 
 async def captured(url: str, tmp_path: Path, count: int = 1, **settings: Any) -> tuple[CapturedResponse, ...]:
     path = str(tmp_path / "c.jsonl")
-    found = (await run(job(url, tmp_path, count, capture=path, **settings))).shards[0].client.capture
+    found = (await run(job(url, tmp_path, count, capture=path, **settings))).trailer.workers[0].client.capture
     responses = capture_file.load(path).responses
     assert found == {"responses": len(responses), "left_out": 0, "error": None}
     return responses

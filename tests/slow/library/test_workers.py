@@ -15,9 +15,9 @@ import pytest
 
 import loadgen
 from loadgen.metrics.records.file import RecordFile
-from loadgen.metrics.records.shards import join, others, piece
+from loadgen.metrics.records.shards import further_shards, join_shards, shard_path
 from loadgen.runner import run
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from loadgen.testing.ask import Ask
 from loadgen.testing.replies import whole
 from tests.helpers.command_line import TOKENIZER
@@ -117,7 +117,7 @@ async def test_times_prompts_and_numbers_are_the_same_for_any_number_of_workers(
         assert len(set(seen.worker.values())) == workers
         assert len(result.data["loadgen"]["workers"]) == workers
         assert str(loadgen.from_records(path)) == str(result)
-        assert not list(others(path))
+        assert not list(further_shards(path))
 
 
 async def test_the_turns_of_a_session_are_asked_by_one_worker() -> None:
@@ -223,19 +223,19 @@ async def test_a_run_whose_worker_is_killed_is_invalid_says_which_and_keeps_the_
     assert parity[0] > 100
     assert parity[1] > 30  # what it had flushed: all but the last second
     assert str(loadgen.from_records(path)) == str(result)
-    assert not list(others(path))
+    assert not list(further_shards(path))
 
 
 async def test_one_that_does_not_answer_is_killed_when_the_run_is_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loadgen.runner.workers.PATIENCE_S", 0.5)
-    async with Workers(2) as workers, seeing() as (_, url):
+    async with open_workers(2) as workers, seeing() as (_, url):
         stopped = False
 
         def watch(progress: loadgen.Progress) -> None:
             nonlocal stopped
             if progress.phase == "running" and progress.ended > 200 and not stopped:
                 stopped = True
-                os.kill(workers._parts[1].pid, signal.SIGSTOP)
+                os.kill(workers._participants[1].pid, signal.SIGSTOP)
                 workers.abort("interrupted")
 
         result = await run.run(LONG.replace(base_url=url, workers=2), measurer=workers, on_progress=watch)
@@ -299,7 +299,7 @@ async def test_a_run_whose_clock_never_starts_leaves_no_empty_files(tmp_path: Pa
     async with serving(chatting(lambda ask: whole(500, b"{}"))) as url:
         with pytest.raises(loadgen.Unreachable, match="no success"):
             await loadgen.run(settings.replace(base_url=url))
-    assert not list(others(path))
+    assert not list(further_shards(path))
 
 
 # -- everything dies
@@ -316,7 +316,7 @@ def in_parts(tmp_path: Path, workers: int) -> Path:
         parts[index % workers].append(line)
     for number, some in parts.items():
         head = first.replace(b'"stripe":[0,1]', b'"stripe":[%d,%d]' % (number, workers))
-        piece(path, number).write_bytes(head + b"".join(some))
+        shard_path(path, number).write_bytes(head + b"".join(some))
     return path
 
 
@@ -329,7 +329,7 @@ def test_parts_that_nobody_has_put_together_make_a_report(tmp_path: Path) -> Non
 
 def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 3)
-    piece(path, 2).unlink()
+    shard_path(path, 2).unlink()
     result = loadgen.from_records(path)
     assert result.verdict is loadgen.Verdict.INVALID
     assert "worker 3 of 3 left no records" in str(result)
@@ -338,7 +338,7 @@ def test_a_part_that_is_missing_makes_it_invalid(tmp_path: Path) -> None:
 
 def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 2)
-    assert join([piece(path, number) for number in range(2)]) is None
+    assert join_shards([shard_path(path, number) for number in range(2)]) is None
     result = loadgen.from_records(path)
     assert result.data["completed"] == COUNT
     assert result.data["loadgen"]["partial"] == f"{COUNT} of {COUNT} requests had ended when the records did"
@@ -348,5 +348,5 @@ def test_what_was_put_together_but_not_finished_is_not_lost(tmp_path: Path) -> N
 def test_what_was_put_together_already_counts_once(tmp_path: Path) -> None:
     path = in_parts(tmp_path, 2)
     with path.open("ab") as whole:
-        whole.writelines(piece(path, 1).read_bytes().splitlines(keepends=True)[1:])
+        whole.writelines(shard_path(path, 1).read_bytes().splitlines(keepends=True)[1:])
     assert loadgen.from_records(path).data["completed"] == COUNT

@@ -13,7 +13,8 @@ from loadgen.analysis.search.algorithm import End, SearchRange, SearchResult, fi
 from loadgen.analysis.search.criteria import separate_criteria
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import CONCURRENCY, RATE, Axis, InconclusiveRun, Levels, format_level
-from loadgen.config.settings import MAX_RATE, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.validate import MAX_RATE
 from loadgen.engines.sim.capacity import capacity_per_s
 from loadgen.engines.sim.scheduler import Scheduler, Sequence
 from loadgen.engines.sim.settings import SimSettings

@@ -48,8 +48,7 @@ def records(tmp_path: Path, replay: Callable[..., Process]) -> Path:
     return path
 
 
-@pytest.mark.integration
-def test_the_published_numbers_of_a_model_that_thinks_come_from_its_stream_and_are_explained(records: Path) -> None:
+def test_published_numbers_of_reasoning_are_explained(records: Path) -> None:
     """A median TPOT of TTFT by the number of tokens, a median ITL of 0, a peak of millions of tokens per second."""
     told = json.loads(loadgen("report", str(records), "--as", "benchmark-runner", "--json").stdout)
     rows = {row["row"]: row for row in told["rows"]}
@@ -65,8 +64,7 @@ def test_the_published_numbers_of_a_model_that_thinks_come_from_its_stream_and_a
     assert all(told["reasons"][name] for row in told["rows"] for name in row["why"])
 
 
-@pytest.mark.integration
-def test_the_page_numbers_its_reasons_and_has_no_other(records: Path) -> None:
+def test_reasons_are_numbered(records: Path) -> None:
     page = loadgen("report", str(records), "--as", "benchmark-runner").stdout
     table, legend = page.split("\n\n")[1:]
     header, *lines = table.splitlines()
@@ -75,8 +73,7 @@ def test_the_page_numbers_its_reasons_and_has_no_other(records: Path) -> None:
     assert {line.split()[0] for line in legend.splitlines() if not line.startswith("   ")} == used
 
 
-@pytest.mark.integration
-def test_records_from_before_the_stream_was_kept_are_refused(records: Path) -> None:
+def test_records_without_streams_are_refused(records: Path) -> None:
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     records.write_text(
         "".join(json.dumps(line | {"stream": None} if "index" in line else line) + "\n" for line in lines)
@@ -88,8 +85,7 @@ def test_records_from_before_the_stream_was_kept_are_refused(records: Path) -> N
     assert "record the run again" in ended.stderr
 
 
-@pytest.mark.integration
-def test_what_is_no_tool_and_what_holds_no_records_is_refused(tmp_path: Path) -> None:
+def test_unknown_tool_and_other_files_are_refused(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     result.write_text("{}")
     for flag, words in (("locust", "choose from vllm-0.11"), ("sglang", "name a file of --records")):
@@ -100,7 +96,7 @@ def test_what_is_no_tool_and_what_holds_no_records_is_refused(tmp_path: Path) ->
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("name", "reason"), [("none.jsonl", "No such file or directory"), (".", "Is a directory")])
-def test_what_cannot_be_read_is_refused_with_the_reason(tmp_path: Path, name: str, reason: str) -> None:
+def test_unreadable_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     ended = loadgen("report", str(tmp_path / name), "--as", "vllm-0.11")
     assert ended.returncode == 2
     assert reason in ended.stderr

@@ -1,10 +1,9 @@
-"""Every difference has its reason: without any of its rules a tool says what loadgen says."""
+"""Every difference has a reason: without its rules a tool has loadgen's numbers."""
 
 import pytest
 
-from loadgen.analysis.emulate.comparison import TOOLS, explained
-from loadgen.analysis.emulate.own_numbers import ours
-from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.comparison import TOOLS, explain, loadgen_value
+from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, DIGITS, UNKNOWN, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
@@ -30,28 +29,28 @@ def a_server_that_goes_away() -> list[Record]:
     return [*one_token_an_answer(), *(unsent(i, Outcome.REFUSED, due=100 * i) for i in (3, 4, 5))]
 
 
-MADE = {
+SYNTHETIC = {
     "several tokens an event": several_tokens_an_event,
     "one token an answer": one_token_an_answer,
     "a server that goes away": a_server_that_goes_away,
 }
-GROUPS = [*STREAMS, *MADE]
+GROUPS = [*STREAMS, *SYNTHETIC]
 
 
 def records_of(group: str) -> tuple[list[Record], bool]:
-    return (MADE[group](), True) if group in MADE else of_file(group)
+    return (SYNTHETIC[group](), True) if group in SYNTHETIC else of_file(group)
 
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("group", GROUPS)
-def test_without_its_rules_a_tool_says_what_loadgen_says(name: str, group: str) -> None:
+def test_tool_without_rules_has_loadgens_numbers(name: str, group: str) -> None:
     records, chat = records_of(group)
     run, result = run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)
     compared = 0
     for row in TOOLS[name].rows(run, frozenset()):
         if row.ours is None or row.value is None:
             continue
-        value = ours(result, row.ours)
+        value = loadgen_value(result, row.ours)
         assert value is not None, row.label
         assert row.value == pytest.approx(value / row.unit_ms, rel=1e-3, abs=1e-5), row.label
         compared += 1
@@ -61,9 +60,9 @@ def test_without_its_rules_a_tool_says_what_loadgen_says(name: str, group: str) 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("group", GROUPS)
-def test_no_difference_is_left_without_a_reason(name: str, group: str) -> None:
+def test_every_difference_has_a_reason(name: str, group: str) -> None:
     records, chat = records_of(group)
-    for line in explained(TOOLS[name], run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)):
+    for line in explain(TOOLS[name], run_of(records, chat, **ASKED), result_of(records, chat, **ASKED)):
         differs = line.row.shown(line.row.value) != line.row.shown(line.ours) and line.row.ours is not None
         assert bool(set(line.why) - set(line.row.notes)) <= differs, line.row.label
         assert line.why or not differs, line.row.label
@@ -72,20 +71,20 @@ def test_no_difference_is_left_without_a_reason(name: str, group: str) -> None:
             assert line.row.value == pytest.approx(line.ours, rel=2e-3, abs=0.01), line.row.label
 
 
-def test_no_reason_is_made_up_but_requests_that_were_given_up_are_one() -> None:
-    def says_7(run: Run, on: Rules) -> list[Row]:
+def test_abandoned_requests_are_the_only_other_reason() -> None:
+    def seven(run: RecordedRun, active: Rules) -> list[Row]:
         return [Row("Total generated tokens:", 7, "total_output_tokens")]
 
     for records, why in (([answered()], ()), ([answered(), failed(1, Outcome.STALLED)], (UNKNOWN,))):
-        (line,) = explained(Tool("other", (), (says_7,)), run_of(records), result_of(records))
+        (line,) = explain(Tool("other", (), (seven,)), run_of(records), result_of(records))
         assert (line.ours, line.why) == (3, why)
 
 
-def test_what_connecting_adds_to_the_duration_of_aiperf_is_put_down_to_no_other_rule() -> None:
+def test_connect_time_of_aiperf_has_one_reason() -> None:
     """Connecting from 8 to 20, and the last content is the last byte, at 60."""
     last = event(choices=[{"delta": {"content": "a"}, "finish_reason": "stop"}], usage={"completion_tokens": 2})
     records = [record_of(0, [(40, delta(content="a")), (60, last)], due=20, sent=20, connect=12)]
-    lines = {line.row.label: line for line in explained(TOOLS["aiperf"], run_of(records), result_of(records))}
+    lines = {line.row.label: line for line in explain(TOOLS["aiperf"], run_of(records), result_of(records))}
     line = lines["Request Throughput (requests/sec)"]
     assert (line.row.value, line.ours) == (pytest.approx(1 / 0.052), pytest.approx(1 / 0.040))
     assert line.why == (CONNECTING,)
@@ -93,7 +92,7 @@ def test_what_connecting_adds_to_the_duration_of_aiperf_is_put_down_to_no_other_
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("records", [[], [failed(0, Outcome.STATUS)], [unsent(0)]], ids=["none", "refused", "unsent"])
-def test_a_run_without_a_success_has_its_page_too(name: str, records: list[Record]) -> None:
+def test_run_without_a_success_has_rows(name: str, records: list[Record]) -> None:
     tool = TOOLS[name]
     for on in (frozenset(tool.rules), frozenset[Rule]()):
         rows = {row.label: row.value for row in tool.rows(run_of(records, **ASKED), on)}

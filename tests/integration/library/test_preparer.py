@@ -10,15 +10,15 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.runner.prepare import Preparer
-from loadgen.runner.prepare_main import Order
+from loadgen.runner.prepare_main import PrepareOrder
 from loadgen.workload import request_store
 from loadgen.workload.target import Target
 from tests.helpers.command_line import TOKENIZER
 
 
-def order(folder: Path, **changes: object) -> Order:
+def order(folder: Path, **changes: object) -> PrepareOrder:
     settings = RunSettings(tokenizer=TOKENIZER, num_prompts=3).replace(**changes)
-    return Order(settings, Target.from_settings(settings, "m"), 3, folder)
+    return PrepareOrder(settings, Target.from_settings(settings, "m"), 3, folder)
 
 
 async def test_it_makes_what_is_ordered_and_tells_how_far_it_is(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import orjson
 
-from loadgen.metrics.server.latest import Heard
-from loadgen.metrics.server.telemetry import FILE_NAME
+from loadgen.metrics.server.telemetry import FILE_NAME, LatestServerMetrics
 from loadgen.util.tail import TailReader
 from tests.helpers.server_scrapes import scrape
 
@@ -26,23 +25,23 @@ def test_of_a_file_that_grows_each_whole_line_is_read_once(tmp_path):
     assert growing.lines() == [b"half", b""]
 
 
-def test_nothing_is_heard_before_anybody_was_asked(tmp_path):
-    assert Heard(tmp_path).latest() == {}
+def test_before_the_first_scrape_there_is_none(tmp_path):
+    assert LatestServerMetrics(tmp_path).latest() == {}
 
 
 def test_what_counts_is_what_a_server_said_last_and_levels_alone(tmp_path):
-    heard = Heard(tmp_path)
+    metrics = LatestServerMetrics(tmp_path)
     tell(tmp_path, scrape(0, running=1, waiting=0, requests=7).to_dict())
-    assert heard.latest() == {"running": 1, "waiting": 0}
+    assert metrics.latest() == {"running": 1, "waiting": 0}
     tell(tmp_path, {"asked_ns": 5, "gpus": []}, scrape(1, running=3, waiting=2, kv_usage=0.25).to_dict())
-    assert heard.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
-    assert heard.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
+    assert metrics.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
+    assert metrics.latest() == {"running": 3, "waiting": 2, "kv_usage": 0.25}
 
 
-def test_several_are_heard_as_one_and_only_while_all_of_them_tell(tmp_path):
-    heard = Heard(tmp_path)
+def test_several_sources_are_one_while_all_have_a_gauge(tmp_path):
+    metrics = LatestServerMetrics(tmp_path)
     other = scrape(1, running=4, kv_usage=0.2, url=OTHER)
     tell(tmp_path, scrape(1, running=3, kv_usage=0.5).to_dict(), other.to_dict())
-    assert heard.latest() == {"running": 7, "kv_usage": 0.5}
+    assert metrics.latest() == {"running": 7, "kv_usage": 0.5}
     tell(tmp_path, scrape(2, failed="no answer").to_dict(), other.to_dict())
-    assert heard.latest() == {}
+    assert metrics.latest() == {}
