@@ -124,7 +124,7 @@ def test_a_config_file_stands_beside_the_settings():
         (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is not a time"),
         (["--rate"], "--request-rate", "expected one argument"),
         (["--backend", "grpc"], "--backend", "'openai-chat'"),
-        (["--extra-body", "{"], "--extra-body", "is no JSON"),
+        (["--extra-body", "{"], "--extra-body", "is not valid JSON"),
         (["--latency-from", "first"], "--latency-from", "'due'"),
         (["--quiet=yes"], "--quiet", "ignored explicit argument 'yes'"),
     ],
@@ -175,3 +175,14 @@ def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
     with pytest.raises(BadInput) as refused:
         run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])
     assert refused.value.remedy == 'separate limits with commas: --slo "ttft_p99<500ms,tpot_p99<50ms"'
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"), [("1%", "write 0.01"), ("2.5 %", "write 0.025"), ("few", "write 0.01 for 1 %")]
+)
+def test_a_share_in_percent_is_refused_with_its_number(text, remedy):
+    with pytest.raises(BadInput) as refused:
+        parse(["--max-error-rate", text])
+    assert (refused.value.field, refused.value.remedy) == ("--max-error-rate", remedy)
+    if remedy.endswith(("0.01", "0.025")):
+        assert RunSettings(**parse(["--max-error-rate", remedy.removeprefix("write ")])).checked()

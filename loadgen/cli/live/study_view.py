@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli.live.cadence import REDRAWS_PER_S, Cadence
-from loadgen.cli.live.log_lines import describe
+from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.tuning.report import findings_text
 from loadgen.util.number_format import duration_range, value_range
 from loadgen.util.terminal_text import printable

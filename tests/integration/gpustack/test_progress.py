@@ -71,9 +71,9 @@ async def listener() -> AsyncIterator[Listener]:
 async def test_what_is_told_arrives_with_the_token(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url, token="secret"))
     async with background_tasks(reporter.run()):
-        reporter.tell(0)
+        reporter.update(0)
         await listener.until(0)
-        reporter.tell(40)
+        reporter.update(40)
         await listener.until(40)
     assert set(listener.tokens) == {"Bearer secret"}
 
@@ -86,7 +86,7 @@ async def test_without_a_token_none_is_sent(listener: Listener) -> None:
 async def test_only_the_end_is_told_as_a_hundred(listener: Listener) -> None:
     reporter = Reporter(Receiver(listener.url))
     async with background_tasks(reporter.run()):
-        reporter.tell(100)
+        reporter.update(100)
         await listener.until(99.9)
     await reporter.finish()
     assert listener.told == [99.9, 100.0]
@@ -96,7 +96,7 @@ async def test_of_several_that_come_at_once_the_latest_is_told(listener: Listene
     reporter = Reporter(Receiver(listener.url))
     async with background_tasks(reporter.run()):
         for percent in (1, 2, 3):
-            reporter.tell(percent)
+            reporter.update(percent)
         await listener.until(3)
     assert listener.told == [3]
 
@@ -112,7 +112,7 @@ async def test_a_refusal_is_said_and_ends_nothing(listener: Listener, caplog: py
 async def test_nobody_there_is_said_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         await Reporter(Receiver("http://127.0.0.1:1/state")).finish()
-    assert "progress could not be told: http://127.0.0.1:1/state: no connection to 127.0.0.1:1" in caplog.text
+    assert "progress could not be reported: http://127.0.0.1:1/state: no connection to 127.0.0.1:1" in caplog.text
 
 
 async def test_each_reason_is_said_once(listener: Listener, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +143,7 @@ class TestOverTls:
         with caplog.at_level(logging.WARNING):
             await Reporter(Receiver(secured.url, token="secret")).finish()
         assert secured.told == []
-        assert "progress could not be told" in caplog.text
+        assert "progress could not be reported" in caplog.text
 
     async def test_unless_nobody_wants_it_verified(self, secured: Listener) -> None:
         await Reporter(Receiver(secured.url, insecure=True)).finish()
@@ -171,13 +171,13 @@ class TestTooManyErrors:
     def test_a_number_is_reached(self) -> None:
         job = Job((), max_errors=3)
         assert too_many(job, progress(ended=10, ok=8)) is None
-        assert too_many(job, progress(ended=10, ok=7)) == "3 requests failed: --max-errors 3"
+        assert too_many(job, progress(ended=10, ok=7)) == "3 requests failed, and --max-errors is 3"
 
     def test_a_share_is_passed_once_thirty_have_ended(self) -> None:
         job = Job((), max_error_rate=0.5)
         assert too_many(job, progress(ended=29, ok=0)) is None
         assert too_many(job, progress(ended=30, ok=15)) is None
-        assert too_many(job, progress(ended=30, ok=14)) == "16 of 30 requests failed: --max-error-rate 0.5"
+        assert too_many(job, progress(ended=30, ok=14)) == "16 of 30 requests failed, and --max-error-rate is 0.5"
 
     def test_without_limits_all_may_fail(self) -> None:
         assert too_many(Job(()), progress(ended=100, ok=0)) is None

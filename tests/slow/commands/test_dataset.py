@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.cli.commands import fetch
+from loadgen.cli.dataset import fetch
 from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.workload import datasets
@@ -62,7 +62,7 @@ def test_a_trace_of_fewer_rows_than_asked_is_refused(tmp_path: Path, capsys: pyt
     path = tmp_path / "trace.jsonl"
     path.write_text('{"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": []}\n')
     flags = ["--tokenizer", TOKENIZER, "--quiet", "--dataset-name", "trace", "--dataset-path", str(path)]
-    assert "gives 1 prompts where 2 were asked" in refusal(capsys, *flags, "--num-prompts", "2")
+    assert "--num-prompts: 2 " in refusal(capsys, *flags, "--num-prompts", "2")
 
 
 # -- shown
@@ -83,7 +83,7 @@ def test_the_default_tokenizer_is_the_simulators(capsys: pytest.CaptureFixture[s
         shown.append(json.loads(capsys.readouterr().out)["hashes"])
     assert shown[0] == shown[1]
     assert dispatch(["dataset", *FLAGS[2:-1], "--json"]) == 0
-    assert "--tokenizer names another" in capsys.readouterr().err
+    assert "give --tokenizer" in capsys.readouterr().err
 
 
 def test_a_model_takes_the_place_of_the_default_tokenizer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "s.json").write_text(whole[:-40])
     flags = ["--dataset-name", "sharegpt", "--dataset-path", str(tmp_path / "s.json"), "--num-prompts", "4"]
     assert dispatch(["dataset", *flags, "--tokenizer", TOKENIZER]) == 0
-    assert "the file is cut off: only its 2 whole conversations are used" in capsys.readouterr().out
+    assert "the file is truncated: only its 2 complete conversations are used" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_a_cut_off_file_is_warned_of_and_shown(tmp_path: Path, capsys: pytest.Ca
         (["--rate", "3"], "--rate", "leave it out: nothing is sent here"),
         (["--request-rate", "3"], "--request-rate", "leave it out: nothing is sent here"),
         (["--config", "run.yaml"], "--config", "leave it out: nothing is sent here"),
-        (["--gsp-num-groups", "3"], "--gsp-num-groups", "it is SGLang's: add --compat sglang"),
-        (["--lora-assignment", "3"], "--lora-assignment", "give one adapter with --served-model-name"),
-        (["fech"], "fech: unknown", "say fetch or cache"),
+        (["--gsp-num-groups", "3"], "--gsp-num-groups", "add --compat sglang"),
+        (["--lora-assignment", "3"], "--lora-assignment", "--served-model-name"),
+        (["fech"], "fech: unknown", "fetch, cache"),
         (["--dataset-name", "sharegpt"], "--dataset-path", "ShareGPT"),
         (["--export", "-", "--json", *FLAGS], "--export", "name a file"),
-        (["--export", "/nowhere/x.jsonl", *FLAGS], "--export", "another file"),
-        (["--export", "~nobody-at-home/x", *FLAGS], "--export", "another file"),
+        (["--export", "/nowhere/x.jsonl", *FLAGS], "--export", "another path"),
+        (["--export", "~nobody-at-home/x", *FLAGS], "--export", "another path"),
         (["--export", "/dev/full", *FLAGS], "--export", "No space left on device"),
         (["fetch"], "the following arguments are required: name", "loadgen dataset fetch --help"),
         (["fetch", "shraegpt"], "name", "sharegpt"),
@@ -219,7 +219,7 @@ def test_fewer_prompts_than_asked_leave_what_was_there(
 ) -> None:
     (tmp_path / "rows.jsonl").write_text("before")
     monkeypatch.setattr(RandomDataset, "prompts", lambda self, count: iter([Prompt("one", 1, 1, "0")]))
-    assert "gives 1 prompts where 2 were asked" in refusal(
+    assert "--num-prompts: 2 " in refusal(
         capsys, *FLAGS, "--num-prompts", "2", "--export", str(tmp_path / "rows.jsonl")
     )
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
@@ -260,7 +260,7 @@ def test_a_disk_that_is_full_is_told_and_leaves_what_was_there(tmp_path: Path) -
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); name another file"
+        "loadgen dataset: --export: rows.jsonl cannot be written (File too large); choose another path"
     ]
     assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
 
@@ -295,10 +295,10 @@ def test_a_fetched_file_is_told_with_its_hash_and_how_to_send_it(
     path = tmp_path / "set.json"
     assert path.read_bytes() == CONTENT
     assert capsys.readouterr().out == (
-        f"{path}: 1,024,000 bytes\nSHA-256 {SHA256}\nsend it with --dataset-name sharegpt --dataset-path {path}\n"
+        f"{path}: 1,024,000 bytes\nSHA-256 {SHA256}\nto send it: --dataset-name sharegpt --dataset-path {path}\n"
     )
     assert dispatch(["dataset", "fetch", "sharegpt", "--to", str(tmp_path)]) == 0
-    assert f"{path}: 1,024,000 bytes, there already\n" in capsys.readouterr().out
+    assert f"{path}: 1,024,000 bytes, already complete\n" in capsys.readouterr().out
 
 
 def test_a_fetch_that_fails_is_one_line(published, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
@@ -318,10 +318,10 @@ def test_an_interrupted_fetch_says_how_to_go_on(
 
 
 def test_progress_of_a_fetch_counts_only_what_came_by_this_call() -> None:
-    coming = fetch._Coming(quiet=True)
+    coming = fetch._Download(quiet=True)
     coming.show(400_000_000, 673_000_000)
     coming.show(410_000_000, 673_000_000)
-    assert coming._told(410_000_000, 2.0) == "fetching: 410.0 of 673.0 MB, 5.0 MB/s, 0:53 left"
+    assert coming._text_of(410_000_000, 2.0) == "fetching: 410.0 of 673.0 MB, 5.0 MB/s, 0:53 left"
 
 
 # -- kept
@@ -344,7 +344,7 @@ def test_the_cache_is_shown_and_cleared(monkeypatch: pytest.MonkeyPatch, capsys:
     ]
     assert not cleared
     assert dispatch(["dataset", "cache", "--clear"]) == 0
-    assert capsys.readouterr().out == "removed 2 entries of 2.6 MB from /kept\n"
+    assert capsys.readouterr().out == "deleted 2 entries, 2.6 MB, from /kept\n"
     assert cleared
 
 
@@ -355,4 +355,4 @@ def test_a_cache_that_cannot_be_cleared_is_told(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(prompt_cache, "clear", refuse)
-    assert "Permission denied; remove it by hand" in refusal(capsys, "cache", "--clear")
+    assert "Permission denied; delete the folder by hand" in refusal(capsys, "cache", "--clear")

@@ -25,7 +25,7 @@ def test_it_shows_what_this_machine_has() -> None:
     assert f"local ports        {first} to {last}" in done.stdout
     assert f"usable cores       {machine.usable_cores()} of " in done.stdout
     assert f"loadgen {__version__}" in done.stdout
-    assert "drives" not in done.stdout
+    assert "from one process" not in done.stdout
 
 
 def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
@@ -33,7 +33,7 @@ def test_a_limit_that_is_low_has_the_command_that_raises_it() -> None:
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0
     lines = [line.rstrip() for line in done.stdout.splitlines()]
-    assert lines[0].startswith("LOW open files         1,024: at most 960 connections at once")
+    assert lines[0].startswith("LOW open files         1,024: one process can open at most 960")
     assert any(line.strip().startswith("-> ulimit -n 65536, as root") for line in lines[:4])
 
 
@@ -87,14 +87,14 @@ def debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("debug_build")
 def test_a_debug_build_is_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["doctor"]) == 0
-    assert "Not measured: the compiled modules are not" in capsys.readouterr().out
+    assert "Not measured: " in capsys.readouterr().out
 
 
 def test_too_few_files_for_many_streams_are_told_as_the_reason_and_no_run_complains() -> None:
     command = ["sh", "-c", 'ulimit -n 1024 && exec "$0" "$@"', *LOADGEN, "doctor"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
-    assert "10,000 streams: no, because this process may have no more than 960 connections." in done.stdout
+    assert "10,000 concurrent streams: no, since this process can open only 960 connections." in done.stdout
     assert all(line.startswith("loadgen: measuring ") for line in done.stderr.splitlines())
 
 

@@ -149,7 +149,7 @@ def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(tmp_
     assert run.returncode == 3, err
     assert "PARTIAL: the measuring process was killed by signal 9." in out
     assert "Verdict: INVALID" in out
-    assert "The server of itself (" in out
+    assert " scrape" in out
     assert json.loads((tmp_path / "r.json").read_text())["completed"] > 0
     assert f"loadgen report {journals(state)[0]}" in err
 
@@ -167,7 +167,8 @@ def test_a_killed_command_leaves_records_from_which_a_partial_report_is_made(sta
     done = loadgen("report")
     assert done.returncode == 0, done.stderr
     assert "PARTIAL:" in done.stdout
-    assert done.stderr == f"loadgen: the last run that ended early: {journals(state)[0]}\n"
+    assert str(journals(state)[0]) in done.stderr
+    assert done.stderr.count("\n") == 1
     assert json.loads(loadgen("report", "--json", str(journals(state)[0])).stdout)["completed"] > 0
 
 
@@ -223,7 +224,7 @@ def test_a_state_folder_that_cannot_be_written_stops_no_run(monkeypatch: pytest.
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
     done = loadgen("run", "--num-prompts", "3", "--max-concurrency", "1", *SHORT)
     assert done.returncode == 0, done.stderr
-    assert "nothing of this run would outlive it: /dev/null/state/loadgen cannot be written" in done.stderr
+    assert "no crash journal: /dev/null/state/loadgen cannot be written" in done.stderr
 
 
 def test_a_journal_without_records_is_not_the_latest(tmp_path: Path, state: Path) -> None:

@@ -46,7 +46,7 @@ def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest
     assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("log.txt:1: not placed: nothing says how its server was started; ")
-    assert out.endswith("0 imported into theirs, 1 could not be placed\n")
+    assert out.endswith("0 imported into theirs; 1 match no arm\n")
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def test_what_is_said_of_an_interrupt_stays(url: str) -> None:
     assert code == 130
     assert "PARTIAL: interrupted" in out
     said, *kept = command.screen.text.splitlines()
-    assert said == "loadgen: interrupted: waiting for requests in flight; once more to end them now"
-    assert "what was measured is kept" in "".join(kept)
+    assert said == "loadgen: interrupted: waiting for requests in flight; Ctrl-C again ends them"
+    assert "the records of this run are kept" in "".join(kept)
 
 
 @pytest.mark.parametrize("how", [{"flag": "--disable-tqdm"}, {"TERM": "dumb"}], ids=["asked for", "dumb"])
@@ -169,5 +169,5 @@ def test_a_port_in_use_is_one_line_before_anything_is_sent(tmp_path: Path) -> No
         done = loadgen("run", "--rate", "10", "--prometheus", place, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith(f"loadgen run: --prometheus: cannot listen at 127.0.0.1:{place} (")
+    assert done.stderr.startswith(f"loadgen run: --prometheus: cannot listen on 127.0.0.1:{place} (")
     assert done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Journal: the records that every run leaves on disk while it goes on, so that none is lost however it ends."""
+"""The journal: a file of records that every run writes as it goes on, so that no run is lost when it crashes."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loadgen.util import machine, private_files
 
-MOST_KEPT = 10
+MAX_KEPT = 10
 PATTERN = "*.jsonl"
 
 
@@ -16,9 +16,9 @@ class Journal:
     """The journal of one run.
 
     Attributes:
-        path: The file; None where none is wanted, or the user's state folder cannot be written.
-        needed: Whether it is to be kept; set it to False once nothing of the run can be lost any more.
-        error: Why not all that was measured stands in it, where that is known.
+        path: The file; None if no journal is wanted, or the user's state folder cannot be written.
+        needed: Whether the file is kept; set it to False once the results of the run are safe elsewhere.
+        error: Why the journal is incomplete, if it is.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -27,16 +27,16 @@ class Journal:
 
     @property
     def holds_records(self) -> bool:
-        """Whether any request stands in it."""
+        """Whether it holds at least one request."""
         return self.path is not None and _holds_records(self.path)
 
 
 @contextlib.contextmanager
 def journal(wanted: bool) -> Iterator[Journal]:
-    """A journal for one run; where it is needed afterwards, its path is printed, else it is removed.
+    """Open a journal for one run; at the end remove it, or print its path if it is still needed.
 
     Args:
-        wanted: Whether there is to be one: a run whose records are kept in a file of the user's needs none.
+        wanted: False for a run that writes its records to a file of the user's anyway.
     """
     kept = Journal(_new() if wanted else None)
     try:
@@ -44,24 +44,28 @@ def journal(wanted: bool) -> Iterator[Journal]:
     finally:
         if kept.path is not None:
             if kept.needed and kept.holds_records:
-                part = f"a part ({kept.error}) of " if kept.error else ""
-                said = f"{part}what was measured is kept; print it with: loadgen report {kept.path}"
-                print(f"loadgen: {said}", file=sys.stderr)
+                problem = f" (incomplete: {kept.error})" if kept.error else ""
+                print(
+                    f"loadgen: the records of this run are kept{problem}; to print its report: "
+                    f"loadgen report {kept.path}",
+                    file=sys.stderr,
+                )
             else:
                 _remove(kept.path)
 
 
 def journals() -> list[Path]:
-    """The journals that runs have left with records, the latest last; of runs that go on there are none yet."""
+    """List the journals with records that ended runs have left, the latest last."""
     return [path for path in _left() if _holds_records(path)]
 
 
 def _left() -> list[Path]:
-    left = [path for path in private_files.state_folder().glob(PATTERN) if not _goes_on(path)]
+    left = [path for path in private_files.state_folder().glob(PATTERN) if not _still_runs(path)]
     return sorted(left, key=lambda path: path.stat().st_mtime)
 
 
 def _holds_records(path: Path) -> bool:
+    """Whether there is a second line, the first being the header."""
     try:
         with open(path, "rb") as file:
             return sum(1 for _ in zip(file, range(2), strict=False)) == 2
@@ -69,7 +73,7 @@ def _holds_records(path: Path) -> bool:
         return False
 
 
-def _goes_on(path: Path) -> bool:
+def _still_runs(path: Path) -> bool:
     process = path.stem.rpartition("-")[2]
     return process.isdecimal() and int(process) != os.getpid() and machine.is_running(int(process))
 
@@ -80,13 +84,13 @@ def _new() -> Path | None:
     path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for old in _left()[: 1 - MOST_KEPT]:
+        for old in _left()[: 1 - MAX_KEPT]:
             _remove(old)
         with open(path, "xb", opener=private_files.opener):
             pass
     except OSError as error:
         why = f"{path.parent} cannot be written ({error.strerror})"
-        print(f"loadgen: nothing of this run would outlive it: {why}; set XDG_STATE_HOME", file=sys.stderr)
+        print(f"loadgen: no crash journal: {why}; set XDG_STATE_HOME to a writable folder", file=sys.stderr)
         return None
     return path
 

@@ -1,11 +1,12 @@
-"""Progress: one line that says what is done, how far it is and, while prompts are made, how long that will take."""
+"""The lines of the live view: one describes the progress of a run, with the time left while prompts are prepared."""
 
 from dataclasses import replace
 
 import pytest
 
-from loadgen.cli.live.log_lines import Lines, describe
 from loadgen.cli.live.pace import Pace
+from loadgen.cli.live.progress_line import describe
+from loadgen.cli.live.view import Lines
 from loadgen.metrics.progress import DONE, Progress
 from tests.helpers.live_text import running
 
@@ -39,7 +40,7 @@ def test_a_run_is_described_by_its_requests():
 
 def test_a_silent_stream_is_named_in_the_line():
     line = describe(Progress("running", 90.0, in_flight=1, silent={17: 12.4}))
-    assert line.endswith(", 1 silent: request 17, no token since 12 s")
+    assert line.endswith(", 1 silent: request 17, last token at 12 s")
 
 
 def test_who_is_waited_for_is_said_with_the_reason():

@@ -1,4 +1,4 @@
-"""`loadgen dataset cache`: the prompts that are kept from run to run; look at them, or remove them."""
+"""`loadgen dataset cache`: show or delete the cached prompts."""
 
 import time
 
@@ -9,12 +9,12 @@ from loadgen.util.terminal_text import printable
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
+    """Run the command; returns its exit code."""
     parser = OneLineParser(
         "loadgen dataset cache",
-        description="Show which prompts are kept on this machine from run to run, or remove them.",
+        description="Show the prompts that are cached on this machine, or delete them.",
     )
-    parser.add_argument("--clear", action="store_true", help="remove them all: the next run makes them again")
+    parser.add_argument("--clear", action="store_true", help="delete all of them; the next run makes its prompts again")
     arguments = parser.parse_args(argv)
     from loadgen.workload.datasets import prompt_cache
 
@@ -24,8 +24,10 @@ def main(argv: list[str]) -> int:
         try:
             prompt_cache.clear()
         except OSError as error:
-            raise BadInput("--clear", f"{prompt_cache.folder()}: {error.strerror}", "remove it by hand") from error
-        print(f"removed {len(entries)} entries of {size} from {prompt_cache.folder()}")
+            raise BadInput(
+                "--clear", f"{prompt_cache.folder()}: {error.strerror}", "delete the folder by hand"
+            ) from error
+        print(f"deleted {len(entries)} entries, {size}, from {prompt_cache.folder()}")
         return exit_codes.DONE
     print(f"{len(entries)} entries, {size}, in {prompt_cache.folder()}")
     if entries:

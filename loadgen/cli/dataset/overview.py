@@ -1,4 +1,4 @@
-"""The overview of a data set as text of 80 columns."""
+"""The overview of a data set, as text of 80 columns."""
 
 import json
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 def render(overview: Overview, *, colour: bool = False) -> str:
-    """The whole text; nothing that a prompt or a file says in it moves a terminal.
+    """Render the overview; control characters of prompts and files are escaped.
 
     Args:
-        overview: What is shown.
-        colour: Whether headings are bold.
+        overview: The overview.
+        colour: Print headings in bold.
     """
     lines: list[str] = []
     for heading, part in (
@@ -39,20 +39,22 @@ def _about(overview: Overview) -> Iterator[str]:
     rule = f", rule: {about['rule']}" if about.get("rule") else ""
     yield f"{about.get('name', 'unnamed')}{rule}"
     repeats = overview.distinct < overview.count
-    distinct = f"{overview.distinct:,} distinct (prefix caches make the rest cheaper)" if repeats else "all distinct"
+    distinct = (
+        f"{overview.distinct:,} of them distinct (prefix caches speed up the others)" if repeats else "all distinct"
+    )
     yield f"{overview.count:,} prompts, {distinct}"
     if overview.unplanned:
-        yield f"{overview.unplanned:,} of them repeat the server's answers: their length is not known beforehand"
-        yield "and not among those below"
+        yield f"{overview.unplanned:,} of them include responses of the server: their lengths are not known yet,"
+        yield "and are not counted below"
     if about.get("rows_left_out"):
-        yield f"left out of the trace, for want of tokens asked or answered: {about['rows_left_out']:,}"
+        yield f"{about['rows_left_out']:,} rows of the trace left out: they have no input or no output tokens"
     if about.get("file_cut_off"):
-        yield f"the file is cut off: only its {about['conversations']:,} whole conversations are used"
+        yield f"the file is truncated: only its {about['conversations']:,} complete conversations are used"
 
 
 def _tokens(overview: Overview) -> Iterator[str]:
     rows = {"input": summary(overview.input_tokens), "output": summary(overview.output_tokens)}
-    totals = {"input": "not known" if overview.unplanned else int(overview.input_tokens.sum())}
+    totals = {"input": "unknown" if overview.unplanned else int(overview.input_tokens.sum())}
     totals["output"] = int(overview.output_tokens.sum())
     columns = list(rows["input"])
     yield f"{'':<7}{'total':>12}{'mean':>9}" + "".join(f"{column:>7}" for column in columns[1:])
@@ -65,11 +67,11 @@ def _tokens(overview: Overview) -> Iterator[str]:
 def _server(overview: Overview) -> str:
     if overview.server_tokens is None or overview.overhead is None:
         why = (overview.about.get("server_tokens") or {}).get("unknown")
-        why = "answers are repeated" if overview.unplanned else why or "the data set does not say"
-        return f"input as the server will count it: not known ({why})"
+        why = "it depends on the server's responses" if overview.unplanned else why or "not given by the data set"
+        return f"input as the server will count it: unknown ({why})"
     least, most = overview.overhead
-    beside = f" and {least}" if least == most else f" and {least} to {most}"  # the chat template's, for the most part
-    own = f"the prompts' own{f'{beside} each' if least or most else ''}"
+    more = f" plus {least}" if least == most else f" plus {least} to {most}"  # mostly those of the chat template
+    own = f"the text's{f'{more} per prompt' if least or most else ''}"
     return f"input as the server will count it: {int(overview.server_tokens.sum())} ({own})"
 
 
@@ -78,20 +80,20 @@ def _histogram(lengths: Int64s) -> Iterator[str]:
     peak = max(count for *_, count in found)
     digits = len(str(found[-1][1]))
     for low, high, count in found:
-        reach = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
-        yield f"{reach} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
+        bounds = f"{low:>{digits}}" + (f" to {high:>{digits}}" if high > low else "")
+        yield f"{bounds} {'#' * -(-BAR * count // peak):<{BAR}} {count:>8}"
 
 
 def _samples(overview: Overview) -> Iterator[str]:
     for prompt in overview.samples:
-        length = "not known beforehand how many" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
-        yield truncate(f"{prompt.source}: {length} tokens in, {prompt.output_tokens} out", WIDTH - 2)
-        for said in _said(prompt):
-            yield "  " + truncate(said, WIDTH - 4)
+        length = "unknown" if prompt.input_tokens == UNPLANNED else prompt.input_tokens
+        yield truncate(f"{prompt.source}: input tokens {length}, output tokens {prompt.output_tokens}", WIDTH - 2)
+        for text in _texts(prompt):
+            yield "  " + truncate(text, WIDTH - 4)
 
 
-def _said(prompt: Prompt) -> Iterator[str]:
-    """The text, or the first and the last message of a chat."""
+def _texts(prompt: Prompt) -> Iterator[str]:
+    """Yield the text, or the first and the last message of a chat."""
     if not prompt.messages:
         yield prompt.text
         return

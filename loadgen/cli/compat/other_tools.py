@@ -1,6 +1,6 @@
-"""Others: what flags of guidellm, AIPerf and an older vLLM are called here.
+"""Flags of guidellm, AIPerf and older vLLM releases, with their equivalents in loadgen.
 
-They are not accepted: most mean nearly the same.
+They are not accepted, since most differ in detail; an error message names the equivalent.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 OLDER_VLLM: Mapping[str, str] = {"--dataset": "`--dataset-name sharegpt --dataset-path FILE`"}
 PROFILES = (
     "`constant` is `--request-rate R --burstiness inf`, `poisson` is `--request-rate R`, `concurrent` and "
-    "`synchronous` are `--max-concurrency N`, `throughput` is none of these; `sweep` is "
+    "`synchronous` are `--max-concurrency N`, `throughput` needs neither; `sweep` is "
     "`--request-rate R,R,R`, or `loadgen search`"
 )
 GUIDELLM: Mapping[str, str] = {
@@ -16,62 +16,62 @@ GUIDELLM: Mapping[str, str] = {
     "--model": "`--model`",
     "--processor": "`--tokenizer`",
     "--tokenizer": "`--tokenizer NAME` for model=NAME",
-    "--profile": f"no flag: {PROFILES}",
-    "--rate-type": f"no flag: {PROFILES}",
-    "--rate": "`--request-rate`, or with concurrent `--max-concurrency`; several, as 1,2,4: a run each",
+    "--profile": f"other flags: {PROFILES}",
+    "--rate-type": f"other flags: {PROFILES}",
+    "--rate": "`--request-rate`, or `--max-concurrency` for concurrent; several values, as 1,2,4, make one run each",
     "--constraint": "`--num-prompts N` for kind=max_requests,count=N, `--duration S` for kind=max_duration,seconds=S, "
-    "`--max-error-rate` for errors, a share (0.01), judged at the end",
+    "`--max-error-rate SHARE` for errors (0.01 by default), checked at the end",
     "--max-requests": "`--num-prompts`",
     "--max-seconds": "`--duration`",
-    "--max-errors": "`--max-error-rate`, a share (0.01), judged at the end",
-    "--max-error-rate": "`--max-error-rate` (0.01), judged at the end",
-    "--warmup": "`--num-warmups`; ramp and tail are left out of the steady rate anyway",
-    "--cooldown": "nothing: the steady rate leaves the tail out",
+    "--max-errors": "`--max-error-rate SHARE` (0.01 by default), checked at the end",
+    "--max-error-rate": "`--max-error-rate SHARE` (0.01 by default), checked at the end",
+    "--warmup": "`--num-warmups`; the steady rate excludes ramp and tail anyway",
+    "--cooldown": "not needed: the steady rate excludes the tail",
     "--rampup": "`--ramp-up-strategy linear --ramp-up-start-rps A --ramp-up-end-rps B`",
     "--data": "`--dataset-name random --random-input-len N --random-output-len M` for prompt_tokens=N,output_tokens=M; "
     "a file with `--dataset-name jsonl|csv --dataset-path FILE`; a name on the hub with `--dataset-name hf`",
     "--data-args": "`--hf-subset`, `--hf-split`",
     "--data-column-mapper": "`--hf-column`",
     "--data-samples": "`--num-prompts`",
-    "--data-sampler": "nothing: files are read in their order, `custom` is shuffled",
+    "--data-sampler": "not needed: files are read in order; `custom` is shuffled",
     "--random-seed": "`--seed`",
     "--seed": "`--seed N` for value=N",
-    "--backend": "`--backend openai-chat` or `openai`; target=URL in it is `--base-url`, model=NAME `--model`",
+    "--backend": "`--backend openai-chat` or `openai`; `--base-url` for target=URL, `--model` for model=NAME",
     "--backend-kwargs": "`--header`, `--api-key`, `--extra-body`, `--insecure`",
     "--request-type": "`--backend openai-chat` for chat_completions, `openai` for text_completions",
     "--output": "`--save-result --result-filename FILE` for kind=json,path=FILE",
     "--output-path": "`--save-result --result-filename FILE`",
     "--output-dir": "`--result-dir`",
     "--outputs": "`--save-result`, `--records`, `--hlog`, `--json`",
-    "--sample-requests": "`--records` keeps all",
+    "--sample-requests": "`--records`, which keeps all",
     "--metrics": "`--goodput` for its slo",
     "--label": "`--metadata KEY=VALUE`",
-    "--override": "`--request-rate 1,2,4` or `--max-concurrency 1,2,4`; `loadgen tune`, or one run after the other",
+    "--override": "`--request-rate 1,2,4` or `--max-concurrency 1,2,4`; for other settings `loadgen tune`",
     "--scenario": "`--workload`, or `--config FILE.yaml`",
-    "--detect-saturation": "nothing: every report says OVERLOADED where requests pile up",
+    "--detect-saturation": "not needed: every report says OVERLOADED if requests pile up",
     "--disable-console": "`--quiet`",
     "--disable-progress": "`--quiet`",
 }
 AIPERF: Mapping[str, str] = {
-    "--url": "`--base-url`; given again, one more server",
+    "--url": "`--base-url`; repeat it for several servers",
     "--model": "`--model`",
-    "--model-names": "`--model`, one a run",
+    "--model-names": "`--model`, one per run",
     "--tokenizer": "`--tokenizer`",
-    "--tokenizer-trust-remote-code": "nothing: no code of a model is run",
+    "--tokenizer-trust-remote-code": "not needed: loadgen runs no code of a model",
     "--endpoint-type": "`--backend openai-chat` for chat, `openai` for completions",
     "--endpoint": "`--endpoint`",
     "--custom-endpoint": "`--endpoint`",
-    "--streaming": "nothing: every answer is streamed",
+    "--streaming": "not needed: every response is streamed",
     "--header": "`--header`",
     "--api-key": "`--api-key`",
-    "--extra-inputs": "`--extra-body`, a JSON object; ignore_eos:true is `--ignore-eos`",
-    "--use-server-token-count": "nothing: usage is counted where a server tells it",
+    "--extra-inputs": "`--extra-body JSON`; `--ignore-eos` for ignore_eos:true",
+    "--use-server-token-count": "not needed: token counts of the server are used if it reports them",
     "--per-chunk-usage": "`--continuous-usage`",
-    "--concurrency": "`--max-concurrency`; several, as 1,2,4: a run each",
-    "--concurrency-ramp-duration": "nothing like it; `--ramp-up-strategy` lets a rate grow",
-    "--request-rate": "`--request-rate`; several, as 1,2,4: a run each",
-    "--request-rate-mode": "`--burstiness`: 1 poisson, inf constant",
-    "--arrival-pattern": "`--burstiness`: 1 poisson, inf constant, gamma its shape",
+    "--concurrency": "`--max-concurrency`; several values, as 1,2,4, make one run each",
+    "--concurrency-ramp-duration": "`--ramp-up-strategy`, which raises the rate instead",
+    "--request-rate": "`--request-rate`; several values, as 1,2,4, make one run each",
+    "--request-rate-mode": "`--burstiness`: 1 is poisson, inf is constant",
+    "--arrival-pattern": "`--burstiness`: 1 is poisson, inf is constant, other values are the shape of gamma",
     "--arrival-smoothness": "`--burstiness`",
     "--vllm-burstiness": "`--burstiness`",
     "--request-rate-ramp-duration": "`--ramp-up-strategy`",
@@ -105,14 +105,14 @@ AIPERF: Mapping[str, str] = {
     "--goodput": "`--goodput ttft:200 tpot:50 e2el:5000`",
     "--server-metrics": "`--server-metrics`",
     "--no-server-metrics": "`--server-metrics off`",
-    "--slice-duration": "`--records` keeps every time",
+    "--slice-duration": "`--records`, which keeps every time",
     "--output-artifact-dir": "`--result-dir`",
     "--profile-export-file": "`--save-result --result-filename FILE`",
     "--profile-export-level": "`--records FILE`",
     "--ui": "`--quiet`, `--disable-tqdm`",
     "--num-profile-runs": "`loadgen tune`, which repeats and compares",
     "--search-space": "`loadgen search` over rate or concurrency, `loadgen tune` over the server's settings",
-    "--workers-max": "`--workers`, which is how many there are",
+    "--workers-max": "`--workers`, the exact number",
     "--log-level": "`--log-level`",
     "--verbose": "`--log-level info`",
 }

@@ -1,4 +1,4 @@
-"""Measuring: one run of a command, shown and saved."""
+"""One run of a command: measured, shown and saved."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
-from loadgen.cli.interrupts import Interrupts
-from loadgen.cli.journal import journal
 from loadgen.cli.live.view import progress_view
+from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.journal import journal
 from loadgen.config.settings import RunSettings
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A run that has ended.
+class FinishedRun:
+    """A finished run.
 
     Attributes:
-        result: What it found.
-        saved: The files of it.
-        code: The exit code that it deserves.
+        result: Its result.
+        saved: The paths of the files that were written.
+        code: Its exit code.
     """
 
     result: "Result"
@@ -34,7 +34,7 @@ class Ended:
     code: int
 
 
-async def carry_out(
+async def execute(
     settings: RunSettings,
     interrupts: Interrupts,
     *,
@@ -42,21 +42,22 @@ async def carry_out(
     watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
     show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
-) -> Ended:
-    """Carry out one run, show its report and save what was asked for.
+) -> FinishedRun:
+    """Execute one run, print its report and save the files that the settings ask for.
 
     Args:
-        settings: Of the run, checked.
-        interrupts: What a Ctrl-C is told to.
-        server: Who is measured, where it serves already, with the settings of this run as they are for it.
-        watch, also: See `run`.
-        show: Prints the report, given the settings, the result and its files.
+        settings: The checked settings of the run.
+        interrupts: Receives the signals while the run goes on.
+        server: A server that answers already, with the settings of this run; None: start or probe it.
+        watch: Is called with each progress update, and may stop the measurer.
+        also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        show: Prints the report, given the settings, the result and the saved paths.
     """
     from loadgen.runner.coordinator import open_participant
     from loadgen.runner.prepare import Preparer
 
-    with journal(wanted=not settings.records) as kept:  # looked at when nobody writes any more
-        # They import what they need while this process does the same.
+    with journal(wanted=not settings.records) as kept:  # closed when nothing writes to it any more
+        # The processes import their modules while this one imports its own.
         async with open_participant(settings) as measurer, Preparer() as preparer:
             with single_threaded():
                 from loadgen import report
@@ -65,16 +66,23 @@ async def carry_out(
             report.check_writable(settings)
             say_overwriting(report.overwritten(settings))
             with progress_view(settings) as view:
-                interrupts.concern(measurer, view)
+                interrupts.attach(measurer, view)
 
-                def tell(progress: "Progress") -> None:
+                def on_progress(progress: "Progress") -> None:
                     watch(progress, measurer)
-                    view.show(progress)  # last: whoever reads it may ask for what is exported
+                    view.show(progress)  # last, so that the exported metrics are never older than what is shown
 
                 result = await run.run(
-                    settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path
+                    settings,
+                    server=server,
+                    measurer=measurer,
+                    preparer=preparer,
+                    on_progress=on_progress,
+                    journal=kept.path,
                 )
-            saved = report.save(settings, result.data, result.snapshot)  # first: whoever reads us may be gone
+            saved = report.save(
+                settings, result.data, result.snapshot
+            )  # before printing: the reader of a pipe may be gone
             try:
                 saved.paths.extend(also(result))
             except OSError as error:
@@ -85,24 +93,24 @@ async def carry_out(
                 print(f"loadgen: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None or bool(saved.lost)
     if saved.lost:
-        return Ended(result, saved.paths, exit_codes.INTERNAL)
+        return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(
         result.data,
         strict=settings.strict,
         max_error_rate=settings.max_error_rate,
-        interrupted=interrupts.heard > 0,
+        interrupted=interrupts.count > 0,
     )
-    return Ended(result, saved.paths, code)
+    return FinishedRun(result, saved.paths, code)
 
 
 def say_overwriting(paths: Sequence[str]) -> None:
-    """Say which files of earlier runs will be lost."""
+    """Print which existing files will be overwritten."""
     for path in paths:
         print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
 
 
 def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
-    """Print the report of a run, where it was saved, and the JSON, where that is asked for."""
+    """Print the report of a run, the paths of its files, and with --json the result as JSON."""
     from loadgen import report
 
     print_text(settings, data, saved)
@@ -111,7 +119,7 @@ def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) 
 
 
 def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
-    """Print the report of a run, and where it was saved."""
+    """Print the report of a run and the paths of its files."""
     from loadgen import report
 
     text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
@@ -119,5 +127,5 @@ def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) ->
 
 
 def human(settings: RunSettings) -> TextIO:
-    """Where what a person reads goes: stdout, unless that is for JSON."""
+    """Return the stream for text: stdout, or stderr if stdout is for JSON."""
     return sys.stderr if settings.json else sys.stdout

@@ -1,4 +1,4 @@
-"""Series: the runs of one command at one server: shown and saved one by one, and together."""
+"""A series of runs at one server: each run is shown and saved, and so is the series as a whole."""
 
 import asyncio
 import contextlib
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
-from loadgen.cli.interrupts import Interrupts
 from loadgen.cli.live.view import progress_view
-from loadgen.cli.metrics_endpoint import exporting
-from loadgen.cli.single_run import carry_out, human, print_text, say_overwriting
+from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.metrics_endpoint import exported
+from loadgen.cli.runs.single_run import execute, human, print_text, say_overwriting
 from loadgen.config.output import FILES
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
@@ -30,69 +30,69 @@ Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
 
 
 class Series:
-    """Runs at one server, whose points are kept as they end.
+    """Executes runs at one server, and keeps a point of the series for each.
 
     Args:
         kind: sweep or search.
         over: rate or concurrency.
-        asked: The settings of the command, checked.
-        slo: What the runs are held against.
-        plot: Where a picture of it goes.
+        requested: The checked settings of the command.
+        slo: The limits that each run is held against.
+        plot: The path of the chart, or None.
 
     Attributes:
-        data: The whole, as JSON.
-        codes: The exit codes that the runs deserve.
-        interrupts: What a Ctrl-C is told to.
+        data: The series as JSON.
+        codes: The exit codes of the runs.
+        interrupts: Receives the signals.
     """
 
-    def __init__(self, kind: str, over: str, asked: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(self, kind: str, over: str, requested: RunSettings, slo: str | None, plot: str | None) -> None:
         with single_threaded():
             from loadgen import report
-            from loadgen.runner import run as runner  # noqa: F401 - what a run needs, imported once
+            from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
 
         check_plot(plot)
-        report.check_writable(asked)
-        together = asked.replace(records=None, hlog=None, capture=None)  # of which each run has its own
+        report.check_writable(requested)
+        together = requested.replace(records=None, hlog=None, capture=None)  # each run has files of its own for these
         plotted = [plot] if plot is not None and Path(plot).is_file() else []
         say_overwriting([*report.overwritten(together), *plotted])
-        self._asked, self._plot = asked, plot
+        self._requested, self._plot = requested, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
-        self.data = report.series.begun(kind, over, slo, asked.latency_from)
+        self.data = report.series.begun(kind, over, slo, requested.latency_from)
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The runs that have ended."""
+        """The points of the runs that have ended."""
         points: list[dict[str, Any]] = self.data["points"]
         return points
 
-    def carried_out(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
-        """Start or ask the server, measure it as often as `measure` wants, print the whole and save it.
+    def execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
+        """Start or probe the server, let `measure` execute the runs, then print and save the series.
 
         Args:
-            measure: Carries out the runs; a LoadgenError ends them.
-            first: The settings of a run, by which the server is found.
+            measure: Executes the runs; a LoadgenError ends the series.
+            first: The settings by which the server is found.
 
         Returns:
-            The gravest exit code that the runs deserve.
+            The most severe exit code of the runs.
 
         Raises:
-            LoadgenError: It ended before anything was measured.
+            LoadgenError: The series ended before anything was measured.
         """
-        with exporting(self._asked) as self._export:
-            return asyncio.run(self.interrupts.obeyed(self._carried_out(measure, first)))
+        with exported(self._requested) as self._export:
+            return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
 
-    async def _carried_out(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
+    async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
         try:
             async with self._serving(first) as server:
                 await measure(server)
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.points:
                 raise
-            self.data["partial"] = "interrupted" if self.interrupts.heard else str(error)
+            self.data["partial"] = "interrupted" if self.interrupts.count else str(error)
             if isinstance(error, EngineError):
                 self.codes.append(exit_codes.INTERNAL)
-        if self.interrupts.heard:
+        if self.interrupts.count:
             self.codes.append(exit_codes.INTERRUPTED)
         return self._end()
 
@@ -108,31 +108,31 @@ class Series:
     async def run(
         self,
         server: "Server",
-        asked: RunSettings,
+        requested: RunSettings,
         level: float,
         *,
         title: str,
         stop: Stop = lambda progress: None,
         show: Show = print_text,
     ) -> "Result":
-        """Carry out one run, and keep its point.
+        """Execute one run, and keep its point.
 
         Args:
-            server: Who is measured, with the settings of this run as they are for it.
-            asked: The settings of this run as they would be given.
-            level: Of the load.
-            title: What it is, in a few words.
-            stop: Tells why it need not go on, if so.
-            show: What prints its report.
+            server: The server, with the settings of this run resolved for it.
+            requested: The settings of this run as a user would give them.
+            level: The load: requests per second, or requests in flight.
+            title: The line that is printed before the run.
+            stop: Returns why the run can end early, or None.
+            show: Prints the report of the run.
         """
         from loadgen import report
 
-        self.interrupts.rest()
-        if self.interrupts.heard:  # as the run before came to its end
+        self.interrupts.detach()
+        if self.interrupts.count:  # since the previous run ended
             raise asyncio.CancelledError
         if self.points:
             await self._flush(server)
-        if not asked.quiet:
+        if not requested.quiet:
             print(f"loadgen: {title}", file=sys.stderr, flush=True)
 
         def watch(progress: "Progress", measurer: "Participant") -> None:
@@ -140,8 +140,8 @@ class Series:
             if (why := stop(progress)) is not None:
                 measurer.abort(why)
 
-        ended = await carry_out(asked, self.interrupts, server=server, watch=watch, show=show)
-        saved = [path for path in ended.saved if path != asked.records or self._asked.records]
+        ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
+        saved = [path for path in ended.saved if path != requested.records or self._requested.records]
         result = ended.result
         self.points.append(
             report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
@@ -151,7 +151,7 @@ class Series:
         return result
 
     async def _flush(self, server: "Server") -> None:
-        """Empty the caches of engines that were started for this: the prompts of a small data set come again."""
+        """Empty the caches of the engines that this command started: a small data set repeats its prompts."""
         for process in server.processes:
             try:
                 await asyncio.to_thread(process.flush)
@@ -159,19 +159,19 @@ class Series:
                 self.data["notes"].append(str(error))
 
     def save_so_far(self) -> None:
-        """Write what there is, in case nothing else will; that it cannot be written is told in the end."""
+        """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
         with contextlib.suppress(OSError):
             self._save()
 
     def _save(self) -> list[str]:
-        """Write the whole as far as it is, where that was asked for; returns the paths."""
+        """Write the series if the settings ask for it; returns the paths."""
         from loadgen import report
         from loadgen.util.atomic_file import write_atomic
 
-        path = report.series_path(self._asked, self.data)
+        path = report.series_path(self._requested, self.data)
         if path is None:
             return []
-        write_atomic(path, report.to_json(self.data) + "\n", report.opener_of(self._asked))
+        write_atomic(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
         return [str(path)]
 
     def _end(self) -> int:
@@ -180,21 +180,23 @@ class Series:
         report.series.conclude(self.data)
         saved, trouble = [], None
         try:
-            saved = self._save() + self._drawn() + self._paged()  # first: whoever reads us may be gone
+            saved = (
+                self._save() + self._save_plot() + self._save_page()
+            )  # before printing: the reader of a pipe may be gone
         except OSError as error:
             trouble = error
-        if self.data["kind"] == "search":  # its runs have no report that would have said so
+        if self.data["kind"] == "search":  # its runs print no report that names their files
             saved = [path for point in self.points for path in point["saved"]] + saved
         text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
-        print(text, end="", file=human(self._asked), flush=True)
-        if self._asked.json:
+        print(text, end="", file=human(self._requested), flush=True)
+        if self._requested.json:
             print(report.to_json(self.data), flush=True)
         if trouble is not None:
-            print(f"loadgen: the whole could not be saved: {trouble}", file=sys.stderr)
+            print(f"loadgen: the series could not be saved: {trouble}", file=sys.stderr)
             self.codes.append(exit_codes.INTERNAL)
-        return exit_codes.gravest(self.codes)
+        return exit_codes.most_severe(self.codes)
 
-    def _drawn(self) -> list[str]:
+    def _save_plot(self) -> list[str]:
         if self._plot is None:
             return []
         from loadgen.report import html
@@ -203,49 +205,49 @@ class Series:
 
         chart = curve(self.data)
         if chart is None:
-            print("loadgen: --plot: there is nothing to draw, since no run had an answer", file=sys.stderr)
+            print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
             return []
         write_atomic(Path(self._plot), html.drawn(chart))
         return [self._plot]
 
-    def _paged(self) -> list[str]:
-        if self._asked.html is None:
+    def _save_page(self) -> list[str]:
+        if self._requested.html is None:
             return []
         from loadgen import report
 
-        report.save_page(self._asked.html, [self.data])
-        return [self._asked.html]
+        report.save_page(self._requested.html, [self.data])
+        return [self._requested.html]
 
 
 def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
-    """The fields in which the other differs, with its values."""
+    """Return the fields in which `other` differs from `one`, with the values of `other`."""
     each = (field.name for field in dataclasses.fields(RunSettings))
     return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
 
 
-def numbered(asked: RunSettings, number: int) -> RunSettings:
-    """The settings with files of its own for one of several runs: r.json becomes r-01.json; devices stay.
+def numbered(requested: RunSettings, number: int) -> RunSettings:
+    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
 
-    With --append-result, a line of one file is a file of its own.
+    Devices keep their names, and so does the file of --append-result, which has a line for each run.
     """
     named: dict[str, str] = {}
     for name in FILES:
-        path = getattr(asked, name)
-        if path and not path.startswith("/dev/") and not (name == "result_filename" and asked.append_result):
+        path = getattr(requested, name)
+        if path and not path.startswith("/dev/") and not (name == "result_filename" and requested.append_result):
             stem, ending = os.path.splitext(path)
             named[name] = f"{stem}-{number:02}{ending}"
-    return asked.replace(**named)
+    return requested.replace(**named)
 
 
 def check_plot(path: str | None) -> None:
-    """Refuse, before anything is sent, a picture that could not be drawn.
+    """Check the path of --plot.
 
     Raises:
-        BadInput: Naming the flag.
+        BadInput: It does not end in .svg, or cannot be written.
     """
     if path is None:
         return
     if not path.endswith(".svg"):
-        raise BadInput("--plot", f"{path!r} is no name of a picture", "write FILE.svg")
+        raise BadInput("--plot", f"{path!r} does not end in .svg", "write FILE.svg")
     if not os.access(Path(path).resolve().parent, os.W_OK) or Path(path).is_dir():
-        raise BadInput("--plot", f"{path} cannot be written", "name another")
+        raise BadInput("--plot", f"{path} cannot be written", "choose another path")
