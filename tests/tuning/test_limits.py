@@ -75,7 +75,7 @@ def test_the_search_is_as_fine_as_the_effect_that_is_looked_for(
 ) -> None:
     effort = Effort.for_effect(least_effect)
     assert effort.resolution == resolution
-    assert (effort.least_runs, effort.most_runs) == runs
+    assert (effort.min_runs, effort.max_runs) == runs
     gap = 2.0
     for _ in range(effort.halvings):
         gap **= 0.5

@@ -128,14 +128,14 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "name: second",
             "name: second\n    from: first/off",
-            "study.yaml:14: stages.1.from: there is no arm 'off'; the",
+            "study.yaml:14: stages.1.from: unknown arm 'off'; the",
         ),
         ("name: first", "name: first\n    from: second/x", "study.yaml:11: stages.0.from: 'second' is not there;"),
         ("name: first", "name: first\n    expect: 3", "study.yaml:11: stages.0.expect: 3 is not usable;"),
         (
             "name: first",
             "name: first\n    expect: o",
-            "study.yaml:11: stages.0.expect.0: there is no arm 'o'; the arms",
+            "study.yaml:11: stages.0.expect.0: unknown arm 'o'; the arms",
         ),
         (
             "name: first",
@@ -144,12 +144,12 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         ),
         ("name: second", "name: second\n    workloads: [none]", "study.yaml:14: stages.1.workloads.0: 'none' is not"),
         # knobs
-        ("max_seqs:", "max_seq:", "study.yaml:15: stages.1.grid.max_seq: is no knob; did you mean max_seqs?"),
+        ("max_seqs:", "max_seq:", "study.yaml:15: stages.1.grid.max_seq: unknown knob; did you mean max_seqs?"),
         ("[64, 128]", "[64, lots]", "study.yaml:15: stages.1.grid.max_seqs: 'lots' is not a whole number;"),
         (
             "prefix_cache: true",
             "prefix_cach: true",
-            "study.yaml:12: stages.0.choice.cached.knobs.prefix_cach: is no knob;",
+            "study.yaml:12: stages.0.choice.cached.knobs.prefix_cach: unknown knob;",
         ),
         (
             "prefix_cache: true",
@@ -233,7 +233,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    where: max_seq > 3\n    grid:",
-            "study.yaml:14: stages.1.where: max_seq is no knob; did you",
+            "study.yaml:14: stages.1.where: unknown knob max_seq; did you",
         ),
         (
             "    grid:",

@@ -107,7 +107,7 @@ def test_the_lines_of_the_page_ask_a_server_and_never_start_one(tmp_path: Path) 
     asked = RunSettings(**parse(shlex.split(line)[1:]))
     assert asked.base_url == ("http://127.0.0.1:8000", "http://127.0.0.1:8001")
     assert asked.model == "Qwen/Qwen3-8B"
-    assert "ask the baseline's at http://127.0.0.1:8000 and http://127.0.0.1:8001;" in page
+    assert "use the baseline's at http://127.0.0.1:8000 and http://127.0.0.1:8001;" in page
 
 
 def test_words_with_spaces_and_quotes_stay_one_word(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_credentials_are_asked_for_and_never_written(tmp_path: Path) -> None:
     stages = [{"name": "env", "choice": {"odd": {"env": {"HF_TOKEN": "hunter2", "OMP_NUM_THREADS": 4}}}}]
     findings = found(truth({"odd": 1.25, "env/odd": 1.25}), stages=stages)
     texts = written(findings, tmp_path)
-    assert ': "${HF_TOKEN:?the study was run with one}"' in texts["reproduce.sh"]
+    assert ': "${HF_TOKEN:?the study ran with it}"' in texts["reproduce.sh"]
     assert "OMP_NUM_THREADS=4" in texts["reproduce.sh"]
     assert "HF_TOKEN=" not in texts["reproduce.sh"]
     assert not [name for name, text in texts.items() if "hunter2" in text]
@@ -175,4 +175,4 @@ def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_p
 
 def test_an_arm_that_is_not_there_is_refused(tmp_path: Path) -> None:
     done = run(script(tmp_path, {}, **SIMULATED), tmp_path, "winner")
-    assert (done.returncode, done.stderr.strip()) == (2, "there is no winner: say baseline")
+    assert (done.returncode, done.stderr.strip()) == (2, "unknown arm winner: use baseline")

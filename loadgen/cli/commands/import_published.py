@@ -12,7 +12,7 @@ SUFFIX = ".published"
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command."""
+    """Run the command."""
     parser = OneLineParser(
         prog="loadgen import",
         description="Put results that others published into a store of a study, each as a run of the arm that its "
@@ -47,12 +47,12 @@ def main(argv: list[str]) -> int:
     sources = [Source.read(name) for name in arguments.files]
     with file.named():
         arms = Arms(plan(file.study))
-    spot = arms.named(arguments.as_) if arguments.as_ is not None else None
+    arm = arms.named(arguments.as_) if arguments.as_ is not None else None
     folder = arguments.store or Path(file.study.name + SUFFIX)
     with store(folder, file) as kept:
-        importer = Importer(kept, arms, file.study, spot)
-        told = [importer.add(source) for source in sources]
-    sys.stdout.write("".join(f"{printable(line)}\n" for each in told for line in each.lines))
-    imported, left = sum(each.imported for each in told), sum(each.left for each in told)
-    print(f"{imported} imported into {folder}" + (f", {left} could not be placed" if left else ""))
-    return exit_codes.UNPLACED if left else exit_codes.DONE
+        importer = Importer(kept, arms, file.study, arm)
+        summaries = [importer.add(source) for source in sources]
+    sys.stdout.write("".join(f"{printable(line)}\n" for each in summaries for line in each.lines))
+    imported, unplaced = sum(each.imported for each in summaries), sum(each.unplaced for each in summaries)
+    print(f"{imported} imported into {folder}" + (f", {unplaced} could not be placed" if unplaced else ""))
+    return exit_codes.UNPLACED if unplaced else exit_codes.DONE

@@ -1,4 +1,4 @@
-"""Goodput: the highest rate at which a server that runs still meets its limits, looked for with real runs."""
+"""The search for the goodput of a running server: the highest rate that meets its limits."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -17,31 +17,31 @@ from loadgen.tuning.spec.limits import Effort
 async def highest(
     measure: Measure, settings: RunSettings, limits: Share, effort: Effort, *, folder: Path, start: float
 ) -> dict[str, Any]:
-    """Look for it.
+    """Find the highest rate that meets the limits.
 
-    Each run lasts RUN_S or longer, and has so many requests that it can show the share that must be good.
+    Each run lasts at least RUN_S, and has enough requests to decide the share that must be good.
 
     Args:
-        measure: Carries out a run, as for `Levels`.
-        settings: Of the workload, with the server that is asked.
-        limits: What must be met.
-        effort: How finely it is looked for.
-        folder: Where the records go.
-        start: The rate to begin with, requests/s: the throughput of the workload as it stands is a good one.
+        measure: Makes a run, as for `Levels`.
+        settings: Settings of the workload, with the server.
+        limits: Limits to meet.
+        effort: Resolution of the search.
+        folder: Folder for the records.
+        start: First rate, requests/s; the throughput of the workload itself is a good choice.
 
     Returns:
         JSON: `rate`, the highest in requests/s that met the limits (0: none); `fails`, the lowest that did not (null:
         none); `end`, edge, floor or none; `tried`, pairs of rate and whether it met them; `attainment`, `limits` and
-        `resolution`; `runs`, how many there were; `notes`, what else is to be known.
+        `resolution`; `runs`, the number of runs; `notes`, remarks.
 
     Raises:
-        LoadgenError: A run ended early, or is not to be believed; or the client was the limit at every rate.
+        LoadgenError: A run ended early or is invalid, or the client was the limit at every rate.
     """
 
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput", runs=effort.most_runs)
+    levels = Levels(measure, settings, [limits], records, name="goodput", runs=effort.max_runs)
     goal = Goal(effort.resolution, levels.least, RATE.most)
     found = await highest_level(levels.at, start, goal)
     notes = levels.notes

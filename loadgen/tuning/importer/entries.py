@@ -13,7 +13,7 @@ from loadgen.analysis.audit.page import FENCE, Page
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.study import Arm, Study
 from loadgen.errors import BadInput
-from loadgen.tuning.importer.restated_result import untrue_of_all
+from loadgen.tuning.importer.restatement import untrue_of_all
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,11 @@ class Effort:
         return math.ceil(math.log2(math.log(2) / math.log1p(self.resolution)))
 
     @property
-    def least_runs(self) -> int:
+    def min_runs(self) -> int:
         """Where every run tells, and the first rate is near."""
         return self.BRACKETING + self.halvings
 
     @property
-    def most_runs(self) -> int:
+    def max_runs(self) -> int:
         """After these it ends, wherever it is."""
         return self.SPARE + 2 * self.halvings

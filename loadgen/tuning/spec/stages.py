@@ -110,7 +110,7 @@ class Grid(Named):
     )
 
 
-class Log2(Strict):
+class Log2Range(Strict):
     """Powers of two."""
 
     log2: list[int] = Field(min_length=2, max_length=2, description="the least and the most; both are powers of two")
@@ -127,8 +127,8 @@ class Log2(Strict):
         return type(value) is int and self.log2[0] <= value <= self.log2[1] and not value & (value - 1)
 
 
-class Whole(Strict):
-    """Whole numbers."""
+class IntRange(Strict):
+    """IntRange numbers."""
 
     int_: list[int] = Field(alias="int", min_length=2, max_length=2, description="the least and the most")
     step: int = Field(default=1, ge=1, description="between two that may be drawn")
@@ -145,7 +145,7 @@ class Whole(Strict):
         return type(value) is int and self.int_[0] <= value <= self.int_[1] and (value - self.int_[0]) % self.step == 0
 
 
-class Words(Strict):
+class Categorical(Strict):
     """Values without order."""
 
     choice: list[Any] = Field(min_length=2, max_length=MOST_VALUES, description="the values")
@@ -168,13 +168,13 @@ def _tag(given: Any, kinds: tuple[str, ...]) -> str | None:
     return there[0] if len(there) == 1 else None
 
 
-def _ordered(given: Log2 | Whole | Words) -> Log2 | Whole | Words:
+def _ordered(given: Log2Range | IntRange | Categorical) -> Log2Range | IntRange | Categorical:
     given.ends()
     return given
 
 
 Range = Annotated[
-    Annotated[Log2, Tag("log2")] | Annotated[Whole, Tag("int")] | Annotated[Words, Tag("choice")],
+    Annotated[Log2Range, Tag("log2")] | Annotated[IntRange, Tag("int")] | Annotated[Categorical, Tag("choice")],
     Discriminator(
         lambda given: _tag(given, ("log2", "int", "choice")),
         custom_error_type="kind",

@@ -10,7 +10,7 @@ from loadgen.analysis.audit.published import Published
 from loadgen.errors import BadInput
 from loadgen.report import to_json
 from loadgen.tuning.importer.entries import Source
-from loadgen.tuning.importer.restated_result import restated, untrue_of_all
+from loadgen.tuning.importer.restatement import restated, untrue_of_all
 from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block
 from tests.helpers.run_facts import result, steady
