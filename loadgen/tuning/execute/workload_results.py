@@ -1,7 +1,7 @@
 """The results of each arm of a step on each workload, compared with the step's reference."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from loadgen.stats import group_sequential
@@ -47,10 +47,10 @@ def _result(runs: Mapping[int, WorkloadRun], arm: ArmResult, study: Study) -> Wo
     return WorkloadResult(
         runs=runs,
         scores=scores,
-        achieved=_geometric_mean(list(scores.values())),
-        total_tps=_geometric_mean([value * copies for value in total]),
+        achieved=statistics.geometric_mean(scores.values()) if scores else None,
+        total_tps=None if not total else statistics.geometric_mean(total) * copies,
         user_tps=statistics.fmean([1000 / value for value in tpot]) if tpot else None,
-        gpu_tps=_geometric_mean([value / devices for value in output]),
+        gpu_tps=None if not output else statistics.geometric_mean(output) / devices,
         estimated=copies > 1,
     )
 
@@ -104,7 +104,3 @@ def _one_look(result: WorkloadResult, other: WorkloadResult, study: Study) -> gr
     }
     plan = group_sequential.Plan(study.decision.min_effect, study.decision.confidence, len(blocks), len(blocks))
     return group_sequential.compare(gains, "reference", plan)["arm"]
-
-
-def _geometric_mean(values: Sequence[float]) -> float | None:
-    return statistics.geometric_mean(values) if values else None

@@ -11,6 +11,7 @@ import orjson
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
 from loadgen.report.html import Bars, Chart, Curve, Dots, Drawing, Linear, Names, Nines, Panel
+from loadgen.report.html.charts.chart import Look
 from loadgen.tuning.execute.arm_result import ArmResult, WorkloadResult
 from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.report.report_model import ReportModel
@@ -126,16 +127,14 @@ def _pareto(model: ReportModel) -> Chart | None:
     frontier = _frontier({identity: (user, gpu) for identity, (_, user, gpu) in points.items()})
     others = [identity for identity in points if identity not in roles]
     labelled = [identity for identity in frontier if identity not in roles][: MAX_LABELS - len(roles)]
-    marks = [Curve("not exceeded in both", *_columns([points[identity][1:] for identity in frontier]), colour=2)]
-    groups: list[tuple[str, Any, list[str]]] = [("other arms", "open", others)]
-    groups += [(role, look, [i for i in points if roles.get(i) == role]) for role, look in _ROLE_LOOKS.items()]
-    for role, look, identities in groups:
-        if identities:
-            xs, ys = _columns([points[identity][1:] for identity in identities])
-            labels = [
-                role if role in _ROLE_LOOKS else _label(points[i][0]) if i in labelled else "" for i in identities
-            ]
-            marks.append(Dots("" if role in _ROLE_LOOKS else role, xs, ys, look, labels))  # type: ignore[arg-type]
+    marks: list[Curve | Dots] = [
+        Curve("Pareto frontier", *_columns([points[identity][1:] for identity in frontier]), colour=2)
+    ]
+    marks.append(_dots("other arms", "open", others, points, labelled))
+    looks: dict[str, Look] = {"baseline": "second", "winner": "first"}
+    for role, look in looks.items():
+        marks.append(_dots(role, look, [each for each in points if roles.get(each) == role], points, []))
+    marks = [mark for mark in marks if mark.xs]
     xs, ys = _columns([point[1:] for point in points.values()])
     return Chart(
         title="Speed for a user and throughput of a device",
@@ -146,7 +145,12 @@ def _pareto(model: ReportModel) -> Chart | None:
     )
 
 
-_ROLE_LOOKS = {"baseline": "second", "winner": "first"}
+def _dots(
+    name: str, look: Look, shown: list[str], points: Mapping[str, tuple[str, float, float]], labelled: list[str]
+) -> Dots:
+    """Return the points of some configurations, a few of them with their names."""
+    xs, ys = _columns([points[each][1:] for each in shown])
+    return Dots(name, xs, ys, look, [_label(points[each][0]) if each in labelled else "" for each in shown])
 
 
 def _frontier(points: Mapping[str, tuple[float, float]]) -> list[str]:
