@@ -17,7 +17,8 @@ demo: $(VENV)/.run  ## build, then measure the built-in simulator at 1,000 reque
 # What `make test` leaves to `make test-all`, half of the time: pages, wheels, clusters, benches, simulations, long series.
 LEFT_TO_ALL := tests/slow/docs tests/slow/packaging tests/slow/cluster tests/qa/performance tests/slow/statistics \
 	tests/integration/virtual_time/test_search.py tests/analysis/compare/test_interval.py tests/engines/test_sim_capacity.py \
-	tests/tuning/test_goodput.py $(wildcard tests/tuning/test_report_*.py) \
+	tests/tuning/test_goodput.py tests/tuning/test_report_files.py tests/tuning/test_page.py tests/tuning/test_published_pages.py \
+	tests/integration/tuning/test_reproduce_script.py \
 	tests/integration/library/test_pytest_plugin.py tests/workload/test_published_workloads.py
 # What is run by hand before a release, beside `make test-all` and `make qa`.
 BY_HAND := accuracy mutants compare-vllm compare-peers bench sanitize debug fuzz test-browser test-engines rehearsal
@@ -69,10 +70,10 @@ compare-peers: $(VENV)/.test  ## other load generators on a server that knows th
 	$(BIN)/python -m tests.qa.peers.compare_peers $(FLAGS)
 
 rehearsal: $(VENV)/.test  ## a whole study of the simulator, of which every number is computed again from the records
-	$(BIN)/python -m pytest -m rehearsal tests/tuning/test_rehearsal.py
+	$(BIN)/python -m pytest -m rehearsal tests/integration/tuning/test_rehearsal.py
 
 llamacpp-study: $(VENV)/.test  ## a study of llama.cpp with a small model, half an hour; FLAGS=--write puts its report into docs
-	$(BIN)/python -m tests.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
+	$(BIN)/python -m tests.integration.tuning.on_llamacpp $(VENV)/llamacpp $(FLAGS)
 
 fuzz: $(VENV)/.test  ## random responses, read by the wire and by its reference, for longer than the tests do
 	LOADGEN_FUZZ_EXAMPLES=$${LOADGEN_FUZZ_EXAMPLES:-20000} $(BIN)/python -m pytest --timeout 3600 tests/core/wire/test_fuzz.py -k test_fuzz

@@ -30,11 +30,11 @@ def test_limits_at_a_percentile_are_what_that_share_of_requests_must_meet(
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("ttft_mean<500ms", "a mean is no share of requests; write ttft_p99"),
+        ("ttft_mean<500ms", "a mean is not a share of requests; write ttft_p99"),
         ("ttft_max<500ms", "no number of requests shows a maximum; write ttft_p99"),
         ("ttft_p0<500ms", "it is met by any request; write ttft_p99"),
-        ("itl_p99<50ms", "it is on gaps, of which a request has many; limit its tpot or its e2el"),
-        ("icl_p99<50ms", "it is on gaps, of which a request has many; limit its tpot or its e2el"),
+        ("itl_p99<50ms", "it limits gaps, and a request has many of them; limit tpot or e2el"),
+        ("icl_p99<50ms", "it limits gaps, and a request has many of them; limit tpot or e2el"),
         ("error_rate<=0", "no number of requests shows that; write error_rate<1%"),
         ("error_rate<=100%", "no number of requests shows that; write error_rate<1%"),
         ("ttft_p99<1s,tpot_p95<50ms", "limits at p95 and p99, and goodput has one share; give all latencies the same"),
@@ -52,7 +52,9 @@ def test_what_no_share_of_requests_says_is_refused(text: str, why: str) -> None:
 
 def test_a_study_that_says_so_is_refused_where_it_stands(tmp_path) -> None:
     objective = {"workload": "short", "metric": "goodput", "slo": "ttft_mean<500ms"}
-    with pytest.raises(BadInput, match=r"study.yaml:\d+: objective: 'ttft_mean<500ms' is no limit for goodput: a mean"):
+    with pytest.raises(
+        BadInput, match=r"study.yaml:\d+: objective: 'ttft_mean<500ms' is not a limit for goodput: a mean"
+    ):
         read(tmp_path, as_yaml(objective=objective))
     assert read(tmp_path, as_yaml(objective=objective | {"metric": "e2e_p50"})).study.objective.slo
 

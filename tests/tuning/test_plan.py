@@ -208,7 +208,9 @@ def test_a_combination_that_an_engine_refuses_is_left_out_with_its_reason() -> N
 
 
 def test_a_stage_stands_once_in_a_combination() -> None:
-    assert "stages.1.interactions: seqs stands twice" in refusal(SEQS, {"name": "x", "interactions": ["seqs", "seqs"]})
+    assert "stages.1.interactions: seqs is named twice" in refusal(
+        SEQS, {"name": "x", "interactions": ["seqs", "seqs"]}
+    )
 
 
 # -- drawn as it goes

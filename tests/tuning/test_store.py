@@ -1,12 +1,8 @@
 """A store keeps every start that has ended, whoever is killed meanwhile, and is added to by one program at a time."""
 
 import asyncio
-import json
 import os
 import sqlite3
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,6 @@ from loadgen.tuning.execute import conductor
 from loadgen.tuning.execute.store import DATABASE, FOLDERS, NotKept, Store, holder, locked
 from loadgen.tuning.execute.trial import Failure, TrialRequest
 from tests.helpers.killed_study import STUDY, Fake, Silent
-from tests.helpers.source import ROOT
 from tests.helpers.study_files import as_yaml, read
 from tests.helpers.study_walks import trial
 
@@ -101,27 +96,6 @@ def test_what_cannot_be_read_is_said_wherever_it_is_met(store: Store) -> None:
 
 
 # -- killed at every write
-
-
-@pytest.mark.timeout(300)
-def test_a_study_that_is_killed_at_any_write_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    memory = Path("/dev/shm")  # no disk to wait for, and what was written stays where only a program dies
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as folder:
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.helpers.killed_study", folder],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        )
-    rows = json.loads(done.stdout)
-    *killed, whole = rows
-    assert len(killed) > 100  # statements and files of eight starts
-    assert not whole["killed"]
-    assert all(row["killed"] and not row["again"] for row in killed)
-    assert {row["findings"] for row in rows} == {whole["findings"]}
-    assert {row["starts"] for row in rows} == {whole["starts"]}
 
 
 # -- one at a time

@@ -1,4 +1,4 @@
-"""Limits: what makes a request of a study good, which share must be, and how finely the highest rate is looked for."""
+"""The limits of goodput: what makes a request good, the share that must be good, and the resolution of the search."""
 
 import math
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from loadgen.errors import BadInput
 
 
 def joint(text: str) -> Share:
-    """Read `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%` as goodput does: a request is good if it meets every limit.
+    """Read `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%` as one share of requests that must meet every limit.
 
-    All latencies are limited at one percentile, which is the share. A limit on failures goes without saying, since a
-    request that fails is not good, and must therefore allow as many as the share does, or more. Alone, it is the share.
+    All latencies have the same percentile, which is the share. A failed request is not good, so a limit on failures
+    must allow at least as many as the share does. Alone, it is the share.
 
     Raises:
-        BadInput: No share of requests says the same as one of the limits.
+        BadInput: A limit cannot be expressed as a share of requests.
     """
     limits = slo.parse(text)
     for limit in limits:
         if why := _unusable(limit):
-            raise BadInput("slo", f"{limit.text!r} is no limit for goodput: {why[0]}", why[1])
+            raise BadInput("slo", f"{limit.text!r} is not a limit for goodput: {why[0]}", why[1])
     each = tuple(limit for limit in limits if limit.percentile is not None)
     percentiles = sorted({limit.percentile for limit in each if limit.percentile is not None})
     if len(percentiles) > 1:
@@ -36,47 +36,47 @@ def joint(text: str) -> Share:
 
 
 def _unusable(limit: slo.Limit) -> tuple[str, str] | None:
-    """Why a limit says nothing of single requests, and what to write instead; None where it does."""
+    """Return why a limit does not apply to single requests, and what to write instead; None: it applies."""
     if limit.metric in slo.GAPS:
-        return "it is on gaps, of which a request has many", "limit its tpot or its e2el"
+        return "it limits gaps, and a request has many of them", "limit tpot or e2el"
     if limit.statistic == "mean":
-        return "a mean is no share of requests", f"write {limit.metric}_p99"
+        return "a mean is not a share of requests", f"write {limit.metric}_p99"
     return undecidable(limit)
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How finely the highest rate is looked for, and in how many runs.
+    """Resolution of the search for the highest rate, and its number of runs.
 
     Attributes:
-        resolution: The lowest rate that fails is at most this share above the highest that does not.
+        resolution: Maximum distance of the lowest rate that fails from the highest that does not, a share.
     """
 
     resolution: float
 
-    BRACKETING = 2  # runs, where the first rate is near
-    SPARE = 8  # runs, for starting far away, and for rates of which the first run does not tell
+    BRACKETING = 2  # runs, if the first rate is close
+    SPARE = 8  # runs, for a distant first rate and for rates whose first run is inconclusive
 
     @classmethod
     def for_effect(cls, least_effect: float) -> "Effort":
-        """As fine as the least effect that a study looks for, within 1 and 5 %.
+        """Choose the resolution for the least effect that a study looks for, within 1 and 5 %.
 
-        A rate is uncertain by its resolution over the root of 12. Requests vary by more than 1 %, so that finer steps
-        would tell nothing; and to begin with steps beyond 5 % saves less than a run.
+        The standard error of a rate is its resolution over the root of 12. Requests vary by more than 1 %, so finer
+        steps show nothing; steps above 5 % save less than one run.
         """
         return cls(min(0.05, max(0.01, least_effect)))
 
     @property
     def halvings(self) -> int:
-        """Rates that are tried between one that meets its limits and its double that does not."""
+        """Number of rates to try between one that meets its limits and its double that does not."""
         return math.ceil(math.log2(math.log(2) / math.log1p(self.resolution)))
 
     @property
     def min_runs(self) -> int:
-        """Where every run tells, and the first rate is near."""
+        """Number of runs if every run is conclusive and the first rate is close."""
         return self.BRACKETING + self.halvings
 
     @property
     def max_runs(self) -> int:
-        """After these it ends, wherever it is."""
+        """Number of runs after which the search ends in any case."""
         return self.SPARE + 2 * self.halvings

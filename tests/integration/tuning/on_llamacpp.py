@@ -1,4 +1,4 @@
-"""The study of llama.cpp on this machine, in a folder that stays: `python -m tests.tuning.on_llamacpp FOLDER`.
+"""The study of llama.cpp on this machine, in a folder that stays: `python -m tests.integration.tuning.on_llamacpp DIR`.
 
 Run again it goes on, or writes the report once more. `--write` puts that into docs/llamacpp-study.
 """

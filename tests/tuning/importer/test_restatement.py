@@ -138,7 +138,7 @@ def test_of_our_own_result_nothing_changes_but_what_is_no_single_value() -> None
 def test_a_part_of_ours_that_is_not_whole_is_refused(own: Any) -> None:
     with pytest.raises(BadInput) as caught:
         restated(of_json(VLLM | {"loadgen": own}), 100)
-    assert str(caught.value).startswith("result.json:1 is not whole (")
+    assert str(caught.value).startswith("result.json:1 is incomplete (")
 
 
 def test_a_number_too_large_to_be_one_is_none(tmp_path: Path) -> None:
