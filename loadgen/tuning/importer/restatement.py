@@ -57,14 +57,14 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     sent = result.data.get("num_prompts")
     if type(sent) is not int or sent < completed:
         sent = max(asked, completed) if failed is None else completed + int(failed)
-    told = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
-    told |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
+    summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
         counted, said = _counted(result, name), result.get(name)
         if counted is not None and (said is None or not said.agrees(counted)):
-            told[NAMES[name]] = counted.value
-    told |= {key: None for key, value in told.items() if _is_untrue(key, value, untrue)}
-    return told | {"loadgen": _own(result, wrong, told)}
+            summary[NAMES[name]] = counted.value
+    summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
+    return summary | {"loadgen": _own(result, wrong, summary)}
 
 
 def as_printed(result: Published) -> dict[str, int | float]:
@@ -73,9 +73,9 @@ def as_printed(result: Published) -> dict[str, int | float]:
     return {name: _plain(number) for name, number in numbers if math.isfinite(number.value)}
 
 
-def _own(result: Published, wrong: list[Finding], told: Mapping[str, Any]) -> dict[str, Any]:
+def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the verdict and checks of a loadgen result; null for other tools."""
-    own, sent = result.data.get("loadgen", {}), told["num_prompts"]
+    own, sent = result.data.get("loadgen", {}), summary["num_prompts"]
     try:
         judged = {name: own.get(name) for name in OF_RESULT} | {
             "reasons": reasons(result.data) if own.get("checks") else [],
@@ -89,7 +89,7 @@ def _own(result: Published, wrong: list[Finding], told: Mapping[str, Any]) -> di
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
         "reasons": [*judged["reasons"], *map(_line, wrong)],
         "simulated": bool(judged["simulated"]),
-        "error_rate": own.get("error_rate", 1 - told["completed"] / sent if sent else None),
+        "error_rate": own.get("error_rate", 1 - summary["completed"] / sent if sent else None),
         "published": as_printed(result),
     }
 
