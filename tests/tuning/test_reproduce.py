@@ -62,6 +62,7 @@ def test_flags_of_every_kind_mean_what_they_were_made_of() -> None:
     assert RunSettings(**parse(flags(settings))) == settings
 
 
+@pytest.mark.slow
 def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_path: Path) -> None:
     text = script(
         tmp_path, {"fp8": 1.25, "quantization/fp8": 1.25}, objective={"workload": "short", "slo": "ttft_p99<5s"}

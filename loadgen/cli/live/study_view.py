@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli.live.cadence import REDRAWS_PER_S, Cadence
-from loadgen.cli.live.log_lines import describe
+from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.tuning.report import findings_text
-from loadgen.util.number_format import between, brief, durations
+from loadgen.util.number_format import brief, duration_range, value_range
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class Screen:
         begun = {found.step.name for found in findings.steps}
         for step in self.plan.steps:
             if step.name not in begun:
-                starts_text = between(*step.starts)
+                starts_text = value_range(*step.starts)
                 table.add_row(printable(step.name), str(len(step.arms)), starts_text, "", style="dim")
         tail = [Text(f"  {line}", style="dim") for line in log_tail(self._folder)]
         below = Text(f"{findings_text.time_spent(findings)}, {time_left(self._walk, self.plan)}; Ctrl-C stops")
@@ -159,9 +158,9 @@ def time_left(walk: "Walk", plan: "Plan") -> str:
     if walk.request is None:
         return "nothing left"
     if not trials:
-        return f"{between(low, high)} starts left"
+        return f"{value_range(low, high)} starts left"
     each_s = findings.seconds / len(trials)
-    return f"about {durations(low * each_s, high * each_s)} left"
+    return f"about {duration_range(low * each_s, high * each_s)} left"
 
 
 def achieved(summary: Any) -> str:

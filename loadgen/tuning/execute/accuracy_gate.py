@@ -1,8 +1,8 @@
 """The accuracy gate: rejects an arm that answers significantly fewer questions right than the baseline."""
 
-import math
 from collections.abc import Iterable
 
+from loadgen.stats import mcnemar
 from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
 from loadgen.tuning.plan.plan import NOISE
 from loadgen.tuning.spec.arm_spec import ArmSpec, baseline
@@ -79,7 +79,7 @@ class AccuracyGate:
         if answers.trouble:
             return f"{answers.trouble}; {remedy}"
         right, count = sum(answers.right), len(answers.right)
-        few = right < fewest(self._chance)
+        few = right < mcnemar.min_significant_losses(self._chance)
         return f"it answers {right} of {count} questions right, too few to detect a loss; {remedy}" if few else ""
 
     def judge(self, arm: ArmSpec, trials: Iterable[Trial]) -> tuple[bool, str]:
@@ -101,27 +101,14 @@ class AccuracyGate:
         return self._compare(answers, self._base_answers, self._accuracy.max_loss)
 
     def _compare(self, found: Answers, base: Answers, most: float) -> tuple[bool, str]:
-        count, knew, least = len(base.right), sum(base.right), fewest(self._chance)
+        count, knew, least = len(base.right), sum(base.right), mcnemar.min_significant_losses(self._chance)
         if found.questions != base.questions:
             return True, "its questions differ from the baseline's"
         lost = sum(before and not now for before, now in zip(base.right, found.right, strict=True))
         won = sum(now and not before for before, now in zip(base.right, found.right, strict=True))
         counts = f"answers {sum(found.right)} of {count} questions right, the baseline {knew}"
-        loss, chance = (lost - won) / count, by_chance(lost, won)
+        loss, chance = (lost - won) / count, mcnemar.one_sided_p(lost, won)
         if loss > most and chance <= self._chance:
             p_value = f"chance alone loses as much in {percent(chance, 1)} of cases"
             return True, f"{counts}: a loss of {percent(loss, 1)}, at most {percent(most, 1)} is allowed; {p_value}"
         return False, f"{counts}; a loss below {percent(max(most, least / count), 1)} may go undetected"
-
-
-def by_chance(lost: int, won: int) -> float:
-    """How often as many questions or more are lost of those that only one of two answered right, if either is as likely
-    to be the one: McNemar's exact test, one-sided.
-    """
-    differing = lost + won
-    return sum(math.comb(differing, count) for count in range(lost, differing + 1)) / (1 << differing)
-
-
-def fewest(chance: float) -> int:
-    """Return the minimum number of lost questions, with none won, that is significant at this level."""
-    return math.ceil(-math.log2(chance))

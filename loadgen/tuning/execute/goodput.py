@@ -5,17 +5,16 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.search.algorithm import End, Goal
-from loadgen.analysis.search.algorithm import highest as highest_level
-from loadgen.analysis.search.criteria import Share
-from loadgen.analysis.search.levels import RATE, Levels, Measure, named
+from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
+from loadgen.analysis.search.criteria import RequestShare
+from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 
 
-async def highest(
-    measure: Measure, settings: RunSettings, limits: Share, effort: Effort, *, folder: Path, start: float
+async def search_goodput(
+    measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
 ) -> dict[str, Any]:
     """Find the highest rate that meets the limits.
 
@@ -41,12 +40,12 @@ async def highest(
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput", runs=effort.max_runs)
-    goal = Goal(effort.resolution, levels.least, RATE.most)
-    found = await highest_level(levels.at, start, goal)
+    levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.max_runs)
+    span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
+    found = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes
     if found.end is End.CLIENT:
-        why = f"at {named(found.tried[-1][0])} requests/s {levels.points[-1].why}"
+        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.points[-1].why}"
         if not found.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")

@@ -11,7 +11,7 @@ from loadgen.tuning.execute.arm_result import ArmResult, Verdict
 from loadgen.tuning.execute.trial import Trial, WorkloadRun
 from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import Study
-from loadgen.util.number_format import four, percent
+from loadgen.util.number_format import four_digits, percent
 
 
 def devices_used(arm: ArmSpec, study: Study) -> int:
@@ -91,7 +91,8 @@ def missed_limits(trial: Trial, study: Study) -> str | None:
         return f"success rate {percent(run.success_rate, 1)}, at least {least} is required"
     found = run.summary["loadgen"].get("goodput")
     if study.objective.metric == "goodput" and found and not found["rate"]:
-        return f"no rate meets {found['limits']}, down to {four(min(rate for rate, _ in found['tried']))} requests/s"
+        lowest = min(rate for rate, _ in found["tried"])
+        return f"no rate meets {found['limits']}, down to {four_digits(lowest)} requests/s"
     missed = [row for row in run.summary["loadgen"].get("slo", ()) if not row["met"]]
     if missed and study.objective.metric != "goodput":
         return "; ".join(f"{row['limit']} is {_limit_value(row)}" for row in missed)
@@ -103,7 +104,7 @@ def lower_bound_note(trial: Trial, study: Study) -> str:
     found = trial.runs[study.objective.workload].summary["loadgen"].get("goodput")
     if study.objective.metric != "goodput" or not found or found["end"] != "floor":
         return ""
-    edge = f"it failed at {four(found['fails'])} requests/s" if found["fails"] else "no rate failed"
+    edge = f"it failed at {four_digits(found['fails'])} requests/s" if found["fails"] else "no rate failed"
     return f"only a lower bound, {edge}"
 
 
@@ -116,7 +117,7 @@ def distance(run: WorkloadRun) -> float:
         if not row["met"] and row["value"] is None:
             return math.inf
         if not row["met"]:
-            most = slo.parse(row["limit"])[0].most
+            most = slo.parse(row["limit"])[0].threshold
             excess += row["value"] / most - 1 if most else row["value"]
     return excess
 
@@ -127,4 +128,4 @@ def _positive(number: Any) -> float | None:
 
 def _limit_value(row: Mapping[str, Any]) -> str:
     """Return the value of a missed limit; results of earlier versions lack `beyond`."""
-    return "exceeded, because too many requests failed" if row.get("beyond") else four(row["value"])
+    return "exceeded, because too many requests failed" if row.get("beyond") else four_digits(row["value"])

@@ -96,7 +96,7 @@ class StepRun:
             reference=self._base,
             won=tuple(arm.name for arm in self._winners()) if self.over else (),
             noise=self._noise(),
-            least_effect=group_sequential.least_effect_seen(noise, rivals, self._plan) if noise else None,
+            least_effect=group_sequential.detectable_effect(noise, rivals, self._plan) if noise else None,
             open=open_,
         )
 
@@ -238,7 +238,7 @@ class StepRun:
         if self.step.kind == NOISE:
             return Noise.of_replicates(np.log(rows[0])) if rows else None
         blocks = min(map(len, rows), default=0)
-        return Noise.of(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+        return Noise.of_two_way_layout(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
 
 
 def _assignments(arm: ArmSpec) -> Assignments:

@@ -9,26 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report.run_summary import brief, reasons
-from loadgen.runner import coordinators, run
-from loadgen.runner.engine_session import Started, started
+from loadgen.runner import run
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.engine_session import EngineSession, open_engines
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
-from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept
 from loadgen.tuning.execute.trial import INVALID, Answers, Failure, Trial, TrialRequest, WorkloadRun, now
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
 from loadgen.util import scratch_dir
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # as the server reported it
@@ -75,7 +76,7 @@ class TrialRunner:
             begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.spec.shares]
             tell = partial(on_progress, "")
             for names in arm.batches:
-                async with started(engine, begins, self._study.budget.start_timeout, tell) as engines:
+                async with open_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
                     if trial.ready_s is None:
                         trial = replace(trial, ready_s=time.monotonic() - since_s)
                         trial = await self._with_server_config(trial, engines, folder)
@@ -103,7 +104,7 @@ class TrialRunner:
         return launcher.begin(engine, arm.model, arm.spec.knobs, arm.spec.words, host=host, devices=devices)
 
     async def _run_workload(
-        self, engines: Started, arm: PlannedArm, name: str, folder: Path, on_progress: OnProgress
+        self, engines: EngineSession, arm: PlannedArm, name: str, folder: Path, on_progress: OnProgress
     ) -> tuple[WorkloadRun, Failure | None]:
         """Run a workload, and the search for the highest rate if goodput decides; returns why it does not count."""
         objective = self._study.objective
@@ -114,7 +115,7 @@ class TrialRunner:
         result = await _measure(engines, settings, tell)
         path = folder / RESULT
         with kept(self._root):
-            write_whole(path, report.to_json(result.data) + "\n")
+            write_atomic(path, report.to_json(result.data) + "\n")
         found = WorkloadRun(brief(result.data), str(path.relative_to(self._root)))
         failure = await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
@@ -122,13 +123,13 @@ class TrialRunner:
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return found, failure
 
-        async def measure(rated: RunSettings, name: str, stop: Stop) -> Result:
+        async def measure(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measure(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.data["request_throughput"] or 1.0
         try:
-            goodput = await highest(measure, settings, objective.limits, effort, folder=folder, start=start)
+            goodput = await search_goodput(measure, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
@@ -140,7 +141,7 @@ class TrialRunner:
         with kept(self._root):
             folder.mkdir(mode=0o700)
 
-    async def _ask(self, engines: Started, arm: PlannedArm) -> Answers:
+    async def _ask(self, engines: EngineSession, arm: PlannedArm) -> Answers:
         """Ask the questions of the accuracy gate."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
@@ -148,22 +149,22 @@ class TrialRunner:
         server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
         return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
 
-    async def _with_server_config(self, trial: Trial, engines: Started, folder: Path) -> Trial:
+    async def _with_server_config(self, trial: Trial, engines: EngineSession, folder: Path) -> Trial:
         """Add the version and the configuration that the server reports, and save the latter in a file."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
         config = _by_name(await asyncio.to_thread(first.resolved))
         if config is not None:
             with kept(self._root):
-                write_whole(folder / CONFIGURATION, report.to_json(config) + "\n")
+                write_atomic(folder / CONFIGURATION, report.to_json(config) + "\n")
         return replace(trial, build=build, server_config=config)
 
 
 async def _measure(
-    engines: Started,
+    engines: EngineSession,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
-    stop: Stop = lambda progress: None,
+    stop: StopRule = lambda progress: None,
 ) -> Result:
     """Make one run; it ends early if `stop` returns a reason.
 
@@ -171,8 +172,8 @@ async def _measure(
         NotKept: Its records are incomplete, which is not a failure of the arm.
     """
     checked = settings.checked()
-    with scratch_dir.folder() as own:
-        async with coordinators.of(checked) as measurer:
+    with scratch_dir.scratch_folder() as own:
+        async with open_participant(checked) as measurer:
 
             def tell(progress: Progress) -> None:
                 on_progress(progress)
@@ -186,13 +187,13 @@ async def _measure(
     return result
 
 
-async def _flush(engines: Started) -> None:
+async def _flush(engines: EngineSession) -> None:
     """Empty the caches of all servers, so that no workload profits from the one before."""
     for process in engines.processes:
         await asyncio.to_thread(process.flush)
 
 
-async def _engine_failure(engines: Started) -> Failure | None:
+async def _engine_failure(engines: EngineSession) -> Failure | None:
     """Return the failure of an engine after a run; None: no failure."""
     for process in engines.processes:
         error = await asyncio.to_thread(process.trouble)

@@ -12,7 +12,7 @@ from loadgen.tuning.plan.estimate import Span, UsualStart
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, PlannedArm, Step
 from loadgen.tuning.plan.study_engines import StudyEngines, identity
 from loadgen.tuning.spec.arm_spec import ArmSpec
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.stages import Interactions, Joint
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study

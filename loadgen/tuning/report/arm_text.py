@@ -15,7 +15,7 @@ from loadgen.tuning.execute.trial import WorkloadRun
 from loadgen.tuning.plan.plan import PlannedArm
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.util.number_format import fixed, signed
-from loadgen.util.redaction import public_variables, public_words
+from loadgen.util.redaction import redact_command, redact_variables
 
 DIGITS = 2  # of numbers and percentages
 TONES = {1: Tone.GOOD, -1: Tone.BAD, 0: Tone.QUIET}  # by direction
@@ -26,7 +26,7 @@ PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 def command(planned: PlannedArm) -> Code:
     """Return the serving command in its short form, without credentials."""
     launch = planned.launches[0]
-    lines = [" ".join([*_variables(planned), shlex.join(public_words(launch.shorthand or launch.argv))])]
+    lines = [" ".join([*_variables(planned), shlex.join(redact_command(launch.shorthand or launch.argv))])]
     for path, text in launch.files.items():
         lines += [f"# writes {path}:", *(f"#   {row}" for row in text.splitlines())]
     if planned.spec.replicas > 1:
@@ -36,7 +36,7 @@ def command(planned: PlannedArm) -> Code:
 
 def parameters(planned: PlannedArm) -> Code:
     """Return what an arm adds to the bare command of its engine, one flag a line."""
-    words = public_words(planned.launches[0].shorthand or planned.launches[0].argv)
+    words = redact_command(planned.launches[0].shorthand or planned.launches[0].argv)
     lines = _variables(planned)
     for word in words[words.index(planned.model) + 1 :] if planned.model in words else words:
         if word.startswith("-") or not lines:
@@ -58,7 +58,7 @@ def result_block(run: WorkloadRun) -> Code:
 def profile(settings: RunSettings) -> Code:
     """Return a workload as a file for `loadgen run --config`."""
     shown = public(settings)
-    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.said(settings)), "yaml")
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
 
 
 def score(result: WorkloadResult | None, model: ReportModel, unit: str = "") -> str:
@@ -104,4 +104,4 @@ def numbers(arm: ArmResult | None, workload: str, model: ReportModel) -> Cell:
 
 
 def _variables(planned: PlannedArm) -> list[str]:
-    return [f"{name}={shlex.quote(value)}" for name, value in public_variables(planned.spec.env).items()]
+    return [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.spec.env).items()]

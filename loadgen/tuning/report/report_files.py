@@ -13,7 +13,7 @@ from loadgen.tuning.report.page import document
 from loadgen.tuning.report.report_model import ReportModel
 from loadgen.tuning.report.reproduce import script
 from loadgen.tuning.spec.workloads import loads
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 CHARTS, SCRIPT = "charts", "reproduce.sh"
 
@@ -52,7 +52,7 @@ def write(findings: Findings, facts: Mapping[str, Any], store: Path, into: Path)
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, text)
+            write_atomic(path, text)
     except OSError as error:
         problem = f"{error.filename or into} cannot be written ({error.strerror})"
         raise BadInput("-o", problem, "name another folder") from error
