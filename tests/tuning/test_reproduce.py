@@ -1,11 +1,7 @@
 """The script that makes the deciding comparison once more: what stands in it, and that it does so."""
 
-import os
 import re
 import shlex
-import socket
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +12,8 @@ from loadgen.cli.flags import parse
 from loadgen.config.presets import PRESETS
 from loadgen.config.serialize import flags
 from loadgen.config.settings import RunSettings
-from loadgen.engines import ports
 from loadgen.engines.launcher import SHOWN_FOLDER
 from loadgen.tuning.spec.workloads import loads
-from tests.helpers.command_line import environment
 from tests.helpers.study_files import study
 from tests.helpers.study_reports import found, truth, written
 
@@ -108,7 +102,7 @@ def test_the_lines_of_the_page_ask_a_server_and_never_start_one(tmp_path: Path) 
     asked = RunSettings(**parse(shlex.split(line)[1:]))
     assert asked.base_url == ("http://127.0.0.1:8000", "http://127.0.0.1:8001")
     assert asked.model == "Qwen/Qwen3-8B"
-    assert "ask the baseline's at http://127.0.0.1:8000 and http://127.0.0.1:8001;" in page
+    assert "use the baseline's at http://127.0.0.1:8000 and http://127.0.0.1:8001;" in page
 
 
 def test_words_with_spaces_and_quotes_stay_one_word(tmp_path: Path) -> None:
@@ -121,7 +115,7 @@ def test_credentials_are_asked_for_and_never_written(tmp_path: Path) -> None:
     stages = [{"name": "env", "choice": {"odd": {"env": {"HF_TOKEN": "hunter2", "OMP_NUM_THREADS": 4}}}}]
     findings = found(truth({"odd": 1.25, "env/odd": 1.25}), stages=stages)
     texts = written(findings, tmp_path)
-    assert ': "${HF_TOKEN:?the study was run with one}"' in texts["reproduce.sh"]
+    assert ': "${HF_TOKEN:?the study ran with it}"' in texts["reproduce.sh"]
     assert "OMP_NUM_THREADS=4" in texts["reproduce.sh"]
     assert "HF_TOKEN=" not in texts["reproduce.sh"]
     assert not [name for name, text in texts.items() if "hunter2" in text]
@@ -133,50 +127,3 @@ def test_files_of_an_engine_are_written_first(tmp_path: Path) -> None:
     (written_to,) = re.findall(r"^    printf %s '[^']*' >(\S+)$", text, re.MULTILINE)
     assert Path(written_to).parent == SHOWN_FOLDER
     assert text.index(f"mkdir -p {SHOWN_FOLDER}") < text.index("printf %s") < text.index("serve winner-0")
-
-
-# -- that it does so
-
-
-def run(text: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    path = folder / "again.sh"
-    path.write_text(text)
-    beside = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "LOGS": str(folder)}
-    command = ["bash", str(path), *words]
-    env = environment() | beside
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=90, check=False)
-
-
-def free_port() -> int:
-    """One that no outgoing connection gets before it is bound."""
-    reserved = ports.reserve("127.0.0.1")
-    reserved.release()
-    return reserved.port
-
-
-@pytest.mark.integration
-def test_the_script_starts_both_measures_both_and_leaves_nothing(tmp_path: Path) -> None:
-    port = free_port()
-    text = script(tmp_path, {"more seqs": 1.25, "seqs/more seqs": 1.25}, **SIMULATED).replace("8000", str(port))
-    done = run(text, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert re.findall("^== (.*)$", done.stdout, re.MULTILINE) == ["baseline", "winner"]
-    assert done.stdout.count("Successful requests:                     12") == 2
-    assert {path.name for path in tmp_path.glob("*.log")} == {"baseline-0.log", "winner-0.log"}
-    with socket.socket() as probe:
-        assert probe.connect_ex(("127.0.0.1", port)) != 0
-
-
-@pytest.mark.integration
-def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_path: Path) -> None:
-    text = script(tmp_path, {"more seqs": 1.25, "seqs/more seqs": 1.25}, **SIMULATED).replace("8000", str(free_port()))
-    done = run(text.replace("--max-num-seqs", "--no-such-flag"), tmp_path, "winner")
-    assert done.returncode != 0
-    assert "the server has ended: see its log" in done.stderr
-    assert "Successful requests" not in done.stdout
-
-
-@pytest.mark.integration
-def test_an_arm_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    done = run(script(tmp_path, {}, **SIMULATED), tmp_path, "winner")
-    assert (done.returncode, done.stderr.strip()) == (2, "there is no winner: say baseline")

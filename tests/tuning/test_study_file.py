@@ -12,7 +12,7 @@ from loadgen.errors import BadInput
 from loadgen.tuning.plan.planner import plan
 from loadgen.tuning.spec import study_file
 from loadgen.tuning.spec.study import Study
-from loadgen.tuning.spec.study_file import MOST_BYTES
+from loadgen.tuning.spec.study_file import MAX_BYTES
 from tests.helpers.study_files import SMALL, as_yaml, read
 
 TEXT = """\
@@ -65,91 +65,95 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
     ("before", "after", "message"),
     [
         # keys
-        ("name: small", "nam: small", "study.yaml:1: nam: is no key here; did you mean name?"),
-        ("name: a box,", "nam: a box,", "study.yaml:3: hardware.nam: is no key here; did you mean name?"),
+        ("name: small", "nam: small", "study.yaml:1: nam: unknown key; did you mean name?"),
+        ("name: a box,", "nam: a box,", "study.yaml:3: hardware.nam: unknown key; did you mean name?"),
         ("    grid:", "    gird:", "study.yaml:13: stages.1: needs exactly one of choice, grid, joint, interactions;"),
         (
             "    grid:",
             "    joint: {}\n    grid:",
             "study.yaml:13: stages.1: needs exactly one of choice, grid, joint, interactions;",
         ),
-        ("    grid:", "    wher: a\n    grid:", "study.yaml:14: stages.1.wher: is no key here; did you mean where?"),
+        ("    grid:", "    wher: a\n    grid:", "study.yaml:14: stages.1.wher: unknown key; did you mean where?"),
         (
             "{knobs: {prefix_cache: true}}",
             "{knob: {}}",
-            "study.yaml:12: stages.0.choice.cached.knob: is no key here; did you mean knobs?",
+            "study.yaml:12: stages.0.choice.cached.knob: unknown key; did you mean knobs?",
         ),
         ("name: small\n", "", "study.yaml:1: name: is missing; give it"),
-        ("hardware:", "name: big\nhardware:", "study.yaml:3: name: is given twice; give it once; it stands in line 1"),
+        ("hardware:", "name: big\nhardware:", "study.yaml:3: name: is given twice; give it once; it is in line 1"),
         # values
         (
             "devices: 1",
             "devices: many",
-            "study.yaml:3: hardware.devices: 'many' is not usable; write a whole number",
+            "study.yaml:3: hardware.devices: invalid value 'many'; write a whole number",
         ),
-        ("devices: 1", "devices: true", "study.yaml:3: hardware.devices: True is not usable; write a whole number"),
-        ("devices: 1", "devices: -1", "study.yaml:3: hardware.devices: -1 is not usable; write 0 or more"),
+        ("devices: 1", "devices: true", "study.yaml:3: hardware.devices: invalid value True; write a whole number"),
+        ("devices: 1", "devices: -1", "study.yaml:3: hardware.devices: invalid value -1; write 0 or more"),
         ("0.17.1", "0.10", "study.yaml:5: engines.vllm.version: 0.1 is a number to YAML"),
-        ("name: first", "name: a/b", "study.yaml:10: stages.0.name: 'a/b' is no name;"),
-        ("name: first", "name: 'a/{b}'", "study.yaml:10: stages.0.name: 'a/{b}' is no name;"),
-        ("name: first", "name: baseline", "study.yaml:10: stages.0.name: 'baseline' is no name;"),
+        ("name: first", "name: a/b", "study.yaml:10: stages.0.name: 'a/b' is not a name;"),
+        ("name: first", "name: 'a/{b}'", "study.yaml:10: stages.0.name: 'a/{b}' is not a name;"),
+        ("name: first", "name: baseline", "study.yaml:10: stages.0.name: 'baseline' is not a name;"),
         (
             "max_seqs: [64, 128]",
             "max_seqs: []",
-            "study.yaml:15: stages.1.grid.max_seqs: [] is not usable; give 1 or more",
+            "study.yaml:15: stages.1.grid.max_seqs: invalid value []; give 1 or more",
         ),
         (
             "max_seqs: [64, 128]",
             "max_seqs: 64",
-            "study.yaml:15: stages.1.grid.max_seqs: 64 is not usable; write a list",
+            "study.yaml:15: stages.1.grid.max_seqs: invalid value 64; write a list",
         ),
         (
             "workload: short}",
             "workload: short}\ndecision: {repeats: 3}",
-            "study.yaml:8: decision.repeats: 3 is not usable; write keys and values, `NAME: VALUE`; `loadgen tune",
+            "study.yaml:8: decision.repeats: invalid value 3; write keys and values, `NAME: VALUE`; `loadgen tune",
         ),
         ("    grid:", "  - 3\n  - name: x\n    grid:", "study.yaml:13: stages.1: needs exactly one of choice, grid,"),
         # names
-        ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: 'vlm' is not there; did you mean vllm?"),
-        ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: 'fp8' is not there;"),
+        ("engine: vllm", "engine: vlm", "study.yaml:8: baseline.engine: unknown name 'vlm'; did you mean vllm?"),
+        ("model: bf16", "model: fp8", "study.yaml:8: baseline.model: unknown name 'fp8';"),
         ("engine: vllm, ", "", "study.yaml:8: baseline: has no engine; name one of vllm"),
         (
             "workload: short",
             "workload: shrt",
-            "study.yaml:7: objective.workload: 'shrt' is not there; did you mean short",
+            "study.yaml:7: objective.workload: unknown name 'shrt'; did you mean short",
         ),
         (
             "  vllm:",
             "  sglang2: {}\n  vllm:",
             "study.yaml:5: engines.sglang2: unknown name 'sglang2'; choose from",
         ),
-        ("name: second", "name: first", "study.yaml:13: stages.1.name: there is another stage 'first';"),
-        ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: 'third' is not there;"),
+        ("name: second", "name: first", "study.yaml:13: stages.1.name: another stage has the name 'first';"),
+        ("name: second", "name: second\n    from: third", "study.yaml:14: stages.1.from: unknown name 'third';"),
         (
             "name: second",
             "name: second\n    from: first/off",
-            "study.yaml:14: stages.1.from: there is no arm 'off'; the",
+            "study.yaml:14: stages.1.from: unknown arm 'off'; the",
         ),
-        ("name: first", "name: first\n    from: second/x", "study.yaml:11: stages.0.from: 'second' is not there;"),
-        ("name: first", "name: first\n    expect: 3", "study.yaml:11: stages.0.expect: 3 is not usable;"),
+        ("name: first", "name: first\n    from: second/x", "study.yaml:11: stages.0.from: unknown name 'second';"),
+        ("name: first", "name: first\n    expect: 3", "study.yaml:11: stages.0.expect: invalid value 3;"),
         (
             "name: first",
             "name: first\n    expect: o",
-            "study.yaml:11: stages.0.expect.0: there is no arm 'o'; the arms",
+            "study.yaml:11: stages.0.expect.0: unknown arm 'o'; the arms",
         ),
         (
             "name: first",
             "name: first\n    expect: [cached, x]",
             "study.yaml:11: stages.0.expect: 2 arms, and 1 are kept;",
         ),
-        ("name: second", "name: second\n    workloads: [none]", "study.yaml:14: stages.1.workloads.0: 'none' is not"),
+        (
+            "name: second",
+            "name: second\n    workloads: [none]",
+            "study.yaml:14: stages.1.workloads.0: unknown name 'none'",
+        ),
         # knobs
-        ("max_seqs:", "max_seq:", "study.yaml:15: stages.1.grid.max_seq: is no knob; did you mean max_seqs?"),
+        ("max_seqs:", "max_seq:", "study.yaml:15: stages.1.grid.max_seq: unknown knob; did you mean max_seqs?"),
         ("[64, 128]", "[64, lots]", "study.yaml:15: stages.1.grid.max_seqs: 'lots' is not a whole number;"),
         (
             "prefix_cache: true",
             "prefix_cach: true",
-            "study.yaml:12: stages.0.choice.cached.knobs.prefix_cach: is no knob;",
+            "study.yaml:12: stages.0.choice.cached.knobs.prefix_cach: unknown knob;",
         ),
         (
             "prefix_cache: true",
@@ -175,7 +179,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "{knobs: {prefix_cache: true}}",
             "{raw: [seed]}",
-            "study.yaml:12: stages.0.choice.cached.raw.0: 'seed' is no flag;",
+            "study.yaml:12: stages.0.choice.cached.raw.0: 'seed' is not a flag;",
         ),
         (
             "{knobs: {prefix_cache: true}}",
@@ -185,7 +189,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "{knobs: {prefix_cache: true}}",
             "{env: {HF_TOKEN: [hunter2]}}",
-            "study.yaml:12: stages.0.choice.cached.env.HF_TOKEN: its value is not usable;",
+            "study.yaml:12: stages.0.choice.cached.env.HF_TOKEN: invalid value;",
         ),
         # workloads
         ("short: short}", "short: shrot}", "study.yaml:6: workloads.short: unknown preset or file 'shrot';"),
@@ -210,12 +214,12 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
             "short: {total_requests: 0}}",
             "study.yaml:6: workloads.short.total_requests: invalid value 0;",
         ),
-        ("short: short}", "short: 3}", "study.yaml:6: workloads.short: is no workload;"),
+        ("short: short}", "short: 3}", "study.yaml:6: workloads.short: is not a workload;"),
         # objective
         (
             "workload: short}",
             "workload: short, metric: speed}",
-            "study.yaml:7: objective.metric: 'speed' is not usable;",
+            "study.yaml:7: objective.metric: invalid value 'speed';",
         ),
         ("workload: short}", "workload: short, slo: fast}", "study.yaml:7: objective.slo: invalid limit 'fast';"),
         ("workload: short}", "workload: short, metric: goodput}", "study.yaml:7: objective: goodput without an slo;"),
@@ -228,12 +232,12 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    where: max_seqs >\n    grid:",
-            "study.yaml:14: stages.1.where: 'max_seqs >': is no expression;",
+            "study.yaml:14: stages.1.where: 'max_seqs >': is not an expression;",
         ),
         (
             "    grid:",
             "    where: max_seq > 3\n    grid:",
-            "study.yaml:14: stages.1.where: max_seq is no knob; did you",
+            "study.yaml:14: stages.1.where: unknown knob max_seq; did you",
         ),
         (
             "    grid:",
@@ -248,7 +252,7 @@ def test_a_file_that_says_it_right_is_a_study(tmp_path: Path) -> None:
         (
             "    grid:",
             "    where: max_seqs < 'many'\n    grid:",
-            "study.yaml:14: stages.1.where: 64 and 'many' cannot be compared like that in max_seqs=64; compare numbers",
+            "study.yaml:14: stages.1.where: 64 and 'many' cannot be compared in max_seqs=64; compare numbers",
         ),
     ],
 )
@@ -315,11 +319,11 @@ def test_the_value_of_a_variable_is_not_repeated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: [small", r"study.yaml:1: is no YAML \("),
-        ("a: 1\nb: *x", r"study.yaml:2: is no YAML \(found undefined alias"),
-        ("a: !!python/object:os.system 1", r"study.yaml:1: is no YAML \(could not determine a constructor"),
-        ("", r"study.yaml:1: is no study; write keys"),
-        ("- a", r"study.yaml:1: is no study; write keys"),
+        ("name: [small", r"study.yaml:1: is not YAML \("),
+        ("a: 1\nb: *x", r"study.yaml:2: is not YAML \(found undefined alias"),
+        ("a: !!python/object:os.system 1", r"study.yaml:1: is not YAML \(could not determine a constructor"),
+        ("", r"study.yaml:1: is not a study; write keys"),
+        ("- a", r"study.yaml:1: is not a study; write keys"),
         ("[" * 3000, r"study.yaml"),
         ("a: " + "[" * 60 + "]" * 60, r"study.yaml: cannot be used \(nested too deep"),
         ("a: &a [*a]", r"study.yaml: cannot be used \(nested too deep"),
@@ -328,8 +332,8 @@ def test_the_value_of_a_variable_is_not_repeated(tmp_path: Path) -> None:
             + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(8)),
             r"study.yaml: cannot be used \(nested too deep, or too long",
         ),
-        ("#" * (MOST_BYTES + 1), r"study.yaml: more than 1,048,576 bytes"),
-        ("a: \x01", r"study.yaml: is no YAML"),
+        ("#" * (MAX_BYTES + 1), r"study.yaml: more than 1,048,576 bytes"),
+        ("a: \x01", r"study.yaml: is not YAML"),
     ],
 )
 def test_what_is_no_yaml_or_no_study(tmp_path: Path, text: str, message: str) -> None:
@@ -338,7 +342,7 @@ def test_what_is_no_yaml_or_no_study(tmp_path: Path, text: str, message: str) ->
 
 def test_what_is_not_text_and_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_bytes(b"\xff\xfe\xff")
-    with pytest.raises(BadInput, match="is no YAML"):
+    with pytest.raises(BadInput, match="is not YAML"):
         read_again(tmp_path)
     (tmp_path / "study.yaml").unlink()
     with pytest.raises(BadInput, match=r"study.yaml: cannot be read \(No such file"):

@@ -1,4 +1,4 @@
-"""Restated: a published result as a run's summary: in the names of vLLM's result, and without what cannot be true."""
+"""Converts a published result to the summary of a run: with vLLM's names, and without inconsistent numbers."""
 
 import math
 from collections.abc import Iterable, Mapping, Set
@@ -14,7 +14,7 @@ from loadgen.errors import BadInput
 from loadgen.report.run_summary import OF_RESULT, reasons
 
 NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
-# What a rule of the audit takes away: of a latency all statistics, since none was of what its name says.
+# Metrics that a rule of the audit removes, with all statistics of a latency.
 UNTRUE = {
     "tpot": ("tpot",),
     "itl": ("itl", "tpot"),
@@ -24,32 +24,32 @@ UNTRUE = {
     "peak-throughput": ("peak_output_per_s",),
     "peak-concurrency": ("peak_in_flight",),
 }
-OF_TOOL = {"tpot"}  # what is untrue of one result by how it is computed, and so of all that the same tool made
+OF_TOOL = {"tpot"}  # wrong in all results of a tool if it is wrong in one
 
 
 def findings(result: Published) -> list[Finding]:
-    """What of a result cannot be true."""
+    """Return the audit's findings of inconsistent numbers in a result."""
     return [finding for rule in OF_RESULTS for finding in rule(result) if not finding.note]
 
 
 def untrue_of_all(results: Iterable[Published]) -> set[str]:
-    """Latencies that no result of a file tells, since one of them shows that its tool computes another thing."""
+    """Return the latencies that are wrong in all results of a file, because the tool computes something else."""
     return {metric for each in results for metric in _untrue(findings(each)) if metric in OF_TOOL}
 
 
 def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> dict[str, Any]:
-    """A result as the summary of a run.
+    """Convert a result to the summary of a run.
 
-    A throughput that does not follow from what was counted and the duration is computed from these; a number that an
-    audit finds to be another thing than its name says is null. `loadgen.published` keeps all as it was printed.
+    A throughput that disagrees with the counts and the duration is computed from these. A number that the audit finds
+    inconsistent is null. `loadgen.published` keeps all numbers as printed.
 
     Args:
         result: The result.
-        asked: How many requests were sent, if the result itself does not say it.
-        untrue: Latencies to be left out, as `ttft`.
+        asked: Number of requests, used if the result does not have it.
+        untrue: Latencies to leave out, as `ttft`.
 
     Returns:
-        Scalars by vLLM's names, and under `loadgen` what a run's summary has there; `servers`: how many it is of.
+        Scalars by vLLM's names; under `loadgen` the same keys as in a run's summary, and `servers`, their number.
     """
     wrong, printed = findings(result), as_printed(result)
     untrue = untrue | _untrue(wrong) | ({"tpot"} if result.tpot_with_first else set())
@@ -57,25 +57,25 @@ def restated(result: Published, asked: int, untrue: Set[str] = frozenset()) -> d
     sent = result.data.get("num_prompts")
     if type(sent) is not int or sent < completed:
         sent = max(asked, completed) if failed is None else completed + int(failed)
-    told = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
-    told |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
+    summary = {key: value for key, value in result.data.items() if isinstance(value, str | int | float | bool | None)}
+    summary |= {"failed": sent - completed} | printed | {"num_prompts": sent, "completed": completed}
     for name in PARTS:
         counted, said = _counted(result, name), result.get(name)
         if counted is not None and (said is None or not said.agrees(counted)):
-            told[NAMES[name]] = counted.value
-    told |= {key: None for key, value in told.items() if _is_untrue(key, value, untrue)}
-    return told | {"loadgen": _own(result, wrong, told)}
+            summary[NAMES[name]] = counted.value
+    summary |= {key: None for key, value in summary.items() if _is_untrue(key, value, untrue)}
+    return summary | {"loadgen": _own(result, wrong, summary)}
 
 
 def as_printed(result: Published) -> dict[str, int | float]:
-    """The numbers of a result as they were published, by the names of `restated`."""
+    """Return the numbers of a result as published, by the names of `restated`."""
     numbers = ((NAMES.get(name, name), number) for name, number in result.numbers.items())
     return {name: _plain(number) for name, number in numbers if math.isfinite(number.value)}
 
 
-def _own(result: Published, wrong: list[Finding], told: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of the measurement: what loadgen itself has judged; else null, for nobody else does."""
-    own, sent = result.data.get("loadgen", {}), told["num_prompts"]
+def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict and checks of a loadgen result; null for other tools."""
+    own, sent = result.data.get("loadgen", {}), summary["num_prompts"]
     try:
         judged = {name: own.get(name) for name in OF_RESULT} | {
             "reasons": reasons(result.data) if own.get("checks") else [],
@@ -83,13 +83,13 @@ def _own(result: Published, wrong: list[Finding], told: Mapping[str, Any]) -> di
             "servers": len(own.get("targets") or ()) or 1,
         }
     except (AttributeError, KeyError, TypeError) as error:
-        problem = f"{result.place} is not whole ({type(error).__name__}: {error})"
+        problem = f"{result.place} is incomplete ({type(error).__name__}: {error})"
         raise BadInput("FILE", problem, "name a result as it was saved") from error
     return judged | {
         "verdict": result.verdict or ("SUSPECT" if wrong else None),
         "reasons": [*judged["reasons"], *map(_line, wrong)],
         "simulated": bool(judged["simulated"]),
-        "error_rate": own.get("error_rate", 1 - told["completed"] / sent if sent else None),
+        "error_rate": own.get("error_rate", 1 - summary["completed"] / sent if sent else None),
         "published": as_printed(result),
     }
 
@@ -106,7 +106,7 @@ def _is_untrue(key: str, value: Any, untrue: Set[str]) -> bool:
 
 
 def _counted(result: Published, name: str) -> Number | None:
-    """A throughput, of what was counted."""
+    """Compute a throughput from counts and duration."""
     counts, duration = result.all(*PARTS[name][2]), result.get("duration_s")
     if counts is None or duration is None or duration.low <= 0:
         return None
@@ -114,7 +114,7 @@ def _counted(result: Published, name: str) -> Number | None:
 
 
 def _plain(number: Number) -> int | float:
-    """The value; counts, which have no bounds, are whole."""
+    """Return the value, an integer for counts."""
     whole = number.low == number.high == int(number.value)
     return int(number.value) if whole else number.value
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.tuning.execute.findings import ArmFound, Findings
-from loadgen.tuning.execute.trial import Failure, Wanted
+from loadgen.tuning.execute.findings import ArmResult, Findings
+from loadgen.tuning.execute.trial import Failure, TrialRequest
 from tests.helpers.study_reports import GAINS, STAGES, found, truth, written
 from tests.helpers.study_walks import Came
 
@@ -32,11 +32,11 @@ def rows(text: str, heading: str) -> list[str]:
     return table
 
 
-def with_summary(**parts: Any) -> Callable[[Wanted], Came]:
+def with_summary(**parts: Any) -> Callable[[TrialRequest], Came]:
     """Starts as of the small study, whose summaries say more."""
 
-    def came(wanted: Wanted) -> Came:
-        total = truth()(wanted)
+    def came(request: TrialRequest) -> Came:
+        total = truth()(request)
         assert isinstance(total, float)
         return {"total": total} | parts
 
@@ -71,16 +71,16 @@ def test_before_the_first_run_nothing_is_recommended(tmp_path: Path) -> None:
     text = markdown(found(starts=0), tmp_path)
     assert "Nothing has been measured yet." in text
     assert "Serving Command" not in text
-    assert ".png" not in text
+    assert "charts/" not in text
 
 
 def test_a_winner_that_is_not_confirmed_has_no_bounds_beside_the_baseline(tmp_path: Path) -> None:
     text = markdown(found(starts=12), tmp_path)
     assert "vllm serve Qwen/Qwen3-8B-FP8" in text.split("Comparison of")[0]
-    assert "which fresh starts have not confirmed yet" in text
+    assert "not yet confirmed by fresh starts" in text
     # 3 starts of each: 10000 * (1.004, 0.998, 0.997 in some order), and 1.25 times as much in other blocks
     (row,) = rows(text, "Conclusion")
-    assert "not told yet)" in row
+    assert "no bounds yet)" in row
     assert " to " not in row
 
 
@@ -97,7 +97,7 @@ def test_a_winner_that_fresh_starts_do_not_confirm_is_not_recommended(tmp_path: 
 
 def test_where_nothing_is_better_the_baseline_stays(tmp_path: Path) -> None:
     text = markdown(found(truth({})), tmp_path)
-    assert "Nothing that was tried is shown to be 1.0% better than the baseline, so that stays:" in text
+    assert "No arm is shown to be 1.0% better than the baseline, so the baseline stays:" in text
     assert [row.split("|")[2:4] for row in rows(text, "Summary of Optimization Options")] == [[" - ", " - "]] * 2
     assert "waterfall" not in text
     assert "winner" not in written(found(truth({})), tmp_path)["reproduce.sh"]
@@ -114,34 +114,34 @@ def test_a_baseline_alone_is_reported(tmp_path: Path) -> None:
 def test_where_nothing_holds_what_is_demanded_the_closest_arm_is_shown(tmp_path: Path) -> None:
     share = {"baseline": 700, "max_seqs=64": 900, "max_seqs=128": 800}
     findings = found(
-        lambda wanted: {"total": 1000.0, "completed": share[wanted.arm]},
+        lambda request: {"total": 1000.0, "completed": share[request.arm]},
         stages=STAGES[1:],
         objective={"workload": "short"},
     )
     text = markdown(findings, tmp_path)
     conclusion = text.split("Comparison of")[0]
-    assert "**Nothing that ran held what the study demands.**" in conclusion
-    assert "The closest was `max_seqs=64`: success rate 90.0%, at least 99.0% is wanted" in conclusion
+    assert "**No arm that ran met the limits of the study.**" in conclusion
+    assert "The closest was `max_seqs=64`: success rate 90.0%, at least 99.0% is required" in conclusion
     assert "--max-num-seqs 64" in conclusion
 
 
 def test_an_arm_that_loses_requests_is_shown_and_not_considered(tmp_path: Path) -> None:
-    def came(wanted: Wanted) -> Came:
-        return {"total": 15000.0, "completed": 514} if wanted.arm == "fp8" else 10000.0
+    def came(request: TrialRequest) -> Came:
+        return {"total": 15000.0, "completed": 514} if request.arm == "fp8" else 10000.0
 
     text = markdown(found(came, stages=QUANTIZED, report={"layout": "groups"}), tmp_path)
     (row,) = rows(text, "Summary of Optimization Options")
-    assert "not considered: success rate 51.4%, at least 99.0% is wanted" in row
+    assert "not considered: success rate 51.4%, at least 99.0% is required" in row
     assert "lightgreen" not in row
     assert "- Summary: `fp8` is not considered: success rate 51.4%" in text
-    assert "Nothing that was tried is shown to be 1.0% better" in text
+    assert "No arm is shown to be 1.0% better" in text
 
 
 def test_failures_stand_in_a_table_with_the_line_that_says_why(tmp_path: Path) -> None:
     cause = "torch.OutOfMemoryError: CUDA out of memory | tried `2.5 GiB`\non <GPU 0>"
 
-    def came(wanted: Wanted) -> Came:
-        return Failure("oom", cause, True) if wanted.arm == "fp8" else 10000.0
+    def came(request: TrialRequest) -> Came:
+        return Failure("oom", cause, True) if request.arm == "fp8" else 10000.0
 
     findings = found(came, stages=QUANTIZED)
     texts = written(findings, tmp_path)
@@ -151,8 +151,8 @@ def test_failures_stand_in_a_table_with_the_line_that_says_why(tmp_path: Path) -
 
 
 def test_an_arm_that_is_left_out_says_what_it_contains(tmp_path: Path) -> None:
-    def came(wanted: Wanted) -> Came:
-        return Failure("bad_flag", "unknown argument", False) if "max_seqs=64" in wanted.arm else 10000.0
+    def came(request: TrialRequest) -> Came:
+        return Failure("bad_flag", "unknown argument", False) if "max_seqs=64" in request.arm else 10000.0
 
     again = {"name": "again", "grid": {"max_seqs": [64], "max_batched_tokens": [8192]}}
     failures = rows(markdown(found(came, stages=[STAGES[1], again]), tmp_path), "Failures")
@@ -163,8 +163,8 @@ def test_an_arm_that_is_left_out_says_what_it_contains(tmp_path: Path) -> None:
 
 
 def test_where_less_is_better_a_gain_is_a_decrease(tmp_path: Path) -> None:
-    def came(wanted: Wanted) -> Came:
-        return {"median_e2el_ms": 4000.0 if "fp8" in wanted.arm else 5000.0}
+    def came(request: TrialRequest) -> Came:
+        return {"median_e2el_ms": 4000.0 if "fp8" in request.arm else 5000.0}
 
     text = markdown(found(came, stages=QUANTIZED, objective={"workload": "short", "metric": "e2e_p50"}), tmp_path)
     row = rows(text, "Conclusion")[0]
@@ -191,9 +191,7 @@ def test_numbers_of_a_part_of_the_box_are_marked(tmp_path: Path) -> None:
 
 def test_another_model_that_nobody_asked_questions_is_a_caveat(tmp_path: Path) -> None:
     text = markdown(found(), tmp_path)
-    assert (
-        "serves Qwen/Qwen3-8B-FP8 in place of Qwen/Qwen3-8B, and whether it answers as well was not looked at" in text
-    )
+    assert "serves Qwen/Qwen3-8B-FP8 instead of Qwen/Qwen3-8B. The quality of its answers was not checked" in text
 
 
 def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
@@ -207,7 +205,7 @@ def test_suspect_runs_are_a_caveat_with_their_reasons(tmp_path: Path) -> None:
 def published(findings: Findings) -> Findings:
     """The findings as if each arm had been measured once, by others."""
 
-    def once(arm: ArmFound) -> ArmFound:
+    def once(arm: ArmResult) -> ArmResult:
         return dataclasses.replace(arm, trials=arm.trials[:1], values=arm.values[:1], comparison=None)
 
     steps = [
@@ -220,7 +218,7 @@ def published(findings: Findings) -> Findings:
 
 def test_published_results_have_percentages_without_bounds(tmp_path: Path) -> None:
     came = {"baseline": 10.004, "fp8": 12.3437, "quantization/fp8": 12.3437}
-    findings = published(found(lambda wanted: came[wanted.arm], stages=QUANTIZED))
+    findings = published(found(lambda request: came[request.arm], stages=QUANTIZED))
     text = markdown(findings, tmp_path, source="import")
     assert '!!! warning "Published results"' in text.split("## Conclusion")[0]
     green = '<span style="background-color:lightgreen;">'
@@ -247,5 +245,5 @@ def test_a_stage_that_goes_on_says_why_its_arms_are_not_decided(tmp_path: Path) 
     text = markdown(found(starts=6), tmp_path)
     assert '!!! warning "Not finished: not run yet"' in text
     row = rows(text, "1. quantization")[1]
-    assert "(not told yet) |" in row
+    assert "(no bounds yet) |" in row
     assert row.endswith("| open<br>not run yet |")

@@ -14,8 +14,8 @@ from loadgen.report.run_summary import OF_RESULT
 from loadgen.runner.engine_session import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
-from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
-from loadgen.tuning.execute.trial_runner import Bench
+from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
+from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.plan.planner import Planner
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import summary
@@ -52,12 +52,14 @@ async def carried_out(
         yield EngineSession(engine, (Process(log),))
         log.append("stop")
 
-    async def load(self: Bench, engines: EngineSession, arm: Any, name: str, *rest: Any) -> tuple[Ran, Failure | None]:
+    async def load(
+        self: TrialRunner, engines: EngineSession, arm: Any, name: str, *rest: Any
+    ) -> tuple[WorkloadRun, Failure | None]:
         log.append(name)
-        return Ran(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
+        return WorkloadRun(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
     monkeypatch.setattr(trial_runner, "open_engines", started)
-    monkeypatch.setattr(Bench, "_load", load)
+    monkeypatch.setattr(TrialRunner, "_run_workload", load)
     model = folder / "model.gguf"
     model.touch()
     made = study(SEQS, engines=ENGINES, models={"m": str(model)}, baseline={"engine": engine, "model": "m"})
@@ -65,8 +67,8 @@ async def carried_out(
     arm = planner.confirmation().arms[0]
     place = folder / "start"
     place.mkdir(exist_ok=True)
-    trial = await Bench(made, planner, folder).carry_out(
-        Wanted("confirmation", 0, "baseline"), arm, place, lambda *told: None
+    trial = await TrialRunner(made, planner, folder).run_trial(
+        TrialRequest("confirmation", 0, "baseline"), arm, place, lambda *told: None
     )
     return trial, log
 
@@ -96,7 +98,7 @@ async def test_after_a_failure_nothing_more_is_run(
 
 async def test_what_the_server_tells_is_kept_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     trial, _ = await carried_out(monkeypatch, tmp_path, "vllm")
-    assert (trial.build, trial.told, trial.folder) == ("1.2", {"max_num_seqs": 64}, "start")
+    assert (trial.build, trial.server_config, trial.folder) == ("1.2", {"max_num_seqs": 64}, "start")
     assert (tmp_path / "start" / "configuration.json").exists()
 
 
@@ -132,6 +134,10 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
     planner = Planner(made)
     engines: Any = SimpleNamespace(server=server, processes=[])
     with pytest.raises(NotKept) as refused:
-        await Bench(made, planner, tmp_path)._load(engines, planner.noise().arms[0], "short", tmp_path, print)
+        await TrialRunner(made, planner, tmp_path)._run_workload(
+            engines, planner.noise().arms[0], "short", tmp_path / "short", print
+        )
     name = "goodput-01.records.jsonl" if metric == "goodput" else "records.jsonl"
-    assert str(refused.value).startswith(f"{tmp_path}/{name} cannot be written (No space left on device); make room")
+    assert str(refused.value).startswith(
+        f"{tmp_path}/short/{name} cannot be written (No space left on device); make room"
+    )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from loadgen.errors import BadInput
-from loadgen.tuning.plan.served import Served, identity
-from loadgen.tuning.spec.arm import baseline
+from loadgen.tuning.plan.study_engines import StudyEngines, identity
+from loadgen.tuning.spec.arm_spec import baseline
 from loadgen.tuning.spec.stages import Change
 from tests.helpers.study_files import study
 
@@ -58,7 +58,7 @@ def test_replicas_share_all_devices_unless_some_are_named() -> None:
     assert arm.shares == [("0", "1"), ("2", "3")]
     arm = baseline(STUDY).changed(change(replicas=2, devices=[2, "3"]), STUDY)
     assert arm.shares == [("2",), ("3",)]
-    served = Served(STUDY).launches(arm)
+    served = StudyEngines(STUDY).launches(arm)
     assert [launch.env["CUDA_VISIBLE_DEVICES"] for launch in served] == ["2", "3"]
     assert baseline(STUDY).shares == [()]
 
@@ -73,7 +73,7 @@ def key(*changes: dict[str, Any]) -> str:
     arm = baseline(STUDY)
     for each in changes:
         arm = arm.changed(change(**each), STUDY)
-    return identity(arm, Served(STUDY).launches(arm))
+    return identity(arm, StudyEngines(STUDY).launches(arm))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_what_stands_in_a_file_that_is_written_counts() -> None:
 
     def written(on: bool) -> str:
         arm = baseline(trtllm).changed(change(engine="trtllm", knobs={"prefix_cache": on}), trtllm)
-        return identity(arm, Served(trtllm).launches(arm))
+        return identity(arm, StudyEngines(trtllm).launches(arm))
 
     assert written(True) == written(True)
     assert written(True) != written(False)
@@ -132,40 +132,40 @@ def test_what_no_command_shows_counts_too() -> None:
         begun.changed(change(replicas=2), both),
         begun.changed(change(devices=[0]), both),
     ):
-        launch = dataclasses.replace(Served(both).launches(each)[0], env={})
+        launch = dataclasses.replace(StudyEngines(both).launches(each)[0], env={})
         found.append(identity(each, [launch]))
     assert len(set(found)) == 4
     bare = study(hardware={"name": "no accelerators"})
     one, two = (baseline(bare).changed(change(replicas=replicas), bare) for replicas in (1, 2))
-    assert identity(one, Served(bare).launches(one)) != identity(two, Served(bare).launches(two))
+    assert identity(one, StudyEngines(bare).launches(one)) != identity(two, StudyEngines(bare).launches(two))
 
 
 def test_a_variable_that_says_what_a_knob_says_is_refused() -> None:
     older = study(engines={"vllm": {"version": "0.11.0"}})
     begun = baseline(older).changed(change(env={"VLLM_ATTENTION_BACKEND": "FLASHINFER"}), older)
-    assert Served(older).launches(begun)[0].env["VLLM_ATTENTION_BACKEND"] == "FLASHINFER"
+    assert StudyEngines(older).launches(begun)[0].env["VLLM_ATTENTION_BACKEND"] == "FLASHINFER"
     twice = begun.changed(change(knobs={"attention_backend": "XFORMERS"}), older)
-    with pytest.raises(BadInput, match="VLLM_ATTENTION_BACKEND: it says what a knob or a flag says; say it once"):
-        Served(older).launches(twice)
+    with pytest.raises(BadInput, match="VLLM_ATTENTION_BACKEND: a knob or a flag sets the same; set it once"):
+        StudyEngines(older).launches(twice)
 
 
 def test_the_version_that_is_expected_is_spoken_to() -> None:
     older = study(engines={"vllm": {"version": "0.11.0"}})
     arm = baseline(older).changed(change(knobs={"attention_backend": "FLASHINFER"}), older)
-    (launch,) = Served(older).launches(arm)
+    (launch,) = StudyEngines(older).launches(arm)
     assert launch.env["VLLM_ATTENTION_BACKEND"] == "FLASHINFER"
-    assert Served(older).engine(arm).version() == "0.11.0"
+    assert StudyEngines(older).engine(arm).version() == "0.11.0"
 
 
 def test_variables_stand_beside_the_engines_own_and_may_replace_them() -> None:
     arm = baseline(STUDY).changed(change(env={"DO_NOT_TRACK": "0"}), STUDY)
-    (launch,) = Served(STUDY).launches(arm)
+    (launch,) = StudyEngines(STUDY).launches(arm)
     assert (launch.env["OMP_NUM_THREADS"], launch.env["DO_NOT_TRACK"]) == ("2", "0")
     assert launch.env["VLLM_SERVER_DEV_MODE"] == "1"
 
 
 def test_an_arms_engine_is_an_engine_for_whoever_starts_it() -> None:
-    engine = Served(STUDY).engine(baseline(STUDY))
+    engine = StudyEngines(STUDY).engine(baseline(STUDY))
     assert engine.name == "vllm"
     assert engine.probes.health == "/health"
     assert engine.knobs()["max_seqs"] == "--max-num-seqs"

@@ -43,4 +43,4 @@ def test_a_published_page_has_the_right_percentages(page: str, wanted: list[str]
     text = written(imported_files.page(page).findings, tmp_path, {"source": "import"})[f"{page}.md"]
     assert '!!! warning "Published results"' in text
     assert [each for each in wanted if each not in text] == []
-    assert "not told yet" not in text
+    assert "no bounds yet" not in text

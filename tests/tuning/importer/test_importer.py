@@ -59,8 +59,8 @@ def test_a_block_is_a_trial_of_the_arm_that_the_command_above_it_starts(study: S
         f"{path}:42: engine/sglang, short: 2512.50 tok/s",
     ]
     first, second = found.trials
-    assert (first.wanted.step, first.wanted.arm, first.wanted.block) == ("engine", "vllm", 0)
-    assert (second.wanted.step, second.wanted.arm, second.wanted.block) == ("engine", "sglang", 1)
+    assert (first.request.step, first.request.arm, first.request.block) == ("engine", "vllm", 0)
+    assert (second.request.step, second.request.arm, second.request.block) == ("engine", "sglang", 1)
     assert (first.build, first.seconds, first.failure) == ("0.17.1", 10.0, None)
     assert first.runs["short"].summary["loadgen"]["provenance"] == {
         "file": path,
@@ -107,7 +107,7 @@ def test_a_file_that_was_imported_under_another_name_is_known(study: StudyFile, 
 def test_one_run_under_two_commands_is_one_run(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block(), SGL, block()))
     found = take(study, tmp_path / "store", path)
-    assert found.lines.splitlines()[1] == f"{path}:42: left out: every number is that of {path}:12: one run"
+    assert found.lines.splitlines()[1] == f"{path}:42: left out: it has the same numbers as {path}:12"
     assert len(found.trials) == 1
 
 
@@ -125,9 +125,9 @@ def test_a_command_that_came_to_nothing_is_a_failure_with_the_line_that_stands_t
 def test_what_cannot_be_placed_is_told_with_its_line_and_placed_by_its_number(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block(), f"{SERVE} --max-num-seqs 77", block(duration=8.0)))
     first = take(study, tmp_path / "store", path)
-    assert first.told[0].left == 1
+    assert first.told[0].unplaced == 1
     assert first.lines.splitlines()[1] == (
-        f"{path}:42: not placed: no arm is started by `{SERVE} --max-num-seqs 77`; "
+        f"{path}:42: not placed: no arm has the command `{SERVE} --max-num-seqs 77`; "
         f"say it with --as STAGE/ARM:WORKLOAD and {path}#2"
     )
     second = take(study, tmp_path / "store", f"{path}#2", as_="seqs/max_seqs=64:short")
@@ -143,14 +143,14 @@ def test_a_part_that_is_named_is_what_it_is_said_to_be_whatever_its_command(stud
 
 def test_what_is_said_of_a_whole_page_leaves_its_commands_alone(study: StudyFile, tmp_path: Path) -> None:
     path = write(tmp_path, page(SERVE, block()))
-    assert take(study, tmp_path / "store", path, as_="engine/sglang").trials[0].wanted.arm == "vllm"
+    assert take(study, tmp_path / "store", path, as_="engine/sglang").trials[0].request.arm == "vllm"
 
 
 @pytest.mark.parametrize("data", [VLLM, SGLANG, guidellm()], ids=["vllm", "sglang", "guidellm"])
 def test_a_result_without_a_command_is_what_it_is_said_to_be(study: StudyFile, tmp_path: Path, data: Any) -> None:
     left = taken(study, tmp_path, data)
-    assert (left.told[0].left, left.trials) == (1, [])
-    assert ": not placed: nothing says how its server was started; say it with --as " in left.lines
+    assert (left.told[0].unplaced, left.trials) == (1, [])
+    assert ": not placed: it has no serving command; say it with --as " in left.lines
     found = taken(study, tmp_path, data, as_="engine/vllm")
     assert achieved(found.findings, "engine", "vllm", "short") == pytest.approx(2010.0, rel=0.005)
 
@@ -201,18 +201,18 @@ def test_results_of_one_server_and_of_all_replicas_are_not_put_together(study: S
     data["loadgen"]["targets"] = [{}, {}]
     both = taken(study, tmp_path, data, as_="two/pair:short")
     assert both.told[0].imported == 1
-    assert arm(both.findings, "two", "pair").planned.arm.replicas == 2
+    assert arm(both.findings, "two", "pair").planned.spec.replicas == 2
     one = taken(study, tmp_path, VLLM, "one.json", as_="two/pair:short")
-    assert "not placed: its servers are 1, and those of two/pair are 2" in one.lines
+    assert "not placed: it has 1 server, and two/pair has 2" in one.lines
     baseline = taken(study, tmp_path, data | {"duration": 3.0}, "two.json", as_="two/baseline:short")
-    assert "not placed: its servers are 2, and those of two/baseline are 1" in baseline.lines
+    assert "not placed: it has 2 servers, and two/baseline has 1" in baseline.lines
 
 
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("engine/vlm", "'engine/vlm' is no arm of the study; did you mean engine/vllm?"),
-        ("engine/vllm:shrt", "'shrt' is no workload of the study; name one of short, long"),
+        ("engine/vlm", "unknown arm 'engine/vlm'; did you mean engine/vllm?"),
+        ("engine/vllm:shrt", "unknown workload 'shrt'; name one of short, long"),
     ],
 )
 def test_what_is_not_of_the_study_is_refused(study: StudyFile, tmp_path: Path, said: str, problem: str) -> None:
@@ -243,14 +243,14 @@ def test_a_store_of_a_run_takes_no_published_results(study: StudyFile, tmp_path:
     folder.mkdir()
     with Store.create(folder, {"source": "run"}):
         pass
-    with pytest.raises(BadInput, match="is of a study that was run; name another folder with --store"):
+    with pytest.raises(BadInput, match="is the store of a study that ran here; name another folder with --store"):
         taken(study, tmp_path, VLLM, as_="engine/vllm:short")
 
 
 def test_a_store_of_another_study_takes_none_of_this_one(study: StudyFile, tmp_path: Path) -> None:
     taken(study, tmp_path, VLLM, as_="engine/vllm:short")
     other = read(tmp_path, as_yaml(stages=STAGES[:1], workloads={"short": LOAD, "long": "long"}))
-    with pytest.raises(BadInput, match="is of another study, or it has changed"):
+    with pytest.raises(BadInput, match="is the store of another study, or the study has changed"):
         taken(other, tmp_path, VLLM, as_="engine/vllm:short")
 
 
@@ -260,7 +260,7 @@ def test_what_a_page_compares_as_the_baselines_stands_as_that_whatever_its_comma
     head = "| Case | baseline | Optimized |\n|---|---|---|\n| Short | Total TPS: 2512.50 | Total TPS: 2010.00 |\n\n"
     path = write(tmp_path, head + page(SGL, block(duration=8.0)))
     found = take(study, tmp_path / "store", path)
-    assert f"{path}:16: is shown as the baseline's, and its command is that of engine/sglang" in found.lines
+    assert f"{path}:16: the page shows it as the baseline's, but its command is that of engine/sglang" in found.lines
     assert achieved(found.findings, "engine", "sglang", "short") == 2512.5
     shown = arm(found.findings, "confirmation", "baseline")
     assert (shown.values, shown.why) == ((2512.5,), f"short: of `{SGL}`")

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from loadgen.tuning.execute.accuracy_gate import Gate, asks, lossy
-from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
-from loadgen.tuning.execute.trial import Answered, Trial, Wanted
+from loadgen.tuning.execute.accuracy_gate import AccuracyGate, asks_questions, lossy
+from loadgen.tuning.execute.findings import ArmResult, Findings, Verdict
+from loadgen.tuning.execute.trial import Answers, Trial, TrialRequest
 from loadgen.tuning.execute.walk import Walk
-from loadgen.tuning.plan.plan import NOISE, Planned
+from loadgen.tuning.plan.plan import NOISE, PlannedArm
 from loadgen.tuning.plan.planner import Planner
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import trial
@@ -22,10 +22,10 @@ def guarded(*stages: dict[str, Any], max_loss: float = 0.01, **parts: Any):
     return study(*stages, objective=accuracy, **parts)
 
 
-def answered(right: int, of: int = 60, *, won: int = 0, **parts: Any) -> Answered:
+def answered(right: int, of: int = 60, *, won: int = 0, **parts: Any) -> Answers:
     """The first questions right, and of the last ones some that others get wrong."""
     good = tuple(number < right - won or number >= of - won for number in range(of))
-    return Answered(**{"questions": "q", "right": good} | parts)
+    return Answers(**{"questions": "q", "right": good} | parts)
 
 
 BASE = answered(57)
@@ -48,47 +48,47 @@ BASE = answered(57)
 )
 def test_whatever_may_change_what_is_computed_is_lossy(change: dict[str, Any], is_lossy: bool) -> None:
     planner = Planner(study({"name": "s", "choice": {"arm": change}}))
-    arms = {each.name: each.arm for each in planner.stage(0).arms}
+    arms = {each.name: each.spec for each in planner.stage(0).arms}
     assert lossy(arms["arm"], arms["baseline"]) is is_lossy
     assert not lossy(arms["baseline"], arms["baseline"])
 
 
 class TestWhoIsAsked:
-    def planned(self, which: dict[str, Any], name: str) -> Planned:
+    def planned(self, which: dict[str, Any], name: str) -> PlannedArm:
         arms = Planner(guarded(which)).stage(0).arms
         return next(arm for arm in arms if arm.name == name)
 
     def test_the_baseline_before_the_first_stage_and_lossy_arms_in_each(self) -> None:
         asked = guarded(CHANGED)
-        fp8, base = self.planned(CHANGED, "fp8").arm, self.planned(CHANGED, "baseline").arm
-        assert asks(Wanted(NOISE, 0, "baseline"), base, asked, [])
-        assert not asks(Wanted("changed", 0, "baseline"), base, asked, [])
-        assert asks(Wanted("changed", 0, "fp8"), fp8, asked, [])
-        assert not asks(Wanted("seqs", 0, "more"), self.planned(SEQS, "more").arm, asked, [])
+        fp8, base = self.planned(CHANGED, "fp8").spec, self.planned(CHANGED, "baseline").spec
+        assert asks_questions(TrialRequest(NOISE, 0, "baseline"), base, asked, [])
+        assert not asks_questions(TrialRequest("changed", 0, "baseline"), base, asked, [])
+        assert asks_questions(TrialRequest("changed", 0, "fp8"), fp8, asked, [])
+        assert not asks_questions(TrialRequest("seqs", 0, "more"), self.planned(SEQS, "more").spec, asked, [])
 
     def test_once_it_has_answered_it_is_not_asked_again_in_that_step(self) -> None:
-        fp8 = self.planned(CHANGED, "fp8").arm
+        fp8 = self.planned(CHANGED, "fp8").spec
         silent, spoke = (
-            trial(Wanted("changed", block, "fp8"), 1000.0, answered=said)
+            trial(TrialRequest("changed", block, "fp8"), 1000.0, answers=said)
             for block, said in enumerate((None, answered(57)))
         )
-        assert asks(Wanted("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent])
-        assert not asks(Wanted("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent, spoke])
-        assert asks(Wanted("confirmation", 0, "changed/fp8"), fp8, guarded(CHANGED), [silent, spoke])
+        assert asks_questions(TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent])
+        assert not asks_questions(TrialRequest("changed", 2, "fp8"), fp8, guarded(CHANGED), [silent, spoke])
+        assert asks_questions(TrialRequest("confirmation", 0, "changed/fp8"), fp8, guarded(CHANGED), [silent, spoke])
 
     def test_nobody_where_the_study_has_no_gate(self) -> None:
-        arm = self.planned(CHANGED, "fp8").arm
-        assert not asks(Wanted("changed", 0, "fp8"), arm, study(CHANGED), [])
-        gate = Gate(study(CHANGED), None)
-        assert gate.judged(arm, []) == (False, "")
+        arm = self.planned(CHANGED, "fp8").spec
+        assert not asks_questions(TrialRequest("changed", 0, "fp8"), arm, study(CHANGED), [])
+        gate = AccuracyGate(study(CHANGED), None)
+        assert gate.judge(arm, []) == (False, "")
 
 
 class TestTheLimit:
-    def judged(self, found: Answered | None, base: Answered, **parts: Any) -> tuple[bool, str]:
+    def judged(self, found: Answers | None, base: Answers, **parts: Any) -> tuple[bool, str]:
         asked = guarded(CHANGED, **parts)
-        arm = next(each for each in Planner(asked).stage(0).arms if each.name == "fp8").arm
-        trials = [trial(Wanted("changed", 0, "fp8"), 1000.0, answered=found)]
-        return Gate(asked, base).judged(arm, trials)
+        arm = next(each for each in Planner(asked).stage(0).arms if each.name == "fp8").spec
+        trials = [trial(TrialRequest("changed", 0, "fp8"), 1000.0, answers=found)]
+        return AccuracyGate(asked, base).judge(arm, trials)
 
     def test_five_of_sixty_are_the_fewest_that_chance_seldom_loses(self) -> None:
         assert [self.judged(answered(57 - lost), answered(57))[0] for lost in range(7)] == [False] * 5 + [True] * 2
@@ -97,12 +97,12 @@ class TestTheLimit:
         out, said = self.judged(answered(51), answered(57))
         assert out
         assert said == (
-            "answers 51 of 60 questions right, the baseline 57: 10.0% is lost and at most 1.0% may be; "
-            "chance loses as much in 1.6% of cases"
+            "answers 51 of 60 questions right, the baseline 57: a loss of 10.0%, at most 1.0% is allowed; "
+            "chance alone loses as much in 1.6% of cases"
         )
         out, said = self.judged(answered(56), answered(57))
         assert not out
-        assert said == "answers 56 of 60 questions right, the baseline 57; a loss of less than 8.3% may go unseen"
+        assert said == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go undetected"
 
     def test_questions_that_are_won_make_a_loss_more_likely_to_be_chance(self) -> None:
         assert self.judged(answered(52), answered(57))[0]
@@ -120,40 +120,38 @@ class TestTheLimit:
     @pytest.mark.parametrize(
         ("found", "base", "why"),
         [
-            (None, answered(57), "it was not asked what it knows"),
+            (None, answered(57), "it was not asked the questions"),
             (answered(0, trouble="it is gone"), answered(57), "it: it is gone"),
-            (answered(57, questions="r"), answered(57), "it was asked other questions than the baseline"),
+            (answered(57, questions="r"), answered(57), "its questions differ from the baseline's"),
         ],
     )
-    def test_an_arm_of_which_nothing_can_be_known_is_out(
-        self, found: Answered | None, base: Answered, why: str
-    ) -> None:
+    def test_an_arm_of_which_nothing_can_be_known_is_out(self, found: Answers | None, base: Answers, why: str) -> None:
         assert self.judged(found, base) == (True, why)
 
 
 class TestInAStudy:
-    def found(self, fp8: Answered | None, base: Answered = BASE) -> Findings:
+    def found(self, fp8: Answers | None, base: Answers = BASE) -> Findings:
         """fp8 is half as fast again; whoever is to be asked is."""
         asked = guarded(CHANGED, SEQS)
         walk = Walk(asked, Planner(asked))
         ended: list[Trial] = []
-        while walk.wanted is not None:
-            wanted, arm = walk.wanted, walk.planned.arm
+        while walk.request is not None:
+            request, arm = walk.request, walk.planned.spec
             fast = 1500.0 if arm.model == "fp8" else 1000.0
-            said = (fp8 if arm.model == "fp8" else base) if asks(wanted, arm, asked, ended) else None
-            jitter = 1 + 0.001 * ((wanted.block * 7 + len(wanted.arm)) % 3)
-            ended.append(trial(wanted, fast * jitter, walk.planned.workloads, answered=said))
+            said = (fp8 if arm.model == "fp8" else base) if asks_questions(request, arm, asked, ended) else None
+            jitter = 1 + 0.001 * ((request.block * 7 + len(request.arm)) % 3)
+            ended.append(trial(request, fast * jitter, walk.planned.workloads, answers=said))
             walk.add(ended[-1])
         return walk.found()
 
-    def arm(self, found: Findings, step: int, name: str) -> ArmFound:
+    def arm(self, found: Findings, step: int, name: str) -> ArmResult:
         return found.steps[step].arm(name)
 
     def test_an_arm_that_has_lost_too_much_is_infeasible_after_its_first_start(self) -> None:
         found = self.found(answered(51))
         fp8 = self.arm(found, 1, "fp8")
         assert fp8.verdict is Verdict.INFEASIBLE
-        assert fp8.why.startswith("answers 51 of 60 questions right, the baseline 57: 10.0% is lost")
+        assert fp8.why.startswith("answers 51 of 60 questions right, the baseline 57: a loss of 10.0%")
         assert len(fp8.trials) == 1
         assert found.steps[1].won == ()
 
@@ -161,14 +159,14 @@ class TestInAStudy:
         found = self.found(answered(56))
         fp8 = self.arm(found, 1, "fp8")
         assert fp8.verdict is Verdict.ADOPTED
-        assert fp8.why == "answers 56 of 60 questions right, the baseline 57; a loss of less than 8.3% may go unseen"
+        assert fp8.why == "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go undetected"
         assert self.arm(found, 2, "changed/fp8").verdict is Verdict.REFERENCE
         assert self.arm(found, 2, "changed/fp8").why == fp8.why
 
     @pytest.mark.parametrize(
         ("base", "why"),
         [
-            (answered(4), "it answers 4 of 60 questions right, too few to see what is lost"),
+            (answered(4), "it answers 4 of 60 questions right, too few to detect a loss"),
             (
                 answered(57, trouble="of 60 questions 4 or more got no answer"),
                 "of 60 questions 4 or more got no answer",
@@ -176,7 +174,7 @@ class TestInAStudy:
         ],
     )
     def test_a_baseline_of_which_nothing_can_be_lost_ends_the_study_with_its_first_start(
-        self, base: Answered, why: str
+        self, base: Answers, why: str
     ) -> None:
         found = self.found(answered(56), base)
         assert len(found.trials) == 1
@@ -192,8 +190,8 @@ class TestInAStudy:
     @pytest.mark.parametrize(
         ("right", "verdict", "why"),
         [
-            (50, Verdict.INFEASIBLE, "answers 50 of 60 questions right, the baseline 57: 11.7% is lost"),
-            (56, Verdict.DRAWN, "answers 56 of 60 questions right, the baseline 57; a loss of less than 8.3% may go"),
+            (50, Verdict.INFEASIBLE, "answers 50 of 60 questions right, the baseline 57: a loss of 11.7%"),
+            (56, Verdict.DRAWN, "answers 56 of 60 questions right, the baseline 57; a loss below 8.3% may go"),
         ],
     )
     def test_what_is_drawn_is_held_to_it_too(self, right: int, verdict: Verdict, why: str) -> None:
@@ -201,9 +199,9 @@ class TestInAStudy:
         asked = guarded(joint)
         walk = Walk(asked, Planner(asked))
         while walk.step is None or walk.step.kind in ("noise", "drawn"):
-            assert walk.wanted is not None
-            said = answered(57 if walk.wanted.step == NOISE else right)
-            walk.add(trial(walk.wanted, 1000.0 + walk.wanted.block, walk.planned.workloads, answered=said))
+            assert walk.request is not None
+            said = answered(57 if walk.request.step == NOISE else right)
+            walk.add(trial(walk.request, 1000.0 + walk.request.block, walk.planned.workloads, answers=said))
         for drawn in walk.found().steps[1].arms:
             assert drawn.verdict is verdict
             assert drawn.why.startswith(why)

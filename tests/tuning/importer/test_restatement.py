@@ -10,7 +10,7 @@ from loadgen.analysis.audit.published import Published
 from loadgen.errors import BadInput
 from loadgen.report import to_json
 from loadgen.tuning.importer.entries import Source
-from loadgen.tuning.importer.restated_result import restated, untrue_of_all
+from loadgen.tuning.importer.restatement import restated, untrue_of_all
 from tests.analysis.audit.test_files import SGLANG, VLLM, guidellm
 from tests.helpers.audited_pages import block
 from tests.helpers.run_facts import result, steady
@@ -138,7 +138,7 @@ def test_of_our_own_result_nothing_changes_but_what_is_no_single_value() -> None
 def test_a_part_of_ours_that_is_not_whole_is_refused(own: Any) -> None:
     with pytest.raises(BadInput) as caught:
         restated(of_json(VLLM | {"loadgen": own}), 100)
-    assert str(caught.value).startswith("result.json:1 is not whole (")
+    assert str(caught.value).startswith("result.json:1 is incomplete (")
 
 
 def test_a_number_too_large_to_be_one_is_none(tmp_path: Path) -> None:

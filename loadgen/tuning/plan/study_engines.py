@@ -1,4 +1,4 @@
-"""Served: how arms are served: by which engine, in which version, with which commands."""
+"""The engines of a study: version, environment variables and commands with which they serve each arm."""
 
 import dataclasses
 import hashlib
@@ -9,22 +9,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loadgen.errors import BadInput
-from loadgen.tuning.spec.arm import Arm
+from loadgen.tuning.spec.arm_spec import ArmSpec
 from loadgen.tuning.spec.study import EngineBase, Study
 from loadgen.util.plugins import find
 
 if TYPE_CHECKING:
     from loadgen.engines import Engine, Launch, Probes
 
-FIRST_PORT = 8000  # of those that stand in commands for the ones that will be chosen
+FIRST_PORT = 8000  # in commands that are only shown; a start chooses free ports
 
 
 @dataclasses.dataclass(frozen=True)
-class Tuned:
-    """An engine with variables that a study sets; else as the engine itself.
+class EngineWithVariables:
+    """An engine that also gets the environment variables of an arm.
 
     Attributes:
-        engine: The engine, spoken to in the version that the study expects.
+        engine: The engine, in the version that the study expects.
         env: The variables.
     """
 
@@ -33,46 +33,46 @@ class Tuned:
 
     @property
     def name(self) -> str:
-        """See `Engine.name`."""
+        """Name of the engine."""
         return self.engine.name
 
     @property
     def probes(self) -> "Probes":
-        """See `Engine.probes`."""
+        """Probes of the engine."""
         return self.engine.probes
 
     def version(self) -> str | None:
-        """See `Engine.version`; where the study expects one, that."""
+        """Return the version that the study expects, or else the installed one."""
         return self.engine.version()
 
     def knobs(self) -> Mapping[str, str]:
-        """See `Engine.knobs`."""
+        """Return the engine's own name of each knob."""
         return self.engine.knobs()
 
     def launch(self, model: str, knobs: Mapping[str, object], raw: Sequence[str], place: Any) -> "Launch":
-        """See `Engine.launch`.
+        """Return the command of a server, as `Engine.launch` does.
 
         Raises:
-            BadInput: As there; a variable says what a knob says.
+            BadInput: The engine refuses it, or a variable and a knob set the same.
         """
         launch = self.engine.launch(model, knobs, raw, place)
-        said = {name for name in self.env if name in launch.env}
-        if said:
+        repeated = {name for name in self.env if name in launch.env}
+        if repeated:
             bare = self.engine.launch(model, {}, (), place).env
-            for name in said:
+            for name in repeated:
                 if launch.env[name] != bare.get(name):
-                    raise BadInput(name, "it says what a knob or a flag says", "say it once, best with the knob")
+                    raise BadInput(name, "a knob or a flag sets the same", "set it once, best with the knob")
         return dataclasses.replace(launch, env={**launch.env, **self.env})
 
 
-class Served:
+class StudyEngines:
     """The engines of a study as they are installed here.
 
     Args:
-        study: Which.
+        study: The study.
 
     Attributes:
-        all_knobs: Names of the engine-neutral knobs, of whatever engine.
+        all_knobs: Names of the knobs of all engines.
     """
 
     def __init__(self, study: Study) -> None:
@@ -81,27 +81,27 @@ class Served:
         launcher = find("launchers", "local")
         self._shown, self.all_knobs = launcher.shown, launcher.knobs
 
-    def engine(self, arm: Arm) -> Tuned:
-        """The engine of an arm, to be given to a launcher with the arm's knobs and words."""
-        return Tuned(self._engines[arm.engine], arm.env)
+    def engine(self, arm: ArmSpec) -> EngineWithVariables:
+        """Return the engine of an arm, for a launcher."""
+        return EngineWithVariables(self._engines[arm.engine], arm.env)
 
     def knobs(self, engine: str) -> list[str]:
-        """The names of the knobs that an engine of the study has."""
+        """Return the names of an engine's knobs."""
         return list(self._engines[engine].knobs())
 
     def installed(self, engine: str) -> str | None:
-        """The version of an engine that is installed here; None where that cannot be told."""
+        """Return the version of an engine that is installed here; None: unknown."""
         return find("engines", engine).version()  # type: ignore[no-any-return]
 
-    def names(self, arm: Arm) -> Mapping[str, str]:
-        """What the engine of an arm calls each knob."""
+    def names(self, arm: ArmSpec) -> Mapping[str, str]:
+        """Return the engine's own name of each knob of an arm."""
         return self.engine(arm).knobs()
 
-    def launches(self, arm: Arm) -> list["Launch"]:
-        """What would be started, one for each replica; port and folder stand for those that will be chosen.
+    def launches(self, arm: ArmSpec) -> list["Launch"]:
+        """Return the command of each replica, with a port and a folder as examples.
 
         Raises:
-            BadInput: The engine cannot be told it.
+            BadInput: The engine refuses a setting.
         """
         model, host = self._study.models[arm.model], self._study.engines[arm.engine].host
         engine, ports = self.engine(arm), itertools.count(FIRST_PORT)
@@ -111,12 +111,12 @@ class Served:
         ]
 
 
-def identity(arm: Arm, launches: Sequence["Launch"]) -> str:
-    """A hash that is the same for arms that are served alike, however that is written: aliases, `=`, order.
+def identity(arm: ArmSpec, launches: Sequence["Launch"]) -> str:
+    """Return a hash of what is served; aliases, `=` and the order of flags do not change it.
 
     Args:
         arm: The arm.
-        launches: How it is served.
+        launches: Its commands, one for each replica.
     """
     first = launches[0]
     served = {
@@ -127,11 +127,13 @@ def identity(arm: Arm, launches: Sequence["Launch"]) -> str:
         "env": dict(first.env),
         "files": {path.name: text for path, text in first.files.items()},
     }
-    said = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')  # wherever that is
-    return hashlib.sha256(said.encode()).hexdigest()
+    text = json.dumps(served, sort_keys=True).replace(json.dumps(sys.executable), '"python"')  # any installation
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _expected(engine: Any, base: EngineBase) -> Any:
-    """The engine in the version that is expected, as far as it can speak another than the one that is installed."""
-    speaks = dataclasses.is_dataclass(engine) and "release" in {field.name for field in dataclasses.fields(engine)}
-    return dataclasses.replace(engine, release=base.version) if speaks and base.version is not None else engine
+    """Return the engine in the expected version, if it can write commands of other versions than the installed one."""
+    has_releases = dataclasses.is_dataclass(engine) and "release" in {
+        field.name for field in dataclasses.fields(engine)
+    }
+    return dataclasses.replace(engine, release=base.version) if has_releases and base.version is not None else engine
