@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from loadgen.checks import server
 from loadgen.checks.accounting import accounting
-from loadgen.checks.check import Check, Verdict, verdict
+from loadgen.checks.check import Check, Verdict, reasons, verdict
 from loadgen.checks.distortion import BUSY, distortion
 from loadgen.checks.impossible import impossible
 from loadgen.checks.provenance import provenance
@@ -25,6 +25,7 @@ __all__ = [
     "examine",
     "impossible",
     "provenance",
+    "reasons",
     "repeated_prompts",
     "sending",
     "sufficiency",

@@ -34,7 +34,7 @@ def write(paths: Sequence[str], to: str) -> None:
 
 def _lines(paths: Sequence[str]) -> Iterator[str]:
     from loadgen.metrics.records.file import RecordFile
-    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.report import csv_file, request_rows, run_rows, typed
     from loadgen.runner import run_result
 
     records = [path for path in paths if RecordFile.is_one(path)]
@@ -43,7 +43,7 @@ def _lines(paths: Sequence[str]) -> Iterator[str]:
         for path in paths:
             found = run_result.read(path)
             with run_result.whole(path):
-                runs += run_rows.rows(path, found)
+                runs += run_rows.rows(path, map(typed, found))
         return csv_file.lines(run_rows.columns(runs), runs)
     if others := [path for path in paths if path not in records]:
         problem = f"{records[0]} has a row for each request, {others[0]} one for each run"

@@ -1,7 +1,10 @@
 """Exit codes, and which of them a result deserves."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from loadgen.report import RunResult
 
 DONE = 0
 INTERNAL = FOUND = UNPLACED = 1
@@ -38,17 +41,16 @@ def gravest(codes: Iterable[int]) -> int:
     return min(codes, key=GRAVEST.index)
 
 
-def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
-    """The exit code of a finished run: the gravest that applies."""
-    own = result["loadgen"]
+def code(result: "RunResult", *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
+    """Find the exit code of a finished run: the gravest that applies."""
     if interrupted:
         return INTERRUPTED
-    if own["verdict"] == "INVALID":
+    if result.verdict == "INVALID":
         return INVALID
-    if not result["completed"] or own["no_answer_since_s"] is not None:
+    if not result.numbers.completed or result.no_answer_since_s is not None:
         return ERRORS
-    if max(own["error_rate"], own["client_error_rate"]) > max_error_rate:
+    if max(result.error_rate or 0.0, result.client_error_rate or 0.0) > max_error_rate:
         return ERRORS
-    if not all(row["met"] for row in own["slo"]):
+    if not all(row.met for row in result.slo):
         return SLO_MISSED
-    return SUSPECT if strict and own["verdict"] == "SUSPECT" else DONE
+    return SUSPECT if strict and result.verdict == "SUSPECT" else DONE

@@ -21,12 +21,14 @@ from loadgen.errors import BadInput, EngineError, LoadgenError
 
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
+    from loadgen.report.result.latencies import Clock
+    from loadgen.report.result.series import Axis, Kind, Point
     from loadgen.runner.coordinator import Measurer
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
 Stop = Callable[["Progress"], str | None]
-Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
+Show = Callable[[RunSettings, "Result", list[str]], None]
 
 
 class Series:
@@ -40,14 +42,15 @@ class Series:
         plot: Where a picture of it goes.
 
     Attributes:
-        data: The whole, as JSON.
+        data: The runs that have ended, and what follows from them.
         codes: The exit codes that the runs deserve.
         interrupts: What a Ctrl-C is told to.
     """
 
-    def __init__(self, kind: str, over: str, asked: RunSettings, slo: str | None, plot: str | None) -> None:
+    def __init__(self, kind: "Kind", over: "Axis", asked: RunSettings, slo: str | None, plot: str | None) -> None:
         with single_threaded():
             from loadgen import report
+            from loadgen.report.result import series
             from loadgen.runner import run as runner  # noqa: F401 - what a run needs, imported once
 
         check_plot(plot)
@@ -58,13 +61,13 @@ class Series:
         self._asked, self._plot = asked, plot
         self.codes: list[int] = []
         self.interrupts = Interrupts()
-        self.data = report.series.begun(kind, over, slo, asked.latency_from)
+        clock: Clock = "due" if asked.latency_from == "due" else "sent"
+        self.data = series.Series(kind=kind, over=over, slo=slo, latency_from=clock)
 
     @property
-    def points(self) -> list[dict[str, Any]]:
+    def points(self) -> "list[Point]":
         """The runs that have ended."""
-        points: list[dict[str, Any]] = self.data["points"]
-        return points
+        return self.data.points
 
     def carried_out(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
         """Start or ask the server, measure it as often as `measure` wants, print the whole and save it.
@@ -89,7 +92,7 @@ class Series:
         except (asyncio.CancelledError, LoadgenError) as error:
             if not self.points:
                 raise
-            self.data["partial"] = "interrupted" if self.interrupts.heard else str(error)
+            self.data.partial = "interrupted" if self.interrupts.heard else str(error)
             if isinstance(error, EngineError):
                 self.codes.append(exit_codes.INTERNAL)
         if self.interrupts.heard:
@@ -143,9 +146,7 @@ class Series:
         ended = await carry_out(asked, self.interrupts, server=server, watch=watch, show=show)
         saved = [path for path in ended.saved if path != asked.records or self._asked.records]
         result = ended.result
-        self.points.append(
-            report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
-        )
+        self.points.append(report.series.point(level, result, result.snapshot, limits=self.data.slo, saved=saved))
         self.codes.append(ended.code)
         self.save_so_far()
         return result
@@ -156,7 +157,7 @@ class Series:
             try:
                 await asyncio.to_thread(process.flush)
             except EngineError as error:
-                self.data["notes"].append(str(error))
+                self.data.notes.append(str(error))
 
     def save_so_far(self) -> None:
         """Write what there is, in case nothing else will; that it cannot be written is told in the end."""
@@ -171,7 +172,7 @@ class Series:
         path = report.series_path(self._asked, self.data)
         if path is None:
             return []
-        write_whole(path, report.to_json(self.data) + "\n", report.opener_of(self._asked))
+        write_whole(path, report.to_json(self.data.to_dict()) + "\n", report.opener_of(self._asked))
         return [str(path)]
 
     def _end(self) -> int:
@@ -183,12 +184,12 @@ class Series:
             saved = self._save() + self._drawn() + self._paged()  # first: whoever reads us may be gone
         except OSError as error:
             trouble = error
-        if self.data["kind"] == "search":  # its runs have no report that would have said so
-            saved = [path for point in self.points for path in point["saved"]] + saved
+        if self.data.kind == "search":  # its runs have no report that would have said so
+            saved = [path for point in self.points for path in point.saved] + saved
         text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
         print(text, end="", file=human(self._asked), flush=True)
         if self._asked.json:
-            print(report.to_json(self.data), flush=True)
+            print(report.to_json(self.data.to_dict()), flush=True)
         if trouble is not None:
             print(f"loadgen: the whole could not be saved: {trouble}", file=sys.stderr)
             self.codes.append(exit_codes.INTERNAL)

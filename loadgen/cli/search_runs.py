@@ -16,10 +16,12 @@ from loadgen.cli.journal import journal
 from loadgen.cli.run_series import Series, differences, numbered
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
+from loadgen.report.result.series import Found as SeriesFound
 from loadgen.util import scratch_dir
 from loadgen.util.number_format import duration
 
 if TYPE_CHECKING:
+    from loadgen.report.result.series import Axis as SeriesAxis
     from loadgen.runner.run_result import Result
     from loadgen.runner.server import Server
 
@@ -37,7 +39,7 @@ class Search:
         plot: Where a picture goes.
     """
 
-    def __init__(self, asked: RunSettings, over: str, chosen: dict[str, Any], plot: str | None) -> None:
+    def __init__(self, asked: RunSettings, over: "SeriesAxis", chosen: dict[str, Any], plot: str | None) -> None:
         assert asked.slo is not None
         self._demands = of_each(asked.slo)
         self._enough = max(demand.enough for demand in self._demands)
@@ -137,32 +139,30 @@ class Search:
         """Say what has been found since the last time, and keep it with the series."""
         for row, point in list(zip(self._series.points, points, strict=False))[self._told :]:
             run = point.run
-            row["met"] = run.met()
+            met = run.met()
+            why = point.why or ("too few requests to tell" if met is None else None)
             each = [one.met(run.in_flight) for one in run.shown]
-            for number, limit in enumerate(row["slo"]):
-                limit["met"] = each[number] if each else None
-            unclear = "too few requests to tell" if row["met"] is None else None
-            row["why"] = point.why or unclear
+            self._series.points[self._told] = row.with_demands(met, why, each)
             self._told += 1
-            self._say(f"{self._named(point.level)}: {SAID[row['met']]}" + (f" ({row['why']})" if row["why"] else ""))
+            self._say(f"{self._named(point.level)}: {SAID[met]}" + (f" ({why})" if why else ""))
         self._series.save_so_far()
 
     def _conclude(self, levels: Levels, found: Found | None) -> None:
         """Say in the series what the search came to; None: it ended early."""
         met = [point.level for point in levels.points if point.run.met()]
         level, fails = (found.level, found.fails) if found else (max(met, default=0.0), math.inf)
-        self._series.data["found"] = {
-            "level": level or None,
-            "fails": fails if math.isfinite(fails) else None,
-            "end": str(found.end) if found else "early",
-            "last": found.tried[-1][0] if found else None,
-        }
-        self._series.data["notes"] += levels.notes
+        self._series.data.found = SeriesFound(
+            level=level or None,
+            fails=fails if math.isfinite(fails) else None,
+            end=found.end.value if found else "early",
+            last=found.tried[-1][0] if found else None,
+        )
+        self._series.data.notes += levels.notes
         own = [exit_codes.SLO_MISSED] if found and found.end is End.NONE else []
         if found is None or found.end is End.CLIENT:
             own.append(exit_codes.ERRORS if exit_codes.ERRORS in self._series.codes else exit_codes.INVALID)
-        rows = [row for row in self._series.points if level and row["level"] == level]
-        if self._asked.strict and any(row["verdict"] == "SUSPECT" for row in rows):
+        rows = [row for row in self._series.points if level and row.level == level]
+        if self._asked.strict and any(row.verdict == "SUSPECT" for row in rows):
             own.append(exit_codes.SUSPECT)
         # Of the others it is no matter what they deserve: at a level that is too high requests may well fail.
         of_levels = (exit_codes.SUSPECT, exit_codes.ERRORS)
@@ -176,5 +176,5 @@ class Search:
         return f"{level:g} {self._axis.unit}" if math.isfinite(level) else "all requests at once"
 
 
-def _nothing(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def _nothing(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """A run of a search has a line in its table, and no report."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from loadgen.cli import exit_codes
 from loadgen.cli.import_guard import single_threaded
@@ -41,7 +41,7 @@ async def carry_out(
     server: "Server | None" = None,
     watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
-    show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
+    show: "Callable[[RunSettings, Result, list[str]], None]",
 ) -> Ended:
     """Carry out one run, show its report and save what was asked for.
 
@@ -74,20 +74,20 @@ async def carry_out(
                 result = await run.run(
                     settings, server=server, measurer=measurer, preparer=preparer, on_progress=tell, journal=kept.path
                 )
-            saved = report.save(settings, result.data, result.snapshot)  # first: whoever reads us may be gone
+            saved = report.save(settings, result, result.snapshot)  # first: whoever reads us may be gone
             try:
                 saved.paths.extend(also(result))
             except OSError as error:
                 saved.lost.append(f"the result could not be saved: {error}")
-            show(settings, result.data, saved.paths)
-            kept.error = result.data["loadgen"]["client"]["records_error"]
+            show(settings, result, saved.paths)
+            kept.error = result.client.records_error
             for line in saved.lost:
                 print(f"loadgen: {line}", file=sys.stderr)
             kept.needed = result.snapshot.partial is not None or bool(saved.lost)
     if saved.lost:
         return Ended(result, saved.paths, exit_codes.INTERNAL)
     code = exit_codes.code(
-        result.data,
+        result,
         strict=settings.strict,
         max_error_rate=settings.max_error_rate,
         interrupted=interrupts.heard > 0,
@@ -101,20 +101,20 @@ def say_overwriting(paths: Sequence[str]) -> None:
         print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
 
 
-def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def print_report(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print the report of a run, where it was saved, and the JSON, where that is asked for."""
     from loadgen import report
 
-    print_text(settings, data, saved)
+    print_text(settings, result, saved)
     if settings.json:
-        print(report.to_json(data), flush=True)
+        print(report.to_json(result.data), flush=True)
 
 
-def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+def print_text(settings: RunSettings, result: "Result", saved: list[str]) -> None:
     """Print the report of a run, and where it was saved."""
     from loadgen import report
 
-    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
+    text = report.render(result) + "".join(f"Saved: {path}\n" for path in saved)
     print(text, end="", file=human(settings), flush=True)
 
 

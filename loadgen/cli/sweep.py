@@ -8,9 +8,10 @@ from loadgen.cli.run_series import Series, differences, numbered
 from loadgen.config.settings import RunSettings
 
 if TYPE_CHECKING:
+    from loadgen.report.result.series import Axis
     from loadgen.runner.server import Server
 
-OVER = {"request_rate": "rate", "max_concurrency": "concurrency"}
+OVER: "dict[str, Axis]" = {"request_rate": "rate", "max_concurrency": "concurrency"}
 UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight at most"}
 
 
@@ -32,7 +33,7 @@ def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
             own = dataclasses.replace(server, settings=resolved)
             await series.run(own, numbered(asked, number), level, title=title)
             if series.interrupts.heard:
-                series.data["partial"] = "interrupted"
+                series.data.partial = "interrupted"
                 break
 
     return series.carried_out(measure, numbered(runs[0], 1))

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from loadgen import report
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
@@ -22,6 +21,7 @@ from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.worker_report import Shard
+from loadgen.report.result import RunResult
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
 from loadgen.workload.arrivals import Schedule
@@ -226,5 +226,5 @@ def result(
     checks: Iterable[Check] = (),
     **options: Any,
 ) -> dict[str, Any]:
-    """The result of a run that had these records; see `evidence` for the options."""
-    return report.build(evidence(records, settings, **options), list(checks))
+    """The JSON of the result of a run that had these records; see `evidence` for the options."""
+    return RunResult.of(evidence(records, settings, **options), list(checks)).to_dict()

@@ -105,6 +105,6 @@ def _save(step: "Step", result: "Result") -> str:
     from loadgen.util.atomic_file import write_whole
 
     assert step.settings.records is not None
-    summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result.data)
+    summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result)
     write_whole(step.summary, to_json(summary) + "\n")
     return str(step.summary)

@@ -87,39 +87,42 @@ def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
 
 
 def _print_schema(paths: Sequence[str]) -> int:
-    from importlib import resources
+    from loadgen.report.result import schema
 
     if paths:
         raise BadInput("--schema", f"given beside {paths[0]}", "leave one of the two out")
-    sys.stdout.write(resources.files("loadgen.report").joinpath("result.schema.json").read_text())
+    sys.stdout.write(schema.text())
     return 0
 
 
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
-    from loadgen.report import is_series, render, series, to_json
+    from loadgen.report import RunResult, render, series, to_json, typed
     from loadgen.runner import run_result
 
-    for result in found:
+    for saved in found:
         with run_result.whole(path):
-            shown = series.render if is_series(result) else render
-            text = to_json(result) + "\n" if as_json else shown(result)
+            if as_json:
+                text = to_json(saved) + "\n"
+            else:
+                result = typed(saved)
+                text = render(result) if isinstance(result, RunResult) else series.render(result)
         sys.stdout.write(text)
 
 
 def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
-    from loadgen.report import save_page
+    from loadgen.report import save_page, typed
     from loadgen.report.run_page import html
     from loadgen.runner import run_result
 
     try:
         with run_result.whole(", ".join(found)):
-            save_page(page, [result for of_file in found.values() for result in of_file])
+            save_page(page, [typed(result) for of_file in found.values() for result in of_file])
     except OSError as error:
         raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "name another") from error
     except BadInput:
         for path, of_file in found.items():  # which of them it is
             with run_result.whole(path):
-                html(of_file)
+                html([typed(result) for result in of_file])
         raise
 
 

@@ -149,7 +149,7 @@ def test_a_killed_measuring_process_leaves_a_partial_report_that_is_invalid(tmp_
     assert run.returncode == 3, err
     assert "PARTIAL: the measuring process was killed by signal 9." in out
     assert "Verdict: INVALID" in out
-    assert "The server of itself (" in out
+    assert "Server metrics (" in out
     assert json.loads((tmp_path / "r.json").read_text())["completed"] > 0
     assert f"loadgen report {journals(state)[0]}" in err
 

@@ -61,7 +61,7 @@ def test_a_worker_that_is_killed_makes_the_run_invalid_and_is_named(state: Path)
     assert run.returncode == 3, err
     assert "PARTIAL: worker 1 of 2 was killed by signal 9" in out
     assert "A every worker present: worker 1 of 2 was killed by signal 9" in out
-    assert "The server of itself (" in out
+    assert "Server metrics (" in out
     assert loadgen("report").stdout == out
 
 
