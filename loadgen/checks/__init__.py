@@ -58,14 +58,14 @@ GROUPS = {
 }
 
 
-# What the server says of itself, if it does, is a part of these groups.
-OF_THE_SERVER = {"C": server.between, "E": server.served, "F": server.told}
+# Checks of the server's metrics are a part of these groups.
+SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 
 
 def examine(evidence: Evidence) -> list[Check]:
-    """All checks of a run, group by group."""
+    """Make all checks of a run, group by group."""
     found: list[Check] = []
     for letter, group in GROUPS.items():
-        checks = group.check(evidence) + (OF_THE_SERVER[letter](evidence) if letter in OF_THE_SERVER else [])
+        checks = group.check(evidence) + (SERVER_CHECKS[letter](evidence) if letter in SERVER_CHECKS else [])
         found += [replace(check, group=letter) for check in checks]
     return found

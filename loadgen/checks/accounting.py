@@ -11,7 +11,7 @@ from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.util.number_format import percent, plural
 
-MOST_UNSENT = 0.01  # so few can move no percentile below the p99
+MAX_UNSENT = 0.01  # so few can move no percentile below the p99
 _BUG = "this is a bug in loadgen: please report it with the result file"
 
 
@@ -81,7 +81,7 @@ def _load(snapshot: Snapshot) -> Check:
     """Whether the load was that which was asked for: requests that the client failed to send are no part of it."""
     unsent = by_our_fault(snapshot)
     value = f"{unsent} of {plural(snapshot.scheduled, 'request')} never sent by a fault of the client"
-    return Check("load as asked", unsent <= MOST_UNSENT * snapshot.scheduled, value, percent(MOST_UNSENT), LACKED)
+    return Check("load as asked", unsent <= MAX_UNSENT * snapshot.scheduled, value, percent(MAX_UNSENT), LACKED)
 
 
 def _answers(snapshot: Snapshot) -> Check:

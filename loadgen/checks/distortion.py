@@ -11,17 +11,17 @@ from loadgen.util.machine import MOST_STOLEN
 from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
-MOST_BUSY = 0.7  # beyond it events wait in line before they are stamped
+MAX_BUSY = 0.7  # beyond it events wait in line before they are stamped
 # A stall of the loop stands in every latency that ends in it, the shortest of which are the gaps between events: so it
 # is held against their median. Half a millisecond is what stamps are good to; and stalls of 5 ms are not good whatever
 # the gaps are.
 STALL_SHARE, STALL_FLOOR_NS, STALL_CEILING_NS = 0.1, 4e5, 4e6
-FEWEST_BEATS = 1000
+MIN_BEATS = 1000
 # What takes a hundredth of the time can move a p99.
-MOST_TIME_LOST = 0.01
-MOST_BY_READER = 0.01
+MAX_TIME_LOST = 0.01
+MAX_BY_READER = 0.01
 # Events that came together shift the median of the gaps by half of their share.
-MOST_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
+MAX_TOGETHER, SHORT_GAP_NS = 0.05, 50_000
 _CAUSES = {"lag": "the client's own lag", "pool_wait": "the wait for a slot", "connect": "opening connections"}
 
 
@@ -58,7 +58,7 @@ def _stalls(evidence: Evidence) -> Check:
     p99 = stalls.percentile(99)
     if not stalls.count and not evidence.client.known:
         return inapplicable(name, UNKNOWN)
-    if p99 is None or stalls.count < FEWEST_BEATS:
+    if p99 is None or stalls.count < MIN_BEATS:
         return inapplicable(name, "the run is too short to tell")
     limit = most_stall_ns(evidence.snapshot.histograms["icl"].percentile(50))
     value = f"{ms(p99)} (max {ms(stalls.max)})"
@@ -77,7 +77,7 @@ def _busy(evidence: Evidence) -> Check:
     if busy is None:
         return inapplicable(name, UNKNOWN)
     advice = because("lower the rate or the concurrency, or give the client a faster core", evidence)
-    return Check(name, busy <= MOST_BUSY, f"{percent(busy)} of the time", percent(MOST_BUSY), advice)
+    return Check(name, busy <= MAX_BUSY, f"{percent(busy)} of the time", percent(MAX_BUSY), advice)
 
 
 def _time_lost(evidence: Evidence) -> Iterator[Check]:
@@ -89,7 +89,7 @@ def _time_lost(evidence: Evidence) -> Iterator[Check]:
         return
     loops_s = client.wall_s * len(evidence.shards)
     shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / loops_s)
-    limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
+    limits = (MAX_TIME_LOST, MOST_STOLEN, MAX_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",
         "the host gives this virtual machine too little: measure from another, or from one with cores of its own",
@@ -104,8 +104,8 @@ def _by_reader(snapshot: Snapshot) -> Check:
     count = snapshot.counters["by_reader"]
     value = f"{count} of {snapshot.ended} responses read by the slow reader"
     advice = "the server compresses its streams: turn that off, their stamps are late"
-    limit = MOST_BY_READER * snapshot.ended
-    return Check("read directly", count <= limit, value, percent(MOST_BY_READER), advice)
+    limit = MAX_BY_READER * snapshot.ended
+    return Check("read directly", count <= limit, value, percent(MAX_BY_READER), advice)
 
 
 def _clocks(evidence: Evidence) -> Check:
@@ -137,7 +137,7 @@ def _reads(evidence: Evidence) -> Check:
         else "the server or a proxy sends several events in one piece: gaps of 0 are its, not the model's; read TPOT"
     )
     value = f"{events / reads:.3f} events per read, {percent(together, 1)} came with another"
-    return Check(name, together <= MOST_TOGETHER, value, percent(MOST_TOGETHER), advice)
+    return Check(name, together <= MAX_TOGETHER, value, percent(MAX_TOGETHER), advice)
 
 
 def _short_gaps(snapshot: Snapshot) -> Check:
@@ -149,6 +149,4 @@ def _short_gaps(snapshot: Snapshot) -> Check:
         return inapplicable(name, "no answer came in two reads or more")
     share = (snapshot.histograms["icl"].count_at_or_below(SHORT_GAP_NS) - together) / gaps
     advice = "the server or a proxy holds events back and sends them in bursts: turn off its buffering, or read TPOT"
-    return Check(
-        name, share <= MOST_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MOST_TOGETHER), advice
-    )
+    return Check(name, share <= MAX_TOGETHER, f"{percent(share, 1)} of gaps are shorter", percent(MAX_TOGETHER), advice)

@@ -8,14 +8,14 @@ import numpy as np
 from loadgen.metrics.run_data import Evidence
 from loadgen.util.arrays import Int64s
 
-FEWEST = 200  # requests, or sessions
+MIN_BEGUN = 200  # requests, or sessions
 # The first of them show how long one takes before any queue has grown: so many, or so large a share if that is more.
 FIRST, FIRST_SHARE = 20, 0.02
-LEAST_SOJOURNS = 5  # length of the window
+MIN_SOJOURNS = 5  # length of the window
 POINTS = 200
 # A rise counts when it stands out of the noise (one run in a thousand does by chance), when it is a straight one rather
 # than an excursion of a busy queue, and when it matters.
-SIGMAS, LEAST_FIT, LEAST_GROWTH = 3.1, 0.5, 0.2
+SIGMAS, MIN_FIT, MIN_GROWTH = 3.1, 0.5, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Backlog:
     def rising(self) -> bool:
         """Whether more come than go."""
         rise, mean = self.end - self.start, (self.start + self.end) / 2
-        return rise > SIGMAS * self.noise and rise > LEAST_GROWTH * mean and self.fit > LEAST_FIT
+        return rise > SIGMAS * self.noise and rise > MIN_GROWTH * mean and self.fit > MIN_FIT
 
 
 def why_unknown(evidence: Evidence) -> str | None:
@@ -67,7 +67,7 @@ def backlog(evidence: Evidence) -> Backlog | None:
     was_sent = snapshot.sent >= 0
     session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]
     begun, which = np.unique(session, return_inverse=True)
-    if len(begun) < FEWEST:
+    if len(begun) < MIN_BEGUN:
         return None
     due: Int64s = schedule.due_ns[schedule.begins][begun]
     ends = np.zeros(len(begun), dtype=np.int64)
@@ -76,7 +76,7 @@ def backlog(evidence: Evidence) -> Backlog | None:
     sojourns = (ends - due)[first]
     begin, end = float(due.min() + np.percentile(sojourns, 99)), float(due.max())
     sojourn = float(np.mean(sojourns))
-    if end - begin < LEAST_SOJOURNS * sojourn:
+    if end - begin < MIN_SOJOURNS * sojourn:
         return None
     at = np.linspace(begin, end, POINTS)
     number = np.searchsorted(np.sort(due), at, side="right") - np.searchsorted(np.sort(ends), at, side="right")

@@ -24,7 +24,7 @@ def provenance(evidence: Evidence) -> list[Check]:
     missing = list(_missing(evidence.heading.provenance))
     said = any(pair.partition("=")[0].strip() == ENGINE_VERSION for pair in evidence.settings.metadata)
     known = evidence.heading.simulated or said or evidence.heading.provenance["engine"].get("version")
-    if evidence.relied_on and not known:  # many servers do not tell: a remark that every run repeats is read by nobody
+    if evidence.relied_on and not known:  # many servers do not tell: nobody reads a remark that every run repeats
         missing.append("engine version")
     value = f"unknown: {', '.join(missing)}" if missing else "complete"
     return [Check("provenance complete", not missing, value, "complete", _ADVICE, counts=evidence.relied_on)]

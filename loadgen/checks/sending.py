@@ -16,7 +16,7 @@ from loadgen.workload.arrivals import Schedule
 LAG_FLOOR_NS, LAG_CEILING_NS, LAG_SHARE = 1e6, 10e6, 0.05
 RATE_TOLERANCE = 0.005
 GAP_DISTANCE, GAP_GRAIN_NS = 0.05, 100_000
-FEWEST_FOR_RATE = 100
+MIN_FOR_RATE = 100
 LACKED = "the examples below say what the client lacked, and `loadgen doctor` what raises it"
 SMALL_RATE, SMALL_CAP = 10.0, 10  # requests/s, or in flight: so few keep no machine busy
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -66,7 +66,7 @@ def lag_limit_ns(snapshot: Snapshot) -> float:
 
 
 def most_lag_ns(ttft_p5: float | None) -> float:
-    """The same where the p5 TTFT from sent is known, or nobody knows it: a twentieth of that, within bounds; ns."""
+    """Compute the allowed lag of a p5 TTFT from sent, None: unknown: a twentieth of it, within bounds; ns."""
     return max(LAG_FLOOR_NS, min(LAG_CEILING_NS, LAG_SHARE * ttft_p5 if ttft_p5 is not None else LAG_CEILING_NS))
 
 
@@ -127,7 +127,7 @@ def _why_not(evidence: Evidence, sent: int) -> str | None:
         return "the cap held requests back"
     if evidence.schedule.duration_ns == 0:
         return "all requests are due at once"
-    return f"fewer than {FEWEST_FOR_RATE} requests" if sent < FEWEST_FOR_RATE else None
+    return f"fewer than {MIN_FOR_RATE} requests" if sent < MIN_FOR_RATE else None
 
 
 def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
@@ -147,7 +147,7 @@ def _distance(a: Int64s, b: Int64s, tolerance: float) -> float:
 
 
 def by_our_fault(snapshot: Snapshot) -> int:
-    """How many requests the client itself failed to send."""
+    """Count the requests that the client failed to send."""
     return snapshot.failures.client
 
 

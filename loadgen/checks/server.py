@@ -1,4 +1,4 @@
-"""What the server says of itself, held against what was measured; parts of groups C, E and F."""
+"""Server metrics, held against what was measured; parts of groups C, E and F."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ ALL, ALONE, TTFT, SOONER, TOKENS, RESTARTS = (
 )
 
 
-def between(evidence: Evidence) -> list[Check]:
+def distortion(evidence: Evidence) -> list[Check]:
     """Group C: does anything lie between the server's first tokens and ours that nothing explains?"""
     if why := _why_not(evidence):
         return [inapplicable(TTFT, why)]
@@ -40,13 +40,13 @@ def between(evidence: Evidence) -> list[Check]:
     return [Check(TTFT, ours - theirs <= limit, value, f"{ms(limit)} apart", doubted)]
 
 
-def served(evidence: Evidence) -> list[Check]:
-    """Group E: do all servers tell of themselves; did they serve us, and nobody else?"""
+def workload(evidence: Evidence) -> list[Check]:
+    """Group E: do all servers have metrics; did they serve this run, and nothing else?"""
     return [*_all(evidence), *_to_us_alone(evidence)]
 
 
 def _all(evidence: Evidence) -> Iterator[Check]:
-    """Which servers tell nothing while others do; nothing where there are none."""
+    """Name the servers without metrics, where others have some; nothing where there are none."""
     if missing := evidence.telemetry.missing:
         advice = "name the metrics of every server with --server-metrics, or start it so that it has any"
         yield Check(ALL, False, f"none from {', '.join(missing)}", "all servers, or none", advice, evidence.relied_on)
@@ -72,7 +72,7 @@ def _to_us_alone(evidence: Evidence) -> list[Check]:
     return [Check(ALONE, ok, value, limit, advice, evidence.relied_on)]
 
 
-def told(evidence: Evidence) -> list[Check]:
+def consistency(evidence: Evidence) -> list[Check]:
     """Group F: can both what the server says and what was measured be?"""
     return [_restarts(evidence), _sooner(evidence), _tokens(evidence)]
 
@@ -123,7 +123,7 @@ def _untold(evidence: Evidence) -> str:
     if telemetry.missing:
         return "some of the servers say nothing of themselves"
     if not telemetry.sources:
-        return "the server says nothing of itself"
+        return "there are no server metrics"
     if not telemetry.covers:
         return "the server did not answer before the run and after it"
     return "its counters began anew" if telemetry.restarts else ""
@@ -138,7 +138,9 @@ def _why_not(evidence: Evidence) -> str:
     if _alone(evidence) is False:
         return "the server's numbers are not of our requests alone"
     failed = _sent(evidence) - evidence.snapshot.ok
-    return f"{plural(failed, 'request')} did not end well, and nobody knows what was done for them" if failed else ""
+    return (
+        f"{plural(failed, 'request')} did not end well, and what the server did for them is unknown" if failed else ""
+    )
 
 
 def _alone(evidence: Evidence) -> bool | None:

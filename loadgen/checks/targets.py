@@ -17,11 +17,11 @@ SHARED, FEWEST, FAILING, SLOWER = "shared in turn", "fewest in flight first", "t
 # A request on its way to a connection of its own is in flight without having been sent, so that one more or less in
 # flight is no mistake, of each worker, which knows of its own requests alone; nor is what follows from a hundredth of
 # the requests.
-MOST_MISSENT, BESIDE = 0.01, 1
+MAX_MISSENT, BESIDE = 0.01, 1
 # As much as the client itself may add to a latency before it is held to distort it.
 MUCH_SLOWER = 0.05
 # By chance alone one of two is behind in all of them in 0.2 % of runs, one of ten in 1 %.
-STRETCHES, FEWEST_IN_A_STRETCH = 10, 5
+STRETCHES, MIN_IN_A_STRETCH = 10, 5
 
 
 def shared(evidence: Evidence) -> Iterator[Check]:
@@ -61,7 +61,7 @@ def _fewest(evidence: Evidence) -> Check:
     value = f"{wrong} of {count} requests were sent where {beside + 1} more were in flight than elsewhere"
     peak = throughput.peak_concurrency(evidence.snapshot)
     advice = f"connections were slow to open: open more before the clock starts, as --warm-connections {2 * peak}"
-    return Check(FEWEST, wrong <= MOST_MISSENT * count, value, percent(MOST_MISSENT), advice, evidence.relied_on)
+    return Check(FEWEST, wrong <= MAX_MISSENT * count, value, percent(MAX_MISSENT), advice, evidence.relied_on)
 
 
 def _fewest_of(targets: tuple[Snapshot, ...], times: Int64s) -> Int64s:
@@ -130,6 +130,6 @@ def _slowness(targets: tuple[Snapshot, ...], k: int) -> Floats:
     stretches = [
         (took[here][own[here]], took[here][~own[here]]) for here in np.array_split(order[sent[order] >= 0], STRETCHES)
     ]
-    if any(min(len(mine), len(theirs)) < FEWEST_IN_A_STRETCH for mine, theirs in stretches):
+    if any(min(len(mine), len(theirs)) < MIN_IN_A_STRETCH for mine, theirs in stretches):
         return np.empty(0)
     return np.array([np.median(mine) / max(np.median(theirs), 1) for mine, theirs in stretches])

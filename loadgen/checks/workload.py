@@ -11,11 +11,11 @@ from loadgen.util.number_format import percent
 from loadgen.workload.arrivals import is_bounded_by_time
 
 PAST_THE_END = "answers past their end"
-LEAST_AS_PLANNED = 0.999
+MIN_AS_PLANNED = 0.999
 # Engines count an end token that no event shows, one an answer; beyond it a tenth is left for what else is not shown.
-MOST_TOKENS_PER_EVENT, LEAST_TOKENS_PER_EVENT = 1.1, 0.9
-MOST_BROKEN_OFF = 0.05
-MOST_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
+MAX_TOKENS_PER_EVENT, MIN_TOKENS_PER_EVENT = 1.1, 0.9
+MAX_BROKEN_OFF = 0.05
+MAX_REPEATED = 0.01  # what so few requests save cannot move any percentile but the lowest
 
 
 def workload(evidence: Evidence) -> list[Check]:
@@ -46,10 +46,10 @@ def _input(evidence: Evidence) -> Check:
     predicted = counters["input_predicted"] == evidence.snapshot.ok
     return Check(
         name,
-        share >= LEAST_AS_PLANNED,
+        share >= MIN_AS_PLANNED,
         f"{percent(share, 1)} of prompts have the {'predicted' if predicted else 'planned'} length "
         f"({abs(more):.1f} tokens {word} by the server's mean)",
-        f"at least {percent(LEAST_AS_PLANNED, 1)}",
+        f"at least {percent(MIN_AS_PLANNED, 1)}",
         _advice_on_input(evidence, predicted),
         evidence.relied_on,
     )
@@ -85,9 +85,9 @@ def _output(evidence: Evidence) -> Check:
         advice = "the server ended answers although it was asked to ignore their end: see what stopped them"
     return Check(
         name,
-        share >= LEAST_AS_PLANNED,
+        share >= MIN_AS_PLANNED,
         f"{percent(share, 1)} of answers have the length asked ({means}; {ends})",
-        f"at least {percent(LEAST_AS_PLANNED, 1)}",
+        f"at least {percent(MIN_AS_PLANNED, 1)}",
         "the server does not keep to the length that it is asked for" if longer else advice,
         evidence.relied_on,
     )
@@ -106,9 +106,9 @@ def _past_the_end(evidence: Evidence) -> Iterator[Check]:
         return
     yield Check(
         PAST_THE_END,
-        broken <= MOST_BROKEN_OFF * of,
+        broken <= MAX_BROKEN_OFF * of,
         f"{broken} of {of} answers broke off after their first token, asked to go on past their end (ignore_eos)",
-        percent(MOST_BROKEN_OFF),
+        percent(MAX_BROKEN_OFF),
         "the model may not be able to go on past the end of its answer: give --no-ignore-eos",
         evidence.relied_on,
     )
@@ -122,12 +122,12 @@ def _events(evidence: Evidence) -> Check:
     sample = Comparison.of(evidence.snapshot)
     if sample is not None and sample.hides:
         tokens = round(tokens * sample.streamed / sample.counted)
-    one_each = (tokens - ok) / events <= MOST_TOKENS_PER_EVENT and tokens / events >= LEAST_TOKENS_PER_EVENT
+    one_each = (tokens - ok) / events <= MAX_TOKENS_PER_EVENT and tokens / events >= MIN_TOKENS_PER_EVENT
     return Check(
         name,
         one_each,
         f"{tokens / events:.2f} tokens per event",
-        f"{LEAST_TOKENS_PER_EVENT} to {MOST_TOKENS_PER_EVENT}, the end tokens apart",
+        f"{MIN_TOKENS_PER_EVENT} to {MAX_TOKENS_PER_EVENT}, the end tokens apart",
         "gaps between events are not gaps between tokens: compare no ICL with that of a server that sends each token; "
         "--continuous-usage asks how many tokens an event bears",
         evidence.relied_on,
@@ -139,7 +139,7 @@ def _repeats(evidence: Evidence) -> Check:
     counters, before = evidence.snapshot.counters, evidence.heading.provenance["prompts"].get("sent_before", 0)
     cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
     by_time = is_bounded_by_time(evidence.settings)
-    distinct = repeated + before <= MOST_REPEATED * scheduled
+    distinct = repeated + before <= MAX_REPEATED * scheduled
     earlier = prefix_cache.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0
     return Check(
         "prompts distinct",
@@ -148,7 +148,7 @@ def _repeats(evidence: Evidence) -> Check:
         + (f", {before} of the measured prompts had been sent before the clock started" if before else "")
         + (f" (the server took {percent(cached, 1)} of its input from a cache)" if cached else "")
         + (f", {percent(earlier, 1)} of it beyond what shared prefixes explain" if earlier else ""),
-        f"at most {percent(MOST_REPEATED)}",
+        f"at most {percent(MAX_REPEATED)}",
         prefix_cache.ADVICE if earlier else _MORE_WHILE_IT_RUNS if by_time else _MORE if repeated else _OTHER_WARM_UPS,
         evidence.relied_on or by_time,
     )

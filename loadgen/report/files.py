@@ -111,7 +111,7 @@ def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:
 
 
 def _append(path: Path, line: str, opener: Callable[[str, int], int] | None) -> None:
-    """Add a line, or leave the file as it was; one that somebody left unfinished is ended first."""
+    """Add a line, or leave the file as it was; an unfinished line is ended first."""
     with open(
         path, "ab+", buffering=0, opener=opener
     ) as file:  # a buffer would be written once more as the file is closed

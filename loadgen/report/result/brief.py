@@ -19,7 +19,7 @@ class BriefFindings(Struct, frozen=True, kw_only=True):
 
     verdict: Annotated[Verdict, about("Whether to believe the run.")]
     overloaded: Annotated[
-        bool | None, about("Whether requests came faster than they were answered; null: it cannot be told.")
+        bool | None, about("Whether requests came faster than they were answered; null: unknown.")
     ] = None
     simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
     error_rate: Annotated[float | None, about("Requests that the server failed, as a share of those that ended.")]

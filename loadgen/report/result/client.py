@@ -14,7 +14,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     """What --capture kept."""
 
     responses: Annotated[int, about("Responses kept.")]
-    left_out: Annotated[int, about("Those left out for want of room.")]
+    left_out: Annotated[int, about("Those left out for lack of room.")]
     error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
 
 

@@ -38,9 +38,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     verdict: Annotated[Verdict, about("Whether to believe the run.")]
     checks: Annotated[list[Check], about("All that was checked, in groups (docs/checks.md).")]
     partial: Annotated[str | None, about("Why the run ended early; null: it did not.")]
-    overloaded: Annotated[
-        bool | None, about("Whether requests came faster than they were answered; null: it cannot be told.")
-    ]
+    overloaded: Annotated[bool | None, about("Whether requests came faster than they were answered; null: unknown.")]
     simulated: Annotated[bool, about("Whether loadgen's own simulator was measured.")]
     insecure: Annotated[bool, about("Whether TLS certificates were not verified.")]
     closed_loop: Annotated[bool, about("Whether each request was due when a slot was free for it.")]
@@ -110,7 +108,7 @@ class RunFindings(Struct, frozen=True, kw_only=True):
     ]
     client: Annotated[ClientTotals, about("What measuring took, of all workers together.")]
     workers: Annotated[list[Worker], about("What became of each worker.")] = msgspec.field(default_factory=list)
-    server: Annotated[ServerMetrics | None, about("What the server told of itself; null: nothing.")] = None
+    server: Annotated[ServerMetrics | None, about("Server metrics; null: there are none.")] = None
     provenance: Annotated[Provenance, about("What one needs to know to make the same run again.")]
     histograms: Annotated[Histograms, about("Each distribution as a whole, ns.")]
 

@@ -93,7 +93,7 @@ def _distribution() -> Node:
     return {
         "description": "A distribution in a few numbers, ms; null where nothing was measured.",
         "type": "object",
-        "properties": {name: {"description": said, **kinds[name]} for name, said in about.items()},
+        "properties": {name: {"description": text, **kinds[name]} for name, text in about.items()},
         "required": list(about),
         "patternProperties": {"^p[0-9.e-]+$": percentile},
         "additionalProperties": False,

@@ -67,7 +67,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
         about("Of ok requests: by usage, else by token ids, else by a tokenizer, else one for each event."),
     ]
     cached_tokens: Annotated[int, about("Prompt tokens that the server took from its cache, of ok requests.")]
-    cached_counted: Annotated[int, about("Ok requests of which it said how many these were.")]
+    cached_counted: Annotated[int, about("Ok requests for which the server counted them.")]
     stream_ns: Annotated[int, about("First to last token of ok requests, the sum, ns.")]
     decode_ns: Annotated[int, about("The same of those that have a TPOT, ns.")]
     decode_tokens: Annotated[int, about("Their output tokens after those of the first event.")]
@@ -75,7 +75,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
     id_requests: Annotated[int, about("Ok requests whose output tokens are counted by token ids or logprobs.")]
     tokenizer_requests: Annotated[int, about("Ok requests whose output tokens a tokenizer has counted, after the run.")]
     event_requests: Annotated[int, about("Ok requests whose output tokens are counted events.")]
-    usage_per_event: Annotated[int, about("Ok requests in which usage told how many tokens each event had.")]
+    usage_per_event: Annotated[int, about("Ok requests whose usage counts the tokens of each event.")]
     ids_per_event: Annotated[int, about("Ok requests in which token ids or logprobs did.")]
     imputed_gaps: Annotated[int, about("Gaps of `itl` that are equal parts of the gap between two events.")]
     token_events: Annotated[int, about("Events with tokens, of ok requests.")]
