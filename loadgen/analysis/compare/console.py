@@ -37,7 +37,7 @@ def _beside(comparison: Comparison, beside: Beside) -> Iterator[str]:
         for each in beside.otherwise:
             yield from _wrapped(f"{each.name}: {each.one} | {each.other}", "  ")
         yield ""
-    clock = comparison.base.starts[0].result["loadgen"]["latency_from"]
+    clock = comparison.base.starts[0].result.latency_from
     head = (f"latencies from {clock}", "", comparison.base.name, beside.side.name, "change", f"{AT} interval", "")
     rows = [(head, True), *((_cells(row), row.metric.ours) for row in beside.rows)]
     widths = [max(len(cells[column]) for cells, _ in rows) for column in range(len(head))]

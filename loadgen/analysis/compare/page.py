@@ -30,7 +30,7 @@ def _blocks(comparison: Comparison) -> Iterator[Block]:
 
 def _beside(comparison: Comparison, beside: Beside) -> Iterator[Block]:
     names = (comparison.base.name, beside.side.name)
-    clock = comparison.base.starts[0].result["loadgen"]["latency_from"]
+    clock = comparison.base.starts[0].result.latency_from
     yield _table(f"Latencies from {clock}", names, [row for row in beside.rows if row.metric.ours])
     if theirs := [row for row in beside.rows if not row.metric.ours]:
         yield _table("The servers of themselves", names, theirs)

@@ -11,7 +11,6 @@ from loadgen.analysis.compare.metrics import named
 from loadgen.analysis.compare.noise_file import NoiseFile
 from loadgen.analysis.compare.row import Row, Word
 from loadgen.analysis.compare.side import LEAST_STARTS, Side
-from loadgen.report.run_summary import failed, reasons
 from loadgen.util.number_format import percent, signed
 
 SCHEMA = 1
@@ -58,7 +57,7 @@ def runs(side: Side) -> str:
     told += [
         f"{name} ({count})" if len(verdicts) > 1 else name for name, count in sorted(verdicts.items(), reverse=True)
     ]
-    if why := dict.fromkeys(check["name"] for start in side.starts for check in failed(start.result)):
+    if why := dict.fromkeys(check.name for start in side.starts for check in start.result.failed_checks):
         told[-1] += f" for {' and '.join(why)}"
     dates = dict.fromkeys((side.starts[0].date, side.starts[-1].date))
     return ", ".join((*told, " to ".join(dates)))
@@ -159,7 +158,7 @@ def _side(side: Side) -> dict[str, Any]:
                 "file": start.where,
                 "date": start.date,
                 "verdict": start.verdict,
-                "reasons": reasons(start.result),
+                "reasons": start.reasons,
                 "partial": start.partial,
                 "simulated": start.simulated,
                 "records": start.records is not None,

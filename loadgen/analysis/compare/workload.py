@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.config import serialize
 from loadgen.config.option import DATA, LOAD, OUTPUT, SAMPLING, flag
 from loadgen.config.settings import RunSettings, public
+from loadgen.report.result import RunResult
+from loadgen.report.result.fields import to_json_values
 from loadgen.workload import target
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
@@ -48,22 +49,22 @@ class Difference:
         return f"{self.name} {self.one} and {self.other}"
 
 
-def workload(result: Mapping[str, Any]) -> dict[str, Any]:
+def workload(result: RunResult) -> dict[str, Any]:
     """What the run of a result asked, by names: JSON.
 
     Raises:
         KeyError, TypeError, ValueError, BadInput: It is no result.
     """
-    origin = result["loadgen"]["provenance"]
-    settings = serialize.restored(origin["settings"])
-    by_time = result["loadgen"]["closed_loop"] and settings.duration is not None  # so many as the server could answer
+    origin = result.provenance
+    settings = origin.settings
+    by_time = result.closed_loop and settings.duration is not None  # so many as the server could answer
     named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
-        "model": result["model_id"],
+        "model": result.numbers.model_id,
         "endpoint": target.endpoint(settings),
-        "requests": settings.num_prompts if by_time else result["num_prompts"],
-        "prompts": origin["prompts"].get("sha256"),
-        "due times": origin["schedule"]["sha256"],
+        "requests": settings.num_prompts if by_time else result.numbers.num_prompts,
+        "prompts": origin.saved_prompts.get("sha256"),
+        "due times": origin.schedule.sha256,
         **{name: public(settings)[name] for name in ASKED},
     }
 
@@ -81,10 +82,10 @@ def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]
     return list(dict.fromkeys(found))
 
 
-def facts(result: Mapping[str, Any]) -> dict[str, Any]:
+def facts(result: RunResult) -> dict[str, Any]:
     """What else is known of the run of a result, by names: of the settings, the engine, versions, the machine."""
-    origin = result["loadgen"]["provenance"]
-    engine = dict(origin["engine"])
+    origin = result.provenance
+    engine = dict(origin.saved_engine)
     own = "commands" in engine
     place = engine.pop("base_url", None)
     if own:  # its port is one that was free
@@ -94,8 +95,8 @@ def facts(result: Mapping[str, Any]) -> dict[str, Any]:
         ]
     told = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)} - UNTOLD - {*ASKED}
     told -= PLACES if own else set()
-    settings = {flag(name): value for name, value in origin["settings"].items() if name in told}
-    named = {"engine": engine, "versions": origin["versions"], "machine": origin["machine"]}
+    settings = {flag(name): value for name, value in origin.saved_settings.items() if name in told}
+    named = {"engine": engine, "versions": to_json_values(origin.versions), "machine": to_json_values(origin.machine)}
     return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
 
 

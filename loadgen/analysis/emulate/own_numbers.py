@@ -15,9 +15,9 @@ def ours(result: Result, name: str) -> float | None:
     """
     metric, _, statistic = name.partition(" ")
     if not statistic:
-        value: float | None = result.data[name]
+        value: float | None = getattr(result.numbers, name)
         return value
-    histogram = result.snapshot.histograms[slo.distribution(metric, result.data["loadgen"]["latency_from"])]
+    histogram = result.snapshot.histograms[slo.distribution(metric, result.latency_from)]
     if statistic == "mean":
         return to_ms(histogram.mean)
     if statistic == "max":

@@ -23,7 +23,6 @@ from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import ON_THE_CLOCK, Progress
 from loadgen.metrics.records.file import RecordFile, from_dict
 from loadgen.metrics.records.shards import piece
-from loadgen.report.run_summary import failed
 from loadgen.runner.run_result import Result
 from loadgen.stats import block_bootstrap
 from loadgen.stats.ratio_interval import of_share
@@ -219,7 +218,7 @@ class Levels:
             result = await self._measure(self._at(math.inf, records), name, lambda progress: None)
             self._trust(math.inf, result, _untold(result, stopped=False))
         self._says_nothing(math.inf, result, "all at once, to see where to begin")
-        return float(result.data["request_throughput"])
+        return float(result.numbers.request_throughput or 0.0)
 
     def _trust(self, level: float, result: Result, why: str | None) -> None:
         """Keep a run that says nothing, if there is a reason why, and end."""
@@ -248,22 +247,22 @@ class Levels:
         assert settings.records is not None
         records = sorted(RecordFile(settings.records), key=lambda record: (record.due, record.index))
         sent = [record for record in records if record.sent]
-        wrong = failed(result.data)
-        behind = [f"loop busy {check['value']}" for check in wrong if check["name"] == BUSY]
+        wrong = result.failed_checks
+        behind = [f"loop busy {check.value}" for check in wrong if check.name == BUSY]
         if (share := _share_of_rate(sent)) < LEAST_OF_RATE:
             behind.append(f"it sent at {percent(share)} of the rate")
         if behind:
             return Run((), 0.0, untold=f"the client could not keep up: {', '.join(behind)}"), 0.0
         if stopped is not None:
             return Run((), 0.0, failed=True), 0.0
-        if late := [check["name"] for check in wrong if check["group"] in CLIENT]:
+        if late := [check.name for check in wrong if check.group in CLIENT]:
             self._note(level, f"the client itself was disturbed ({', '.join(late)})")
-        if len(records) < (count := result.data["num_prompts"]):
+        if len(records) < (count := result.numbers.num_prompts):
             self._trust(level, result, f"of {count} requests {len(records)} have a record")
         busy_ns = sum(record.closed - record.sent for record in sent)
         span_ns = max(record.closed for record in records) - min(record.due for record in records)
         shown = [demand.shown(records, settings) for demand in self._demands]
-        run = Run(shown, busy_ns / max(1, span_ns), failed=result.data["loadgen"]["overloaded"] is True)
+        run = Run(shown, busy_ns / max(1, span_ns), failed=result.overloaded is True)
         return run, busy_ns / 1e9 / max(1, len(sent))
 
     def _note(self, level: float, what: str) -> None:
@@ -314,12 +313,11 @@ def _untold(result: Result, *, stopped: bool) -> str | None:
         result: What it found.
         stopped: Whether it was stopped early, by us.
     """
-    own = result.data["loadgen"]
-    if own["verdict"] == "INVALID" or (own["partial"] is not None and not stopped):
-        wrong = [check["name"] for check in failed(result.data) if check["group"] == "A"]
-        return str(own["partial"] or ", ".join(wrong))
-    if not result.data["completed"]:
-        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in own["outcomes"].items())
+    if result.verdict == "INVALID" or (result.partial is not None and not stopped):
+        wrong = [check.name for check in result.failed_checks if check.group == "A"]
+        return result.partial or ", ".join(wrong)
+    if not result.numbers.completed:
+        return "no request succeeded: " + ", ".join(f"{name} {count}" for name, count in result.outcomes.items())
     return None
 
 

@@ -174,10 +174,10 @@ class TestStarts:
 
     def test_what_the_server_said_is_compared_by_starts_alone(self, tmp_path: Path) -> None:
         def of(name: str, *preemptions: float) -> str:
-            said = [{"counts": {"preemptions": each}} for each in preemptions]
+            said = [{"counts": COUNTS | {"preemptions": each}} for each in preemptions]
             (tmp_path / name).mkdir()
             for number, each in enumerate(said):
-                full = {"prefix_hit_rate": 0.5, "spec_acceptance": None, "ttft_ms": None, "levels": LEVELS}
+                full = SERVER | {"prefix_hit_rate": 0.5}
                 saved(tmp_path / name / f"{name}{number}.json", ttft=20 + number, server=full | each)
             return str(tmp_path / name)
 
@@ -192,7 +192,18 @@ class TestStarts:
         assert (none.one, none.other, none.change, none.why) == (0, pytest.approx(5), None, "a value is 0")
 
 
-LEVELS = {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")}
+COUNTS: dict[str, float | None] = dict.fromkeys(("requests", "prompt_tokens", "generation_tokens", "preemptions"))
+SERVER: dict[str, Any] = {
+    "sources": [],
+    "gpus": [],
+    "missing": [],
+    "gpu_levels": [],
+    "covers_run": True,
+    "restarts": 0,
+    "levels": {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")},
+    **dict.fromkeys(("prefix_hit_rate", "spec_acceptance", "ttft_ms")),
+    "output_tokens": {"server": None, "ours": 0},
+}
 
 
 class TestNoise:

@@ -8,8 +8,9 @@ import pytest
 from loadgen.analysis.compare.metrics import USUAL, named
 from loadgen.analysis.compare.side import Side, check_apart
 from loadgen.errors import BadInput
-from loadgen.report import series, to_json
+from loadgen.report import to_json
 from loadgen.runner.run_result import from_records
+from tests.helpers import saved_json
 from tests.helpers.compared_runs import recorded, result, saved, starts
 
 
@@ -44,7 +45,7 @@ def test_a_folder_has_a_start_for_each_run_and_leaves_out_what_is_of_none(tmp_pa
     folder = Path(starts(tmp_path / "base", 20, 21, 22))
     (folder / "notes.txt").write_text("of Tuesday")
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x00")
-    (folder / "search.json").write_text(to_json(series.begun("search", "rate", None, "due")))
+    (folder / "search.json").write_text(to_json(saved_json.begun("search", "rate", None, "due")))
     (folder / "deeper").mkdir()
     assert len(read(folder).starts) == 3
 
@@ -75,7 +76,7 @@ def test_what_one_worker_has_left_is_no_run(tmp_path: Path) -> None:
         ("words.json", "hello", "is not a loadgen result"),
         ("vllm.json", '{"request_throughput": 1.0}', "is not a loadgen result"),
         ("half.json", '{"loadgen": {"schema": 1, "verdict": "VALID"}}', "is not a whole loadgen result"),
-        ("search.json", to_json(series.begun("search", "rate", None, "due")), "of several runs at different loads"),
+        ("search.json", to_json(saved_json.begun("search", "rate", None, "due")), "of several runs at different loads"),
     ],
 )
 def test_what_is_no_run_is_refused_by_its_name(tmp_path: Path, name: str, content: str | None, said: str) -> None:

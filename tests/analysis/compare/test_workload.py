@@ -7,13 +7,14 @@ import pytest
 
 from loadgen.analysis.compare.workload import facts, otherwise, unlike, workload
 from loadgen.config.settings import RunSettings
+from tests.helpers import saved_json
 from tests.helpers.compared_runs import FEW, result
 
 OTHER_PROMPTS = {"sha256": "1" * 64}
 
 
 def asked(settings: RunSettings = FEW, **options: Any) -> dict[str, Any]:
-    return workload(result("20250101", settings=settings, **options))
+    return workload(saved_json.result(result("20250101", settings=settings, **options)))
 
 
 def said(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
@@ -66,7 +67,7 @@ def test_of_a_closed_loop_that_time_ends_nobody_asked_for_a_number() -> None:
     settings = FEW.replace(request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01)
     data = [result("20250101", settings=settings) for _ in range(2)]
     data[1]["num_prompts"] -= 10
-    assert said(*map(workload, data)) == []
+    assert said(*(workload(saved_json.result(each)) for each in data)) == []
     assert said(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
 
 
@@ -92,7 +93,7 @@ def test_how_it_is_measured_and_kept_may_differ(changes: dict[str, Any]) -> None
 class TestFacts:
     @staticmethod
     def between(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-        found = [facts(result("20250101", engine=each)) for each in (one, other)]
+        found = [facts(saved_json.result(result("20250101", engine=each))) for each in (one, other)]
         return [str(each) for each in otherwise(*found)]
 
     def test_engines_are_told_apart_by_all_that_is_known_of_them(self) -> None:
@@ -119,10 +120,11 @@ class TestFacts:
 
     def test_the_address_of_a_server_that_was_there_is(self) -> None:
         one, other = (
-            facts(result("20250101", settings=FEW.replace(base_url=url))) for url in ("http://a:1", "http://b:1")
+            facts(saved_json.result(result("20250101", settings=FEW.replace(base_url=url))))
+            for url in ("http://a:1", "http://b:1")
         )
         assert [str(each) for each in otherwise(one, other)] == ["--base-url http://a:1 and http://b:1"]
 
     def test_where_results_are_kept_is_nothing_to_tell(self) -> None:
-        one, other = (facts(result("20250101", settings=FEW.replace(label=label))) for label in "ab")
+        one, other = (facts(saved_json.result(result("20250101", settings=FEW.replace(label=label)))) for label in "ab")
         assert otherwise(one, other) == []
