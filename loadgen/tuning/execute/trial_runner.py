@@ -14,7 +14,7 @@ from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.report.run_summary import brief, reasons
+from loadgen.report.result.brief import RunBrief
 from loadgen.runner import coordinators, run
 from loadgen.runner.engine_session import Started, started
 from loadgen.runner.run_result import Result
@@ -128,7 +128,7 @@ class Bench:
         ran = self._kept(result, folder)
         failure = await _trouble(engines)
         if failure is None and result.verdict is Verdict.INVALID:
-            failure = Failure(INVALID, "; ".join(reasons(result.data, "A")), transient=True)
+            failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return ran, failure
 
@@ -136,7 +136,7 @@ class Bench:
             return await _measured(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
-        start = result.data["request_throughput"] or 1.0
+        start = result.numbers.request_throughput or 1.0
         try:
             found = await highest(at, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
@@ -168,7 +168,7 @@ class Bench:
         path = folder / RESULT
         with kept(self._root):
             write_whole(path, report.to_json(result.data) + "\n")
-        return Ran(brief(result.data), str(path.relative_to(self._root)))
+        return Ran(RunBrief.of(result).to_dict(), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
         with kept(self._root):
@@ -198,7 +198,7 @@ async def _measured(
 
             server = await engines.server(asked)
             result = await run.measure(server, asked, own, on_progress=tell, measurer=measurer)
-    if (why := result.data["loadgen"]["client"]["records_error"]) is not None:
+    if (why := result.client.records_error) is not None:
         raise NotKept(str(asked.records), why)
     return result
 
