@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from loadgen.engines.processes import command
-from loadgen.util.gpus import Memory, Nvml
+from loadgen.util.gpus import MemoryUse, Nvml
 
 AGAIN_S = 0.2
 TOLERANCE_BYTES = 256 << 20  # what drivers and displays take and give back as they like
@@ -45,7 +45,7 @@ class GpuMemory:
                 time.sleep(AGAIN_S)
         return kept
 
-    def _kept(self, now: dict[int, Memory]) -> list[str]:
+    def _kept(self, now: dict[int, MemoryUse]) -> list[str]:
         before = self._before
         more = {
             number: memory.used - before[number].used
@@ -58,7 +58,7 @@ class GpuMemory:
             if grown > TOLERANCE_BYTES
         ]
 
-    def _look(self, nvml: Nvml | None) -> dict[int, Memory]:
+    def _look(self, nvml: Nvml | None) -> dict[int, MemoryUse]:
         told = enumerate(nvml.memory() if nvml else ())
         return {n: memory for n, memory in told if memory is not None and (not self._numbers or n in self._numbers)}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from loadgen.engines import processes
 from loadgen.engines.processes import Process
 from loadgen.util import private_files
-from loadgen.util.atomic_file import whole_file
+from loadgen.util.atomic_file import atomic_file
 
 KEEPER_S = 10.0  # for the keeper of a program that was killed just now to put its engine away
 
@@ -71,7 +71,7 @@ class Registry:
             OSError: The folder cannot be written.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with whole_file(self._path(entry.run_id), private_files.opener) as file:
+        with atomic_file(self._path(entry.run_id), private_files.opener) as file:
             file.write(json.dumps(dataclasses.asdict(entry)).encode())
 
     def remove(self, run_id: str) -> None:

@@ -13,7 +13,7 @@ from loadgen.checks.provenance import provenance
 from loadgen.checks.sending import sending
 from loadgen.checks.sufficiency import STEADY, sufficiency, unfinished_p99_ns
 from loadgen.checks.workload import repeated_prompts, workload
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 
 __all__ = [
     "BUSY",
@@ -44,7 +44,7 @@ class Group(NamedTuple):
     """
 
     about: str
-    check: Callable[[Evidence], list[Check]]
+    check: Callable[[RunData], list[Check]]
 
 
 GROUPS = {
@@ -62,10 +62,10 @@ GROUPS = {
 SERVER_CHECKS = {"C": server.distortion, "E": server.workload, "F": server.consistency}
 
 
-def examine(evidence: Evidence) -> list[Check]:
+def examine(run: RunData) -> list[Check]:
     """Make all checks of a run, group by group."""
     found: list[Check] = []
     for letter, group in GROUPS.items():
-        checks = group.check(evidence) + (SERVER_CHECKS[letter](evidence) if letter in SERVER_CHECKS else [])
+        checks = group.check(run) + (SERVER_CHECKS[letter](run) if letter in SERVER_CHECKS else [])
         found += [replace(check, group=letter) for check in checks]
     return found

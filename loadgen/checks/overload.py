@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.util.arrays import Int64s
 
 MIN_BEGUN = 200  # requests, or sessions
@@ -42,19 +42,19 @@ class Backlog:
         return rise > SIGMAS * self.noise and rise > MIN_GROWTH * mean and self.fit > MIN_FIT
 
 
-def why_unknown(evidence: Evidence) -> str | None:
+def why_unknown(run: RunData) -> str | None:
     """Why a run's backlog says nothing of overload, if it does not."""
-    settings = evidence.settings
-    if evidence.schedule.duration_ns == 0:
+    settings = run.settings
+    if run.schedule.duration_ns == 0:
         return "all requests are due at once"
     if settings.ramp_up_strategy is not None:
         return "the rate rises by design"
-    if evidence.snapshot.partial is not None:
+    if run.snapshot.partial is not None:
         return "the run ended early"
     return None
 
 
-def backlog(evidence: Evidence) -> Backlog | None:
+def backlog(run: RunData) -> Backlog | None:
     """Fit the number of requests that are due and not ended; None where the run is too short to say.
 
     The window begins when the first requests have had time to end and ends with the last due one. That time is the
@@ -63,7 +63,7 @@ def backlog(evidence: Evidence) -> Backlog | None:
     follows the noise of the fitted rise: sqrt(12 * mean number * sojourn / window), more where arrivals are burstier.
     What arrives is a session, which has ended when the last of its turns has.
     """
-    snapshot, schedule = evidence.snapshot, evidence.schedule
+    snapshot, schedule = run.snapshot, run.schedule
     was_sent = snapshot.sent >= 0
     session = (np.cumsum(schedule.begins) - 1)[snapshot.index[was_sent]]
     begun, which = np.unique(session, return_inverse=True)
@@ -83,7 +83,7 @@ def backlog(evidence: Evidence) -> Backlog | None:
     slope, level = np.polyfit(at - begin, number, 1)
     rise, mean = float(slope) * (end - begin), float(number.mean())
     spread = float(number.var())
-    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / evidence.settings.burstiness))
+    noise = math.sqrt(12 * max(mean, 1.0) * sojourn / (end - begin) * max(1.0, 1 / run.settings.burstiness))
     # On evenly spaced points a line's own variance is its rise squared over 12.
     fit = rise**2 / 12 / spread if spread else 0.0
     return Backlog(float(level), float(level) + rise, noise, min(fit, 1.0), (end - begin) / 1e9)

@@ -1,4 +1,4 @@
-"""Launched: engines that are started to be measured, and put away after it: replicas of one, or the simulator."""
+"""Engines that are started for a run and stopped after it: replicas of one engine, or the simulator."""
 
 import asyncio
 import contextlib
@@ -14,45 +14,44 @@ from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.runner.server import Server
-from loadgen.runner.targets import running
+from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
-from loadgen.util.redaction import public_words
-from loadgen.workload.template_overhead import Overhead
+from loadgen.util.redaction import redact_command
+from loadgen.workload.chat_template.overhead import Overhead
 
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
-QUIET_S = 1.0  # what starts sooner needs no word
-# What an engine calls a setting that has a flag of its own.
+QUIET_S = 1.0  # an engine that starts sooner reports no progress
+# The flags of settings, by what an engine calls them.
 _FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
-_NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
+_SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 logger = logging.getLogger("loadgen")
 
 
 def wants_engine(settings: RunSettings) -> bool:
-    """Whether an engine is to be started: one is named, or no server at all."""
-    return settings.engine is not None or all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
+    """Return whether an engine is to be started: one is named, or no server at all."""
+    return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
 
 
 @contextlib.asynccontextmanager
-async def launched(
+async def open_engine_server(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
-    """Start the engine, as often as replicas are asked, wait until each answers, and put them away in the end.
+    """Start the replicas of the engine that settings name, wait until they answer, and stop them after the context.
 
-    One that fails for a reason that may pass is started once more.
+    A replica that fails for a reason that may pass is started once more.
 
     Args:
         settings: Of the run.
-        check: Called with what will be asked of the engine, while that starts, which may take many minutes.
+        check: Called with the settings as they are for the engine, while it starts, which may take many minutes.
         on_progress: Called a few times a second.
 
     Raises:
-        BadInput: There is no such engine, or it cannot be started so; or `check` says it.
-        EngineError: It does not answer, or something of it is left in the end.
+        BadInput: There is no such engine, or it cannot be started so; or `check` raises it.
+        EngineError: It does not answer, or something of it is left after it was stopped.
     """
     name = settings.engine or SIMULATOR
     engine, launcher = find("engines", name), find("launchers", "local")()
@@ -67,35 +66,35 @@ async def launched(
 
     def checked(process: Any) -> None:
         with _tokenizer_of_the_model(settings):
-            check(asking([process], settings, simulated=name == SIMULATOR))
+            check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
+    begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with started(engine, begins, timeout_s, on_progress, check=checked, tries=2) as engines:
-        yield await engines.server(settings)
+    async with open_engines(engine, begins, timeout_s, on_progress, check=checked, tries=2) as session:
+        yield await session.server(settings)
 
 
 @dataclass(frozen=True)
-class Started:
+class EngineSession:
     """Replicas of an engine that answer.
 
     Attributes:
-        engine: Of which kind.
-        processes: One for each replica.
+        engine: The engine.
+        processes: The process of each replica.
     """
 
     engine: Any
     processes: tuple[Any, ...]
 
     async def server(self, settings: RunSettings) -> Server:
-        """The replicas as the server of a run with these settings.
+        """Probe the replicas as the server of a run with these settings.
 
         Raises:
             BadInput: They do not have the model.
         """
         name, simulated = self.engine.name, self.engine.name == SIMULATOR
-        server = await running(asking(self.processes, settings, simulated=simulated))
+        server = await probe(settings_for_engine(self.processes, settings, simulated=simulated))
         each = [await asyncio.to_thread(process.differences) for process in self.processes]
         installed = await asyncio.to_thread(self.engine.version)
         tokens = self.processes[0].template_tokens
@@ -105,7 +104,7 @@ class Started:
                 "name": name,
                 "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(public_words(process.launch.argv)) for process in self.processes],
+                "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,
@@ -116,7 +115,7 @@ class Started:
 
 
 @contextlib.asynccontextmanager
-async def started(
+async def open_engines(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,
@@ -124,30 +123,30 @@ async def started(
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
-) -> AsyncIterator[Started]:
-    """Start replicas of an engine, wait until each answers, and put them away in the end.
+) -> AsyncIterator[EngineSession]:
+    """Start replicas of an engine, wait until each answers, and stop them after the context.
 
     Args:
-        engine: Which.
-        begins: Each begins one, and returns its process.
-        timeout_s: Until each answers.
+        engine: The engine.
+        begins: Each starts one replica, and returns its process.
+        timeout_s: How long each may take to answer.
         on_progress: Called a few times a second.
-        check: Called with each process as soon as there is one.
-        tries: How often one is started that fails for a reason that may pass.
+        check: Called with each process as soon as it has started.
+        tries: How often a replica is started that fails for a reason that may pass.
 
     Raises:
-        EngineError: One does not answer, or something of one is left in the end.
-        BadInput: `begins` or `check` says it.
+        EngineError: One does not answer, or something of one is left after it was stopped.
+        BadInput: `begins` or `check` raises it.
     """
-    starting = [asyncio.ensure_future(_answering(begin, check, timeout_s, on_progress, tries)) for begin in begins]
+    starting = [asyncio.ensure_future(_start(begin, check, timeout_s, on_progress, tries)) for begin in begins]
     try:
-        yield Started(engine, tuple(await asyncio.gather(*starting)))
+        yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
-        await _put_away(starting)
+        await _stop(starting)
 
 
-async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop what has started, and keep from starting what has not.
+async def _stop(starting: "Sequence[asyncio.Future[Any]]") -> None:
+    """Stop the replicas that have started, and keep the others from starting.
 
     Raises:
         EngineError: Something of one is left.
@@ -161,17 +160,17 @@ async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
             raise error
 
 
-async def _answering(
+async def _start(
     begin: Callable[[], Any],
     check: Callable[[Any], None],
     timeout_s: float,
     on_progress: Callable[[Progress], None],
     tries: int,
 ) -> Any:
-    """A process that has answered; it was checked before."""
+    """Start a replica, check it, and return its process once it answers."""
     loop = asyncio.get_running_loop()
 
-    def tell(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
+    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
         if elapsed_s >= QUIET_S:
             progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
             loop.call_soon_threadsafe(on_progress, progress)
@@ -181,13 +180,13 @@ async def _answering(
         try:
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, partial(tell, process.usual_s))
+            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s))
         except EngineError as error:  # it has been stopped
             if not (left and error.transient):
                 raise
             logger.warning("started once more, since that may pass: %s", error)
         except BaseException:
-            with contextlib.suppress(LoadgenError):  # it never began, and that is what is raised
+            with contextlib.suppress(LoadgenError):  # it did not start, and that error is raised below
                 await asyncio.to_thread((await beginning).stop, 0.0)
             raise
         else:
@@ -195,13 +194,13 @@ async def _answering(
     raise AssertionError("the last failure is raised")
 
 
-def asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
-    """The settings of a run that asks servers of an engine.
+def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+    """Return the settings of a run against engines.
 
     Args:
-        processes: The servers, or how they are started; they are alike.
+        processes: The engines, or how they are started; they are alike.
         settings: Of the run, as they were given.
-        simulated: Whether it is the simulator, which is asked within bounds.
+        simulated: Whether it is the simulator, for which a run without bounds is bounded.
     """
     process = processes[0]
     model = settings.model or process.model
@@ -221,7 +220,7 @@ def asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) 
 
 
 def _bounded(settings: RunSettings) -> RunSettings:
-    """What is asked of the simulator, within bounds where nothing bounds it."""
+    """Bound a run against the simulator where the settings do not."""
     bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
     endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
     return settings.replace(
@@ -232,7 +231,7 @@ def _bounded(settings: RunSettings) -> RunSettings:
 
 @contextlib.contextmanager
 def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
-    """A tokenizer that cannot be used is the model's own, where its user has named none."""
+    """Blame --model for a tokenizer that cannot be used, where the user has named none."""
     try:
         yield
     except BadInput as error:
@@ -246,7 +245,7 @@ def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named_as_given(words: Sequence[str]) -> Iterator[None]:
-    """What an engine finds unusable is named as its user wrote it."""
+    """Name settings that an engine refuses as the user wrote them."""
     try:
         yield
     except BadInput as error:

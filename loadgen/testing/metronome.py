@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 
-from loadgen.engines.sim.emit import BLANK_TIME, Planned, Ticker
+from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange

@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Sequence
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import listening
 from loadgen.testing.ask import Ask
 from loadgen.testing.exchange import Exchange

@@ -1,6 +1,6 @@
 """Stream: one streamed answer of a server, read plainly, so that tests need not trust what they test.
 
-It blocks and parses every event whole; `loadgen.core.wire` is for measuring.
+It blocks and parses every event whole; `loadgen.core` is for measuring.
 """
 
 import json

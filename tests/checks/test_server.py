@@ -9,9 +9,9 @@ from loadgen.checks import GROUPS, examine
 from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
-from tests.helpers.run_facts import MS, answered, evidence, failed, measured, unsent
+from tests.helpers.run_facts import MS, answered, failed, measured, run_data, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
 NAMES = (TTFT, ALONE, RESTARTS, SOONER, TOKENS)
@@ -22,8 +22,8 @@ RUN = [
 ]
 
 
-def ttft(count: int, mean_ms: float) -> Buckets:
-    return Buckets(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
+def ttft(count: int, mean_ms: float) -> PromHistogram:
+    return PromHistogram(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
 
 
 def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms: float = 1.0, **more):
@@ -39,7 +39,7 @@ def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms
 
 def of(telemetry, records=RUN, **facts):
     """The checks by name."""
-    return {check.name: check for check in examine(evidence(records, telemetry=telemetry, **facts))}
+    return {check.name: check for check in examine(run_data(records, telemetry=telemetry, **facts))}
 
 
 def states(checks):

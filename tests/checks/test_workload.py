@@ -10,7 +10,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.streamed_tokens import sampled
 from loadgen.workload.prompt import UNPLANNED
-from tests.helpers.run_facts import answered, evidence, failed, measured, result
+from tests.helpers.run_facts import answered, failed, measured, result, run_data
 
 
 def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
@@ -24,7 +24,7 @@ def reply(index=0, *, prompt=10, tokens=3, events=3, cached=None):
 
 def of(records, settings=None, **options):
     """The checks by name."""
-    checks = workload(evidence(records, settings, **options))
+    checks = workload(run_data(records, settings, **options))
     return {check.name: check for check in checks}
 
 
@@ -209,6 +209,11 @@ def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
     check = of([reply(i, prompt=10, cached=cached) for i in range(10)], prompts=prompts)["prompts distinct"]
     assert check.ok is expected
     assert ("--seed" in check.advice) is not expected
+
+
+def test_cached_tokens_of_prompts_without_tokens_say_nothing():
+    check = of([reply(i, prompt=0, cached=5) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    assert check.ok
 
 
 def test_a_cached_chat_template_is_no_earlier_run():

@@ -10,13 +10,13 @@ from loadgen.config.settings import RunSettings
 from loadgen.report import to_json
 from loadgen.report.result import RunResult
 from loadgen.report.result.brief import RunBrief
-from tests.helpers.run_facts import evidence, failed, steady
+from tests.helpers.run_facts import failed, run_data, steady
 
 RUN = [steady(n, due=n * 10, ttft=20 + n, n=5) for n in range(10)]
 
 
 def made(settings: RunSettings | None = None, records: Any = RUN, **options: Any) -> RunResult:
-    told = evidence(records, settings, **options)
+    told = run_data(records, settings, **options)
     return RunResult.of(told, examine(told))
 
 
@@ -41,7 +41,7 @@ def test_the_verdict_has_its_checks_and_reasons() -> None:
         Check("lag p99", False, "9 ms", "1 ms", "free a core", group="B"),
         Check("enough", False, "few", "662", "send more", counts=False, group="D"),
     ]
-    result = RunResult.of(evidence(RUN), checks)
+    result = RunResult.of(run_data(RUN), checks)
     assert result.verdict is Verdict.SUSPECT
     assert [check.name for check in result.failed_checks] == ["lag p99"]
     assert [check.name for check in result.notes] == ["enough"]

@@ -7,12 +7,12 @@ import pytest
 from loadgen.checks import examine
 from loadgen.metrics.streamed_tokens import paced, sampled
 from loadgen.report import RunResult, render
-from tests.helpers.run_facts import answered, evidence, measured
+from tests.helpers.run_facts import answered, measured, run_data
 
 
 def said(records, **options):
     """The console of a run, with the checks that it would be put to."""
-    told = evidence(records, **options)
+    told = run_data(records, **options)
     return render(RunResult.of(told, examine(told)))
 
 

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Self
 
 from msgspec import Struct
 
-from loadgen.metrics.client_usage import Client
-from loadgen.metrics.run_data import Evidence
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.run_data import RunData
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report.result.fields import about
 
 
@@ -18,7 +18,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
 
 
-class ClientUsage(Struct, frozen=True, kw_only=True):
+class ClientNumbers(Struct, frozen=True, kw_only=True):
     """What measuring took of a process, or of several, and what it met."""
 
     wall_s: Annotated[
@@ -48,12 +48,12 @@ class ClientUsage(Struct, frozen=True, kw_only=True):
     capture: Annotated[Capture | None, about("What --capture kept; null without it.")] = None
 
     @classmethod
-    def of_process(cls, usage: Client) -> Self:
+    def of_process(cls, usage: ClientUsage) -> Self:
         """Type the facts of one process."""
         return cls(**_fields(usage))
 
 
-class ClientTotals(ClientUsage, frozen=True, kw_only=True):
+class ClientTotals(ClientNumbers, frozen=True, kw_only=True):
     """What measuring took of all workers together, and what they met."""
 
     warm_connections: Annotated[
@@ -65,9 +65,9 @@ class ClientTotals(ClientUsage, frozen=True, kw_only=True):
     early: Annotated[int, about("Requests sent more than 50 us before they were due.")] = 0
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, run: RunData) -> Self:
         """Sum up the workers of a run."""
-        usage, counters = evidence.client, evidence.snapshot.counters
+        usage, counters = run.client, run.snapshot.counters
         return cls(
             **_fields(usage),
             warm_connections=counters["warm_connections"] if usage.known else None,
@@ -81,16 +81,16 @@ class Worker(Struct, frozen=True, kw_only=True):
     """One worker: the process, or the loop, that carried out one part of the run."""
 
     number: Annotated[int, about("Of its part of the run, from 0.")]
-    client: Annotated[ClientUsage, about("What measuring took of it.")]
+    client: Annotated[ClientNumbers, about("What measuring took of it.")]
     schedule_sha256: Annotated[str | None, about("Of the schedule that it followed; null: it was lost before.")]
     host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
     lost: Annotated[str | None, about("How it was lost; null: it finished.")]
 
     @classmethod
-    def of(cls, shard: Shard) -> Self:
-        """Type what became of a worker."""
-        return cls(**shard.to_dict() | {"client": ClientUsage.of_process(shard.client)})
+    def of(cls, report: WorkerReport) -> Self:
+        """Type the report of a worker."""
+        return cls(**report.to_dict() | {"client": ClientNumbers.of_process(report.client)})
 
 
-def _fields(usage: Client) -> dict[str, Any]:
+def _fields(usage: ClientUsage) -> dict[str, Any]:
     return usage.to_dict() | {"capture": None if usage.capture is None else Capture(**usage.capture)}

@@ -37,7 +37,7 @@ def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[LimitResu
     def value(metric: str, name: str) -> float | None:
         return statistic(snapshot, metric, name, clock)
 
-    rows = slo.judge(slo.demanded(limits) if limits else [], value)
+    rows = slo.judge(slo.required_limits(limits) if limits else [], value)
     return from_json_values(rows, list[LimitResult])
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from loadgen.config.output import METRICS, parse_percentiles
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Distributions
 from loadgen.report.result.rates import PerSecond
@@ -120,14 +120,14 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any]
 
     @classmethod
-    def of(cls, evidence: Evidence, latencies: Distributions) -> Self:
+    def of(cls, run: RunData, latencies: Distributions) -> Self:
         """Compute them.
 
         Args:
-            evidence: Of the run.
+            run: Its data.
             latencies: Its latencies; the percentiles that were asked for are among them.
         """
-        settings, snapshot, heading = evidence.settings, evidence.snapshot, evidence.heading
+        settings, snapshot, header = run.settings, run.snapshot, run.header
         counters, rates = snapshot.counters, PerSecond.of(snapshot)
         inputs = None if counters["unknown_input"] else counters["input_tokens"]
         outputs = counters["output_tokens"]
@@ -136,12 +136,12 @@ class RunNumbers(Struct, frozen=True, kw_only=True):
         for key, _, value in pairs:
             metadata.setdefault(key.strip(), value.strip())
         return cls(
-            date=heading.date,
+            date=header.date,
             endpoint_type=settings.backend or "openai",
             backend=settings.backend or "openai",
             label=settings.label,
-            model_id=heading.model,
-            tokenizer_id=settings.tokenizer or heading.model,
+            model_id=header.model,
+            tokenizer_id=settings.tokenizer or header.model,
             num_prompts=snapshot.scheduled,
             metadata=metadata,
             request_rate="inf" if math.isinf(settings.request_rate) else settings.request_rate,

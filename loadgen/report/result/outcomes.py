@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import unfinished_p99_ns
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import UNFINISHED, Snapshot
 from loadgen.report.result.fields import about
 from loadgen.util.number_format import to_ms
@@ -72,10 +72,10 @@ class Unfinished(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, run: RunData) -> Self:
         """Bound the p99 of E2EL by them."""
-        count = evidence.snapshot.histograms[UNFINISHED].count
-        return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(evidence)))
+        count = run.snapshot.histograms[UNFINISHED].count
+        return cls(count=count, p99_e2el_due_at_least_ms=to_ms(unfinished_p99_ns(run)))
 
 
 def examples(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[Example]]:

@@ -144,5 +144,5 @@ class Provenance(Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Read the JSON of a heading."""
+        """Read the JSON of a header."""
         return from_json_values(data, cls)

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from loadgen.config import slo
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.report.result.fields import about
@@ -50,9 +50,9 @@ class Rates(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, run: RunData) -> Self:
         """Compute them."""
-        snapshot, limits = evidence.snapshot, slo.parse_goodput(evidence.settings.goodput)
+        snapshot, limits = run.snapshot, slo.parse_goodput(run.settings.goodput)
         counters, sample, per_second = snapshot.counters, Comparison.of(snapshot), PerSecond.of(snapshot)
         # Each request was judged as it ended, when it was not known yet how many of its tokens had been streamed.
         is_judged = bool(limits) and not ("tpot" in limits and sample is not None and sample.hides)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from loadgen.checks import STEADY, Check, Verdict, reasons, repeated_prompts, verdict
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.report.distribution import Distribution
 from loadgen.report.result.client import ClientTotals, Worker
 from loadgen.report.result.fields import about, from_json_values, to_json_values
@@ -177,56 +177,56 @@ class RunResult(RunFindings, frozen=True, kw_only=True, dict=True):
         return reasons(self.checks, group)
 
     @classmethod
-    def of(cls, evidence: Evidence, checks: list[Check]) -> Self:
+    def of(cls, run: RunData, checks: list[Check]) -> Self:
         """Make the result of a run.
 
         Args:
-            evidence: What was asked and measured.
+            run: Its data.
             checks: What was checked of it.
         """
-        settings, snapshot, percentiles = evidence.settings, evidence.snapshot, evidence.percentiles
+        settings, snapshot, percentiles = run.settings, run.snapshot, run.percentiles
         counters, failures = snapshot.counters, snapshot.failures
         latencies = Distributions.of(snapshot, percentiles)
         is_steady = next((check.ok for check in checks if check.name == STEADY), None)
         return cls(
-            numbers=RunNumbers.of(evidence, latencies),
+            numbers=RunNumbers.of(run, latencies),
             columns=RequestColumns.of(snapshot),
             schema=SCHEMA,
             verdict=verdict(checks),
             checks=checks,
             partial=snapshot.partial,
             overloaded=None if is_steady is None else not is_steady,
-            simulated=evidence.heading.simulated,
+            simulated=run.header.simulated,
             insecure=settings.insecure,
-            closed_loop=evidence.closed_loop,
+            closed_loop=run.closed_loop,
             latency_from="due" if settings.latency_from == "due" else "sent",
             scheduled=snapshot.scheduled,
-            repeated_prompts=repeated_prompts(evidence),
+            repeated_prompts=repeated_prompts(run),
             outcomes=snapshot.outcomes,
             examples=examples(snapshot.examples),
             finish_reasons=snapshot.finishes,
             early_stops=snapshot.early_stops,
             error_rate=failures.server_rate,
             client_error_rate=failures.client_rate,
-            no_answer_since_s=evidence.no_answer_since_s,
+            no_answer_since_s=run.no_answer_since_s,
             cancelled=Cancelled.of(snapshot),
             silent_streams=SilentStreams.of(snapshot),
             never_due=counters["never_due"],
-            targets=Target.each(evidence),
+            targets=Target.each(run),
             latency_ms=latencies,
             intervals_ms=LatencyIntervals.of(snapshot, percentiles),
-            unfinished=Unfinished.of(evidence),
+            unfinished=Unfinished.of(run),
             tpot_token_weighted_ms=to_ms(
                 counters["decode_ns"] / counters["decode_tokens"] if counters["decode_tokens"] else None
             ),
-            tokens=Tokens.of(evidence),
-            rates=Rates.of(evidence),
+            tokens=Tokens.of(run),
+            rates=Rates.of(run),
             timeline=Timeline.of(snapshot),
             slo=judged(settings.slo, snapshot, settings.latency_from),
-            client=ClientTotals.of(evidence),
-            workers=[Worker.of(shard) for shard in evidence.shards],
-            server=ServerMetrics.of(evidence),
-            provenance=Provenance.from_dict(evidence.heading.provenance),
+            client=ClientTotals.of(run),
+            workers=[Worker.of(worker) for worker in run.workers],
+            server=ServerMetrics.of(run),
+            provenance=Provenance.from_dict(run.header.provenance),
             histograms=Histograms.of(snapshot),
         )
 

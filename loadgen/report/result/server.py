@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import Struct
 
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.names import COUNTERS, HIGHEST, SUMMED
-from loadgen.metrics.server.prom_histogram import Buckets
-from loadgen.metrics.server.series import Scraped
+from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import SourceSeries
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.report.result.fields import about
 from loadgen.util.number_format import to_ms
@@ -30,9 +30,9 @@ class BucketCounts(Struct, frozen=True, kw_only=True):
     ]
 
     @classmethod
-    def of(cls, buckets: Buckets) -> Self:
+    def of(cls, histogram: PromHistogram) -> Self:
         """Type a histogram."""
-        return cls(**buckets.to_dict())
+        return cls(**histogram.to_dict())
 
 
 class MetricsSource(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class MetricsSource(Struct, frozen=True, kw_only=True):
     restarts: Annotated[int, about("How often its counters began anew.")]
 
     @classmethod
-    def of(cls, source: Scraped) -> Self:
+    def of(cls, source: SourceSeries) -> Self:
         """Type the scrapes of a source."""
         ttft = None if source.ttft is None else BucketCounts.of(source.ttft)
         return cls(**source.to_dict() | {"ttft": ttft})
@@ -167,9 +167,9 @@ class TtftComparison(Struct, frozen=True, kw_only=True):
     ours: Annotated[MeasuredTtft, about("As loadgen measured.")]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self | None:
+    def of(cls, run: RunData) -> Self | None:
         """Compare; None where the server keeps no TTFT."""
-        buckets, measured = evidence.telemetry.ttft, evidence.snapshot.histograms["ttft_sent"]
+        buckets, measured = run.telemetry.ttft, run.snapshot.histograms["ttft_sent"]
         if buckets is None or buckets.mean is None:
             return None
 
@@ -224,9 +224,9 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
     gpu_levels: Annotated[list[GpuLevels], about("Of each GPU, in the order of `gpus`.")]
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self | None:
+    def of(cls, run: RunData) -> Self | None:
         """Summarize the telemetry of a run; None where there is none."""
-        telemetry = evidence.telemetry
+        telemetry = run.telemetry
         if not telemetry.sources and not telemetry.gpus and not telemetry.missing:
             return None
 
@@ -234,7 +234,7 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
             return Level.of(telemetry.levels(quantity))
 
         increases: dict[str, Any] = {name: telemetry.increase(name) for name in ServerCounts.__struct_fields__}
-        counted = evidence.snapshot.counters["output_tokens"]
+        counted = run.snapshot.counters["output_tokens"]
         return cls(
             sources=[MetricsSource.of(source) for source in telemetry.sources],
             gpus=[GpuReadings.of(gpu) for gpu in telemetry.gpus],
@@ -245,7 +245,7 @@ class ServerMetrics(Struct, frozen=True, kw_only=True):
             counts=ServerCounts(**increases),
             prefix_hit_rate=telemetry.prefix_hit_rate,
             spec_acceptance=telemetry.spec_acceptance,
-            ttft_ms=TtftComparison.of(evidence),
+            ttft_ms=TtftComparison.of(run),
             output_tokens=OutputTokens(server=telemetry.increase("generation_tokens"), ours=counted),
             gpu_levels=[GpuLevels.of(gpu) for gpu in telemetry.gpus],
         )

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.report.result.fields import about
 from loadgen.report.result.latencies import Latencies
 from loadgen.report.result.outcomes import Outcomes
@@ -32,12 +32,12 @@ class Target(Struct, frozen=True, kw_only=True):
     latency_ms: Annotated[Latencies, about("Its latencies, as in the whole result, ms.")]
 
     @classmethod
-    def each(cls, evidence: Evidence) -> list[Self]:
+    def each(cls, run: RunData) -> list[Self]:
         """Summarize each of several targets, in their order; empty where there is one, which is the whole.
 
         Rates are over the time of the whole run, so that they add up.
         """
-        per_second = PerSecond.of(evidence.snapshot)
+        per_second = PerSecond.of(run.snapshot)
         return [
             cls(
                 base_url=url,
@@ -49,7 +49,7 @@ class Target(Struct, frozen=True, kw_only=True):
                 request_throughput=per_second.rate(part.ok),
                 output_throughput=per_second.rate(part.counters["output_tokens"]),
                 max_concurrent_requests=throughput.peak_concurrency(part),
-                latency_ms=Latencies.of(part, evidence.percentiles),
+                latency_ms=Latencies.of(part, run.percentiles),
             )
-            for url, part in zip(shown_urls(evidence.settings), evidence.snapshot.targets, strict=False)
+            for url, part in zip(shown_urls(run.settings), run.snapshot.targets, strict=False)
         ]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from msgspec import Struct
 
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import TOKENS, Snapshot
 from loadgen.metrics.streamed_tokens import Comparison
 from loadgen.report.result.fields import about, from_json_values
@@ -141,15 +141,15 @@ class Tokens(Struct, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Self:
+    def of(cls, run: RunData) -> Self:
         """Take the counts of a run."""
-        snapshot = evidence.snapshot
+        snapshot = run.snapshot
         counters = snapshot.counters
         counts: dict[str, Any] = {name: counters[name] for name in TOKENS}
         is_predicted = counters["input_predicted"] == snapshot.ok > 0  # of every request
         if not is_predicted:
             counts["predicted_server_input_tokens"] = None
-        prediction = evidence.heading.provenance["prompts"].get("server_tokens")
+        prediction = run.header.provenance["prompts"].get("server_tokens")
         sample = Comparison.of(snapshot)
         return cls(
             **counts,

@@ -8,7 +8,7 @@ from loadgen.report.html import Block, Document, Heading, Table, cell
 from loadgen.report.result import RunResult
 from loadgen.report.result.series import Series
 from loadgen.report.run_page import run, series
-from loadgen.util.number_format import four, plural
+from loadgen.util.number_format import four_digits, plural
 
 Saved = RunResult | Series
 
@@ -51,6 +51,6 @@ def _table(results: Sequence[Saved]) -> Table:
             numbers = each.numbers
             rates = (numbers.request_throughput, numbers.output_throughput)
             means = (numbers.mean_ttft_ms, numbers.mean_tpot_ms)
-            cells = [run.date(each.numbers), each.verdict, *map(four, (*rates, *means))]
+            cells = [run.date(each.numbers), each.verdict, *map(four_digits, (*rates, *means))]
         rows.append(tuple(map(cell, (str(number), _title(each), *cells))))
     return Table(head, tuple(rows), words=4)

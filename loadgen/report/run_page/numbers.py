@@ -7,7 +7,7 @@ from loadgen.report import console
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Table, cell, line
 from loadgen.report.result import RunResult
 from loadgen.report.run_page.glossary import term
-from loadgen.util.number_format import fixed, four, percent
+from loadgen.util.number_format import fixed, four_digits, percent
 
 HEADLINE = {"ttft": "TTFT", "tpot": "TPOT", "icl": "ICL", "e2el": "E2EL"}
 
@@ -21,23 +21,23 @@ def headline(result: RunResult) -> Facts:
         Fact(term("requests", "Requests"), f"{ok} ok", f"of {result.scheduled}; {failed} failed"),
         Fact(
             term("request_throughput", "Request throughput"),
-            four(numbers.request_throughput, "req/s"),
+            four_digits(numbers.request_throughput, "req/s"),
             "" if isinstance(asked, str) else f"asked: {asked:g} req/s",
         ),
         Fact(
             term("output_throughput", "Output throughput"),
-            four(numbers.output_throughput, "tok/s"),
-            f"{four(peak, 'tok/s')} in the best second",
+            four_digits(numbers.output_throughput, "tok/s"),
+            f"{four_digits(peak, 'tok/s')} in the best second",
         ),
     ]
     for metric, title in HEADLINE.items():
         name, found = slo.distribution(metric, result.latency_from), result.latency(metric)
         mark = console.mark("p99", console.of_requests(name, result))
-        beside = f"p99 {four(found.p99_ms, 'ms')}{mark}" if found.count else ""
-        facts.append(Fact(term(name, f"{title}, median"), four(found.p50_ms, "ms"), beside))
+        beside = f"p99 {four_digits(found.p99_ms, 'ms')}{mark}" if found.count else ""
+        facts.append(Fact(term(name, f"{title}, median"), four_digits(found.p50_ms, "ms"), beside))
     rates = result.rates
     if rates.good_share is not None:
-        goodput = four(rates.goodput_requests_per_s, "req/s")
+        goodput = four_digits(rates.goodput_requests_per_s, "req/s")
         facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates.good_share, 2)} of all requests"))
     if result.slo:
         met = sum(bool(row.met) for row in result.slo)

@@ -144,4 +144,4 @@ def _gaps(icl: HeatMap, times: Times, limits: Sequence[slo.Limit]) -> Chart:
 
 
 def _limits(metric: str, limits: Sequence[slo.Limit]) -> list[Limit]:
-    return [Limit(f"SLO: {limit.text}", limit.most) for limit in limits if limit.metric == metric]
+    return [Limit(f"SLO: {limit.text}", limit.threshold) for limit in limits if limit.metric == metric]
