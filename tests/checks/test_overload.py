@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from loadgen.checks.overload import FEWEST, Backlog, backlog, why_unknown
+from loadgen.checks.overload import MIN_BEGUN, Backlog, backlog, why_unknown
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.recorder import Recorder
 from loadgen.workload.arrivals import Flat, LinearRamp, Schedule
@@ -107,7 +107,7 @@ def test_a_run_not_much_longer_than_its_latencies_says_nothing():
 
 
 def test_few_requests_say_nothing():
-    for count, expected in ((FEWEST - 1, False), (FEWEST, True)):
+    for count, expected in ((MIN_BEGUN - 1, False), (MIN_BEGUN, True)):
         made = served(Schedule.constant(20, count), np.full(count, 100.0), servers=count)
         assert (backlog(made) is not None) is expected
 

@@ -216,10 +216,10 @@ def test_what_cannot_be_written_is_one_line(
     for words, said in (
         ([saved, records, "--csv", "-"], f"{records} has a row for each request, {saved} one for each run;"),
         ([saved, "--csv", saved], f"--csv: {saved} is the file that is to be read; name another"),
-        ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); name another file"),
+        ([saved, "--csv", tmp_path], f"--csv: {tmp_path} cannot be written (Is a directory); choose another path"),
         ([saved, "--csv", "-", "--json"], "--json: not allowed with argument --csv;"),
-        ([records, "--csv", "-", "--html", "x.html"], "--html: given beside --csv;"),
-        ([records, "--csv", "-", "--as", "aiperf"], "--csv: given beside --as, which explains what it prints;"),
+        ([records, "--csv", "-", "--html", "x.html"], "--html: cannot be combined with --csv;"),
+        ([records, "--csv", "-", "--as", "aiperf"], "--csv: cannot be combined with --as, which only prints;"),
         (
             [broken, "--csv", "-"],
             f"{broken} is not a whole loadgen result (ValueError: Object missing required field `verdict`);",

@@ -18,7 +18,7 @@ class Capture(Struct, frozen=True, kw_only=True):
     error: Annotated[str | None, about("Why the capture is not complete; null: it is.")]
 
 
-class ClientNumbers(Struct, frozen=True, kw_only=True):
+class ProcessUsage(Struct, frozen=True, kw_only=True):
     """What measuring took of a process, or of several, and what it met."""
 
     wall_s: Annotated[
@@ -53,7 +53,7 @@ class ClientNumbers(Struct, frozen=True, kw_only=True):
         return cls(**_fields(usage))
 
 
-class ClientTotals(ClientNumbers, frozen=True, kw_only=True):
+class ClientTotals(ProcessUsage, frozen=True, kw_only=True):
     """What measuring took of all workers together, and what they met."""
 
     warm_connections: Annotated[
@@ -81,7 +81,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     """One worker: the process, or the loop, that carried out one part of the run."""
 
     number: Annotated[int, about("Of its part of the run, from 0.")]
-    client: Annotated[ClientNumbers, about("What measuring took of it.")]
+    client: Annotated[ProcessUsage, about("What measuring took of it.")]
     schedule_sha256: Annotated[str | None, about("Of the schedule that it followed; null: it was lost before.")]
     host: Annotated[str | None, about("The address of its machine; null: the one on which the command ran.")]
     lost: Annotated[str | None, about("How it was lost; null: it finished.")]
@@ -89,7 +89,7 @@ class Worker(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, report: WorkerReport) -> Self:
         """Type the report of a worker."""
-        return cls(**report.to_dict() | {"client": ClientNumbers.of_process(report.client)})
+        return cls(**report.to_dict() | {"client": ProcessUsage.of_process(report.client)})
 
 
 def _fields(usage: ClientUsage) -> dict[str, Any]:

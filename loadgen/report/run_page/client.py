@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from loadgen.report.client_lines import of_client
 from loadgen.report.html import Block, Items, Paragraph, Span, Table, cell, line
 from loadgen.report.result import RunResult
-from loadgen.report.result.client import ClientNumbers, Worker
+from loadgen.report.result.client import ProcessUsage, Worker
 from loadgen.report.run_page.glossary import term
 from loadgen.util.number_format import UNKNOWN, fixed, percent
 
@@ -46,6 +46,6 @@ def _workers(workers: list[Worker]) -> Table:
     return Table(head, tuple(rows), words=3)
 
 
-def _megabytes(client: ClientNumbers) -> str:
+def _megabytes(client: ProcessUsage) -> str:
     memory = client.peak_memory_bytes
     return fixed(memory and memory / 1e6, 1, "MB")

@@ -216,4 +216,7 @@ def test_the_command_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_is_not_printed_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["report", "--schema", "r.json"]) == 2
-    assert capsys.readouterr().err == "loadgen report: --schema: given beside r.json; leave one of the two out\n"
+    assert (
+        capsys.readouterr().err
+        == "loadgen report: --schema: takes no file, and r.json is given; leave one of the two out\n"
+    )
