@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
-from loadgen.report.run_summary import OF_RESULT
+from loadgen.report.result.brief import JUDGED
 from loadgen.runner.engine_session import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
@@ -125,7 +125,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
 
     async def measure(*given: Any, **named: Any) -> Any:
         data = summary(loadgen={"client": {"records_error": came.pop(0)}})
-        data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
+        data["loadgen"] |= dict.fromkeys(JUDGED) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
         return SimpleNamespace(data=data, verdict=Verdict.VALID)
 
     monkeypatch.setattr(trial_runner, "open_participant", contextlib.nullcontext)

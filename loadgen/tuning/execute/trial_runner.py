@@ -14,7 +14,7 @@ from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.report.run_summary import brief, reasons
+from loadgen.report.result.brief import RunBrief
 from loadgen.runner import run
 from loadgen.runner.coordinator import open_participant
 from loadgen.runner.engine_session import EngineSession, open_engines
@@ -116,10 +116,10 @@ class TrialRunner:
         path = folder / RESULT
         with kept(self._root):
             write_atomic(path, report.to_json(result.data) + "\n")
-        found = WorkloadRun(brief(result.data), str(path.relative_to(self._root)))
+        found = WorkloadRun(RunBrief.of(result).to_dict(), str(path.relative_to(self._root)))
         failure = await _engine_failure(engines)
         if failure is None and result.verdict is Verdict.INVALID:
-            failure = Failure(INVALID, "; ".join(reasons(result.data, "A")), transient=True)
+            failure = Failure(INVALID, "; ".join(result.reasons("A")), transient=True)
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return found, failure
 
@@ -127,7 +127,7 @@ class TrialRunner:
             return await _measure(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
-        start = result.data["request_throughput"] or 1.0
+        start = result.numbers.request_throughput or 1.0
         try:
             goodput = await search_goodput(measure, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
@@ -182,7 +182,7 @@ async def _measure(
 
             server = await engines.server(checked)
             result = await run.measure(server, checked, own, on_progress=tell, measurer=measurer)
-    if (why := result.data["loadgen"]["client"]["records_error"]) is not None:
+    if (why := result.client.records_error) is not None:
         raise NotKept(str(checked.records), why)
     return result
 

@@ -10,8 +10,10 @@ from loadgen.analysis.audit.number import Number
 from loadgen.analysis.audit.published import Published
 from loadgen.analysis.audit.rules import OF_RESULTS
 from loadgen.analysis.audit.rules.rates import PARTS
+from loadgen.checks import Check, reasons
 from loadgen.errors import BadInput
-from loadgen.report.run_summary import OF_RESULT, reasons
+from loadgen.report.result.brief import JUDGED
+from loadgen.report.result.fields import from_json_values
 
 NAMES = {name: key for key, name in reversed(KEYS.items())}  # the first of two keys is vLLM's
 # Metrics that a rule of the audit removes, with all statistics of a latency.
@@ -77,12 +79,12 @@ def _own(result: Published, wrong: list[Finding], summary: Mapping[str, Any]) ->
     """Return the verdict and checks of a loadgen result; null for other tools."""
     own, sent = result.data.get("loadgen", {}), summary["num_prompts"]
     try:
-        judged = {name: own.get(name) for name in OF_RESULT} | {
-            "reasons": reasons(result.data) if own.get("checks") else [],
+        judged = {name: own.get(name) for name in JUDGED} | {
+            "reasons": reasons(from_json_values(own.get("checks") or [], list[Check])),
             "slo": [{part: row[part] for part in ("limit", "value", "met")} for row in own.get("slo") or ()],
             "servers": len(own.get("targets") or ()) or 1,
         }
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         problem = f"{result.place} is incomplete ({type(error).__name__}: {error})"
         raise BadInput("FILE", problem, "name a result as it was saved") from error
     return judged | {

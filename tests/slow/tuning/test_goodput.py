@@ -12,6 +12,7 @@ from loadgen.analysis.search import levels
 from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.analysis.search.early_stop import StopRule
 from loadgen.analysis.search.levels import MAX_RUN_S, MIN_SOJOURNS
+from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError
 from loadgen.metrics.progress import Progress
@@ -156,12 +157,16 @@ async def test_records_that_are_not_all_there_end_the_search(tmp_path: Path) -> 
         await search_goodput(measure, WORKLOAD, LIMITS, COARSE, folder=tmp_path, start=7.0)
 
 
+def failed_check(group: str, name: str) -> dict[str, Any]:
+    return Check(name, False, "seen", "allowed", "do", group=group).to_dict()
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({"partial": "interrupted"}, "the run at 7 requests/s is inconclusive: interrupted"),
         (
-            {"verdict": "INVALID", "checks": [{"group": "A", "name": "outcomes", "ok": False, "counts": True}]},
+            {"verdict": "INVALID", "checks": [failed_check("A", "outcomes")]},
             "the run at 7 requests/s is inconclusive: outcomes",
         ),
     ],
@@ -173,8 +178,7 @@ async def test_a_run_that_says_nothing_ends_the_search(tmp_path: Path, change: d
 
 async def test_that_the_client_was_disturbed_is_noted(tmp_path: Path) -> None:
     def distort(data: dict[str, Any]) -> None:
-        check = {"group": "C", "name": "loop stall", "ok": False, "counts": True}
-        data["loadgen"]["checks"] = [*data["loadgen"]["checks"], check]
+        data["loadgen"]["checks"] = [*data["loadgen"]["checks"], failed_check("C", "loop stall")]
 
     bench = Bench(one_at_a_time, distort=distort)
     ended = await search_goodput(bench.measure, WORKLOAD, LIMITS, Effort(1.0), folder=tmp_path, start=7.0)
