@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
-from loadgen.report.result.brief import JUDGED
+from loadgen.report.result import RunResult
 from loadgen.runner.engine_session import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
 from loadgen.tuning.execute.trial import Failure, Trial, TrialRequest, WorkloadRun
 from loadgen.tuning.execute.trial_runner import TrialRunner
 from loadgen.tuning.plan.planner import Planner
+from tests.helpers.run_facts import answered, result
 from tests.helpers.study_files import study
 from tests.helpers.study_walks import summary
 
@@ -124,9 +124,7 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         return settings
 
     async def measure(*given: Any, **named: Any) -> Any:
-        data = summary(loadgen={"client": {"records_error": came.pop(0)}})
-        data["loadgen"] |= dict.fromkeys(JUDGED) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
-        return SimpleNamespace(data=data, verdict=Verdict.VALID)
+        return RunResult.from_dict(result([answered()], client={"records_error": came.pop(0)}))
 
     monkeypatch.setattr(trial_runner, "open_participant", contextlib.nullcontext)
     monkeypatch.setattr(trial_runner.run, "measure", measure)
