@@ -1,4 +1,4 @@
-"""Launched: engines that are started to be measured, and put away after it: replicas of one, or the simulator."""
+"""Engine session: start the engine of a run, as one or several replicas, and stop it after the run."""
 
 import asyncio
 import contextlib
@@ -24,78 +24,78 @@ from loadgen.workload.template_overhead import Overhead
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
-QUIET_S = 1.0  # what starts sooner needs no word
-# What an engine calls a setting that has a flag of its own.
+QUIET_S = 1.0  # no progress is reported before
+# Settings of engines that have their own flag of `loadgen run`.
 _FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
-_NAMES_A_SERVER = ("base_url", "host", "port", "model", "backend", "endpoint")
+_SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")
 
 logger = logging.getLogger("loadgen")
 
 
 def wants_engine(settings: RunSettings) -> bool:
-    """Whether an engine is to be started: one is named, or no server at all."""
-    return settings.engine is not None or all(getattr(settings, name) is None for name in _NAMES_A_SERVER)
+    """Return whether a run starts an engine: the settings name one, or no server at all."""
+    return settings.engine is not None or all(getattr(settings, name) is None for name in _SERVER_SETTINGS)
 
 
 @contextlib.asynccontextmanager
-async def launched(
+async def started_engine(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
-    """Start the engine, as often as replicas are asked, wait until each answers, and put them away in the end.
+    """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
 
-    One that fails for a reason that may pass is started once more.
+    A replica that fails for a reason that may pass is started once more.
 
     Args:
-        settings: Of the run.
-        check: Called with what will be asked of the engine, while that starts, which may take many minutes.
+        settings: Settings of the run.
+        check: Called with the settings of the run on the engine, while the engine starts, which may take minutes.
         on_progress: Called a few times a second.
 
     Raises:
-        BadInput: There is no such engine, or it cannot be started so; or `check` says it.
-        EngineError: It does not answer, or something of it is left in the end.
+        BadInput: The engine is unknown or cannot be started like this, or `check` raises it.
+        EngineError: A replica does not become ready, or is not stopped completely.
     """
     name = settings.engine or SIMULATOR
     engine, launcher = find("engines", name), find("launchers", "local")()
-    asked = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
-    with _named_as_given(settings.engine_arg):
-        knobs, raw = launcher.given((*asked, *settings.engine_arg))
+    served_name = (f"served_name={settings.served_model_name}",) if settings.served_model_name else ()
+    with _errors_name_flags(settings.engine_arg):
+        knobs, raw = launcher.given((*served_name, *settings.engine_arg))
 
     def begin(devices: Sequence[str]) -> Any:
-        with _named_as_given(settings.engine_arg):
+        with _errors_name_flags(settings.engine_arg):
             host = settings.host or "127.0.0.1"
             return launcher.begin(engine, settings.model or name, knobs, raw, host=host, devices=devices)
 
-    def checked(process: Any) -> None:
-        with _tokenizer_of_the_model(settings):
-            check(asking([process], settings, simulated=name == SIMULATOR))
+    def check_process(process: Any) -> None:
+        with _tokenizer_errors_name_model(settings):
+            check(settings_for([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
     begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with started(engine, begins, timeout_s, on_progress, check=checked, tries=2) as engines:
-        yield await engines.server(settings)
+    async with started_replicas(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as replicas:
+        yield await replicas.server(settings)
 
 
 @dataclass(frozen=True)
-class Started:
-    """Replicas of an engine that answer.
+class Replicas:
+    """Ready replicas of an engine.
 
     Attributes:
-        engine: Of which kind.
-        processes: One for each replica.
+        engine: The kind of engine.
+        processes: The server process of each replica.
     """
 
     engine: Any
     processes: tuple[Any, ...]
 
     async def server(self, settings: RunSettings) -> Server:
-        """The replicas as the server of a run with these settings.
+        """Return the replicas as the server of a run with these settings.
 
         Raises:
             BadInput: They do not have the model.
         """
         name, simulated = self.engine.name, self.engine.name == SIMULATOR
-        server = await running(asking(self.processes, settings, simulated=simulated))
+        server = await running(settings_for(self.processes, settings, simulated=simulated))
         each = [await asyncio.to_thread(process.differences) for process in self.processes]
         installed = await asyncio.to_thread(self.engine.version)
         tokens = self.processes[0].template_tokens
@@ -116,7 +116,7 @@ class Started:
 
 
 @contextlib.asynccontextmanager
-async def started(
+async def started_replicas(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,
@@ -124,33 +124,33 @@ async def started(
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
-) -> AsyncIterator[Started]:
-    """Start replicas of an engine, wait until each answers, and put them away in the end.
+) -> AsyncIterator[Replicas]:
+    """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
     Args:
-        engine: Which.
-        begins: Each begins one, and returns its process.
-        timeout_s: Until each answers.
+        engine: The kind of engine.
+        begins: Functions that start one replica each, and return its process.
+        timeout_s: Maximum start-up time of each, s.
         on_progress: Called a few times a second.
-        check: Called with each process as soon as there is one.
-        tries: How often one is started that fails for a reason that may pass.
+        check: Called with each process as soon as it is started.
+        tries: Maximum number of starts of a replica that fails for a reason that may pass.
 
     Raises:
-        EngineError: One does not answer, or something of one is left in the end.
-        BadInput: `begins` or `check` says it.
+        EngineError: A replica does not become ready, or is not stopped completely.
+        BadInput: A function of `begins`, or `check`, raises it.
     """
-    starting = [asyncio.ensure_future(_answering(begin, check, timeout_s, on_progress, tries)) for begin in begins]
+    starting = [asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries)) for begin in begins]
     try:
-        yield Started(engine, tuple(await asyncio.gather(*starting)))
+        yield Replicas(engine, tuple(await asyncio.gather(*starting)))
     finally:
-        await _put_away(starting)
+        await _stop_replicas(starting)
 
 
-async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
-    """Stop what has started, and keep from starting what has not.
+async def _stop_replicas(starting: "Sequence[asyncio.Future[Any]]") -> None:
+    """Stop the replicas that have started, and cancel the others.
 
     Raises:
-        EngineError: Something of one is left.
+        EngineError: A replica is not stopped completely.
     """
     for each in starting:
         each.cancel()
@@ -161,17 +161,17 @@ async def _put_away(starting: "Sequence[asyncio.Future[Any]]") -> None:
             raise error
 
 
-async def _answering(
+async def _start_replica(
     begin: Callable[[], Any],
     check: Callable[[Any], None],
     timeout_s: float,
     on_progress: Callable[[Progress], None],
     tries: int,
 ) -> Any:
-    """A process that has answered; it was checked before."""
+    """Start a replica, check it, and return its process when it is ready."""
     loop = asyncio.get_running_loop()
 
-    def tell(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
+    def report(usual_s: float | None, elapsed_s: float, last_line: str) -> None:
         if elapsed_s >= QUIET_S:
             progress = Progress("starting", elapsed_s, note=last_line, usual_s=usual_s)
             loop.call_soon_threadsafe(on_progress, progress)
@@ -181,13 +181,13 @@ async def _answering(
         try:
             process = await asyncio.shield(beginning)
             await asyncio.to_thread(check, process)
-            await asyncio.to_thread(process.ready, timeout_s, partial(tell, process.usual_s))
-        except EngineError as error:  # it has been stopped
+            await asyncio.to_thread(process.ready, timeout_s, partial(report, process.usual_s))
+        except EngineError as error:  # it is stopped already
             if not (left and error.transient):
                 raise
-            logger.warning("started once more, since that may pass: %s", error)
+            logger.warning("starting the engine once more, since this may pass: %s", error)
         except BaseException:
-            with contextlib.suppress(LoadgenError):  # it never began, and that is what is raised
+            with contextlib.suppress(LoadgenError):  # it never started, and the first error is raised
                 await asyncio.to_thread((await beginning).stop, 0.0)
             raise
         else:
@@ -195,17 +195,17 @@ async def _answering(
     raise AssertionError("the last failure is raised")
 
 
-def asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
-    """The settings of a run that asks servers of an engine.
+def settings_for(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+    """Return the settings of a run that sends its requests to servers of an engine.
 
     Args:
-        processes: The servers, or how they are started; they are alike.
-        settings: Of the run, as they were given.
-        simulated: Whether it is the simulator, which is asked within bounds.
+        processes: The servers, or their launches; all have the same model.
+        settings: The user's settings of the run.
+        simulated: Whether the engine is the simulator; its runs get a limit if they have none.
     """
     process = processes[0]
     model = settings.model or process.model
-    asked = settings.replace(
+    run_settings = settings.replace(
         engine=None,
         engine_arg=(),
         replicas=1,
@@ -217,11 +217,11 @@ def asking(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) 
         served_model_name=None if process.model == model else process.model,
         tokenizer=settings.tokenizer or process.tokenizer,
     )
-    return _bounded(asked) if simulated else asked
+    return _with_limits(run_settings) if simulated else run_settings
 
 
-def _bounded(settings: RunSettings) -> RunSettings:
-    """What is asked of the simulator, within bounds where nothing bounds it."""
+def _with_limits(settings: RunSettings) -> RunSettings:
+    """Return settings with a duration and a concurrency limit, if nothing else limits the run."""
     bounded = settings.num_prompts is not None or settings.duration is not None or settings.dataset_name == TRACE
     endless = settings.request_rate == float("inf") and settings.ramp_up_strategy is None and not bounded
     return settings.replace(
@@ -231,22 +231,22 @@ def _bounded(settings: RunSettings) -> RunSettings:
 
 
 @contextlib.contextmanager
-def _tokenizer_of_the_model(settings: RunSettings) -> Iterator[None]:
-    """A tokenizer that cannot be used is the model's own, where its user has named none."""
+def _tokenizer_errors_name_model(settings: RunSettings) -> Iterator[None]:
+    """Name --model in errors of the tokenizer, if the user gave no --tokenizer."""
     try:
         yield
     except BadInput as error:
         if error.field != "--tokenizer" or settings.tokenizer is not None:
             raise
         if str(settings.model).endswith(".gguf") and not Path(str(settings.model)).exists():
-            raise BadInput("--model", f"there is no file {settings.model}", "give the path of the model") from error
+            raise BadInput("--model", f"file {settings.model} not found", "give the path of the model") from error
         problem = f"its tokenizer cannot be used: {error.problem}"
         raise BadInput("--model", problem, f"{error.remedy}; --tokenizer names another") from error
 
 
 @contextlib.contextmanager
-def _named_as_given(words: Sequence[str]) -> Iterator[None]:
-    """What an engine finds unusable is named as its user wrote it."""
+def _errors_name_flags(words: Sequence[str]) -> Iterator[None]:
+    """Name the field of a BadInput by its flag on the command line."""
     try:
         yield
     except BadInput as error:

@@ -16,7 +16,7 @@ from loadgen.metrics.progress import Progress
 from loadgen.metrics.records.header import Heading
 from loadgen.runner import coordinators, metrics_scraper
 from loadgen.runner.coordinator import Measurer
-from loadgen.runner.engine_session import launched, wants_engine
+from loadgen.runner.engine_session import started_engine, wants_engine
 from loadgen.runner.measurement import Job
 from loadgen.runner.prepare import Preparer
 from loadgen.runner.prepare_main import Order, check, prepare
@@ -97,7 +97,7 @@ async def serving(
     """
     if wants_engine(asked):
         early = check if asked.engine and not own_data else lambda settings: None
-        async with launched(asked, early, on_progress) as server:
+        async with started_engine(asked, early, on_progress) as server:
             yield server
     else:
         yield await running(asked, on_progress)

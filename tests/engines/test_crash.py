@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Crash, EngineFailed
-from loadgen.engines.crash import DETERMINISTIC, complaint, diagnose, stripped
-from loadgen.engines.logs import MOST_SHOWN, Log
+from loadgen.engines.launch.crash import DETERMINISTIC, complaint, diagnose, stripped
+from loadgen.engines.launch.log_file import MAX_LINE_CHARS, LogFile
 
 LOGS = Path(__file__).with_name("logs")
 
@@ -101,7 +101,7 @@ def test_a_warning_is_no_cause() -> None:
         ),
         ("Error: No such option: --tp", 2, "bad_flag", "No such option"),
         ("error: invalid argument: --foo", 1, "bad_flag", "invalid argument: --foo"),
-        ("", -9, "killed", "killed by SIGKILL; the system kills so when memory runs out"),
+        ("", -9, "killed", "killed by SIGKILL; the kernel does this when memory runs out"),
         ("", -11, "killed", "killed by SIGSEGV"),
         (
             "terminate called after throwing an instance of 'std::logic_error'",
@@ -115,7 +115,7 @@ def test_a_warning_is_no_cause() -> None:
             "oom_load",
             "std::bad_alloc",
         ),
-        ("", None, "unknown", "nobody knows how"),
+        ("", None, "unknown", "its exit code is unknown"),
     ],
 )
 def test_what_python_s_exceptions_do_not_say(text: str, code: int | None, kind: str, cause: str) -> None:
@@ -222,6 +222,6 @@ def test_the_message_names_the_log_and_shows_its_end_and_crosses_between_process
 
 
 def test_of_a_line_without_end_the_beginning_is_shown(tmp_path: Path) -> None:
-    log = Log(tmp_path / "engine.log")
+    log = LogFile(tmp_path / "engine.log")
     log.path.write_text("first\n" + "x" * 5000)
-    assert log.tail(2) == ["first", "x" * MOST_SHOWN]
+    assert log.tail(2) == ["first", "x" * MAX_LINE_CHARS]

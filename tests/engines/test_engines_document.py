@@ -34,7 +34,7 @@ ASK = """
 import json, sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from loadgen.engines.engine import Place
+from loadgen.engines.kinds.engine import Place
 (entry,) = entry_points(group="loadgen.engines", name="lmdeploy")
 knobs = {"tensor_parallel": 2, "prefix_cache": True}
 launched = entry.load().launch("Qwen/Qwen3-8B", knobs, ["--log-level", "INFO"], Place(8001, Path("/runs/1")))

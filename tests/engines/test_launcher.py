@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import EngineFailed, Launcher, Probes, ports, vllm
-from loadgen.engines.keeper import FIRST_LOG_BYTES, MOST_LOG_BYTES
-from loadgen.engines.launcher import MOST_KEPT
+from loadgen.engines import EngineFailed, Launcher, Probes
+from loadgen.engines.kinds import vllm
+from loadgen.engines.launch import ports
+from loadgen.engines.launch.launcher import MAX_FAILED_LOGS
+from loadgen.engines.launch.supervisor_main import FIRST_LOG_BYTES, MAX_LOG_BYTES
 from loadgen.errors import BadInput, EngineError
 from loadgen.util import private_files
 from tests.helpers.fake_engine import Fake, a_stranger_who_is_faster, gone, is_answered, wait_until
@@ -93,10 +95,10 @@ def test_a_folder_that_was_named_and_cannot_be_written_is_an_error(tmp_path: Pat
 
 
 def test_only_the_last_failures_keep_their_logs(state: Path) -> None:
-    for number in range(MOST_KEPT + 5):
+    for number in range(MAX_FAILED_LOGS + 5):
         (state / f"20200101-0000{number:02}-fake-0").mkdir(parents=True)
     Launcher().start(Fake(), MODEL).stop()
-    assert len(list(state.iterdir())) == MOST_KEPT
+    assert len(list(state.iterdir())) == MAX_FAILED_LOGS
     assert not (state / "20200101-000004-fake-0").exists()
 
 
@@ -152,7 +154,7 @@ def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[s
             enough.set()
 
     def wait() -> None:
-        with pytest.raises(EngineError, match="stopped while it was waited for"):
+        with pytest.raises(EngineError, match="stopped while it was starting"):
             server.ready(on_progress=hear)
         ended.set()
 
@@ -170,7 +172,7 @@ def test_what_the_engine_says_is_told_until_its_first_token_has_come(raw: list[s
 
 
 def test_a_command_that_does_not_exist_is_named(state: Path) -> None:
-    with pytest.raises(EngineFailed, match=r"no command '/nowhere/engine'; install .* or set PATH$") as failed:
+    with pytest.raises(EngineFailed, match=r"command '/nowhere/engine' not found; install .* or set PATH$") as failed:
         Launcher().begin(Fake(command=["/nowhere/engine"]), MODEL)
     assert failed.value.crash.kind == "not_installed"
     assert not failed.value.crash.transient
@@ -226,7 +228,7 @@ def test_one_that_gives_no_token_in_time_is_stopped(
     switch: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if switch == ["--no-token"]:  # it answers, however late
-        monkeypatch.setattr("loadgen.engines.server.LAST_LOOK_S", 20.0)
+        monkeypatch.setattr("loadgen.engines.launch.server.MAX_POLL_S", 20.0)
     failed = failure(*switch, timeout_s=0.5, listens=switch != ["--never-listen"])
     assert failed.crash.kind == "start_timeout"
     assert "no token after 0.5 s" in failed.crash.cause
@@ -243,7 +245,7 @@ def test_one_that_lives_and_gives_no_token_is_told_with_what_its_log_complains_o
 def test_one_that_serves_another_model_is_not_waited_for() -> None:
     failed = failure("--serves", "other", timeout_s=600)
     assert failed.crash.kind == "wrong_model"
-    assert "it serves 'other' and not 'some/model'" in failed.crash.cause
+    assert "the server has 'other' and not 'some/model'" in failed.crash.cause
 
 
 def test_one_that_refuses_prompts_is_not_waited_for() -> None:
@@ -257,7 +259,7 @@ def test_a_flood_of_words_is_cut_and_its_beginning_kept() -> None:
     with Launcher().begin(Fake(), MODEL, raw=["--flood"]) as server:  # listens once its log was cut
         beginning = server.log.path.with_name("engine.log.first")
         assert beginning.stat().st_size == FIRST_LOG_BYTES
-        assert server.log.path.stat().st_size < MOST_LOG_BYTES
+        assert server.log.path.stat().st_size < MAX_LOG_BYTES
         assert "the first line" in server.log.text()[:1000]
 
 
@@ -298,7 +300,7 @@ def test_a_reserved_port_is_none_that_an_outgoing_connection_gets() -> None:
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"^host: 192\.0\.2\.1 cannot be listened on"):
+    with pytest.raises(BadInput, match=r"^host: cannot listen on 192\.0\.2\.1"):
         Launcher().begin(Fake(), MODEL, host="192.0.2.1")
 
 
@@ -343,8 +345,8 @@ def test_a_flush_is_tried_again_while_requests_run() -> None:
 
 
 def test_a_flush_that_is_always_refused_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.engines.server.FLUSH_TRIES", 2)
-    monkeypatch.setattr("loadgen.engines.server.FLUSH_AGAIN_S", 0.0)
+    monkeypatch.setattr("loadgen.engines.launch.server.FLUSH_TRIES", 2)
+    monkeypatch.setattr("loadgen.engines.launch.server.FLUSH_RETRY_S", 0.0)
     with (
         Launcher().begin(Fake(), MODEL, raw=["--busy", "9"]) as server,
         pytest.raises(EngineError, match="POST /flush answers 400"),
@@ -360,8 +362,8 @@ def test_what_it_tells_is_compared_with_what_was_asked() -> None:
     with Launcher().begin(Installed(), MODEL, raw=["--busy", "0"]) as server:
         told = [str(difference) for difference in server.differences()]
     assert told == [
-        "version: 1.0 was asked for, the server has 9.9",
-        "busy: 0 was asked for, the server has 7",
+        "version: 1.0 was requested, the server has 9.9",
+        "busy: 0 was requested, the server has 7",
     ]
 
 

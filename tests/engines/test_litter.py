@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.engines import EngineFailed, Launcher, Server, shared_memory
-from loadgen.engines.processes import descendants
+from loadgen.engines import EngineFailed, Launcher, Server
+from loadgen.engines.launch import shared_memory
+from loadgen.engines.launch.processes import descendants
 from tests.helpers.fake_engine import Fake, litter_of
 
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from loadgen.engines import ports
-from loadgen.engines.ask import ask
+from loadgen.engines.launch import ports
+from loadgen.engines.launch.blocking_http import request
 from tests.helpers.command_line import loadgen, start
 from tests.helpers.real_llamacpp import gguf, real
 
@@ -18,7 +18,7 @@ def test_it_answers_until_ctrl_c_and_is_gone_then() -> None:
     try:
         assert server.stdout is not None
         url = server.stdout.readline().removeprefix("listening on ").strip()
-        told = ask(f"{url}/props").json()
+        told = request(f"{url}/props").json()
         assert (told["total_slots"], told["default_generation_settings"]["n_ctx"]) == (2, 512)
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=60)

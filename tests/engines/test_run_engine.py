@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from loadgen.config.settings import RunSettings, public
-from loadgen.engines.registry import Registry
+from loadgen.engines.launch.server_registry import ServerRegistry
 from loadgen.metrics.records.file import RecordFile
 from loadgen.util.redaction import MARK
 from tests.helpers.command_line import SHORT, hear, in_flight, loadgen, start
@@ -87,7 +87,7 @@ class TestLlamaCpp:
         assert own["provenance"]["engine"]["name"] == "llamacpp"
         assert own["provenance"]["engine"]["differences"] == []
         assert [record.prompt_tokens for record in RecordFile(tmp_path / "r.jsonl")] == [40] * 6
-        assert not list(Registry().folder.glob("*.json")), "a server that was started is still there"
+        assert not list(ServerRegistry().folder.glob("*.json")), "a server that was started is still there"
 
     def test_chats_are_counted_beforehand_by_the_template_inside_the_file(self, tmp_path: Path) -> None:
         flags = ["--engine", "llamacpp", "--model", gguf(), f"--engine-arg={' '.join(RAW)}", "--num-prompts", "2"]

@@ -1,4 +1,4 @@
-"""`loadgen serve`: an engine in the foreground, from the command line."""
+"""`loadgen serve`: an engine in the serve_engine, from the command line."""
 
 import contextlib
 import os
@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from loadgen.cli.main import dispatch
-from loadgen.engines import Launch, commands, vllm
-from loadgen.engines.foreground import foreground, shown
-from loadgen.engines.knobs import KNOBS
+from loadgen.engines import Launch
+from loadgen.engines.cli import commands
+from loadgen.engines.cli.serve import as_shell, serve_engine
+from loadgen.engines.kinds import vllm
+from loadgen.engines.kinds.knobs import KNOBS
 from loadgen.errors import EngineError
 from tests.helpers.command_line import ignored
 from tests.helpers.fake_engine import Fake, wait_for_end
@@ -22,13 +24,13 @@ from tests.helpers.source import ROOT
 
 PROGRAM = """
 import signal, sys
-from loadgen.engines import foreground
+from loadgen.engines.cli import serve
 from loadgen.errors import LoadgenError
 from tests.helpers.fake_engine import Fake
 signal.signal(signal.SIGHUP, {hangup})
-foreground.GRACE_S = {grace_s}
+serve.GRACE_S = {grace_s}
 try:
-    sys.exit(foreground.foreground(Fake(), sys.argv[1:]))
+    sys.exit(serve.serve_engine(Fake(), sys.argv[1:]))
 except LoadgenError as error:
     sys.exit(str(error))
 """
@@ -116,7 +118,7 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
 
 def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["some/model", "--served-name", "a b", "--port", "8123", "--dry-run", "--", "--say", "a b"]
-    assert foreground(Fake(), flags) == 0
+    assert serve_engine(Fake(), flags) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].startswith(f"served_name='a b' {sys.executable}")
     assert told[0].endswith("--port 8123 --model some/model --say 'a b'")
@@ -126,13 +128,13 @@ def test_a_dry_run_prints_command_environment_and_files(capsys: pytest.CaptureFi
 
 def test_a_shorthand_and_a_folder_stand_before_the_command() -> None:
     launch = Launch(("daemon",), "http://h:1", "m", folder=Path("/opt/a b"), shorthand=("mindie", "serve", "m"))
-    assert shown(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
+    assert as_shell(launch).splitlines() == ["# mindie serve m", "cd '/opt/a b'", "daemon"]
 
 
 def test_a_dry_run_starts_nothing_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert foreground(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
+    assert serve_engine(Fake(["/nowhere/engine"]), ["m", "--dry-run"]) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,8 +165,8 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
         (["vllm", "m", "--max-seq", "4"], "--max-seq: unknown; did you mean --max-seqs?"),
         (["vllm", "m", "--max-seqs", "four"], "--max-seqs: 'four' is no whole number; write digits alone, as 10"),
         (["vllm", "m", "--max-seqs", "0"], "--max-seqs: 0 is out of range; give 1 or more"),
-        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is no JSON object; see"),
-        (["sglang", "m", "--speculative", "{}"], "--speculative.method: None is not known here; use one of mtp,"),
+        (["vllm", "m", "--speculative", "ngram"], "--speculative: 'ngram' is not a JSON object; see"),
+        (["sglang", "m", "--speculative", "{}"], "--speculative.method: unknown method None; use one of mtp,"),
         (["sglang", "m", "--performance-mode", "balanced"], "--performance-mode: sglang has no such knob; use one of"),
         (
             ["llamacpp", "m.gguf", "--memory-fraction", "0.5"],
@@ -172,16 +174,16 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
         ),
         (
             ["vllm", "m", "--max-seqs", "4", "--", "--max-num-seqs=8"],
-            "--max-num-seqs: it says what the knob max_seqs says; say it once, best with max_seqs",
+            "--max-num-seqs: it sets the same thing as the knob max_seqs; use one of them, best max_seqs",
         ),
         (
             ["vllm", "m", "--", "--port", "1"],
-            "--port: the port is set by whoever starts the server; leave the flag out",
+            "--port: the launcher sets the port; leave the flag out",
         ),
         (["vllm", "m", "--port", "70000"], "--port: 70000 is not within 1 to 65535; see"),
         (["vllm"], "the following arguments are required: MODEL; see"),
         (["mindie", "m"], "--host: MindIE does not answer at 127.0.0.1; give an address of this machine's network"),
-        (["external", "m"], "engine: an external server runs already and is not started; measure it"),
+        (["external", "m"], "engine: an external server runs already and cannot be started; measure it"),
     ],
 )
 def test_what_cannot_be_used_is_one_clear_line_before_anything_is_started(
@@ -198,13 +200,13 @@ def test_help_says_what_the_engine_calls_each_knob(capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit):
         commands.serve(["llamacpp", "--help"])
     told = " ".join(capsys.readouterr().out.split())
-    assert "--max-seqs N most requests running at once [--parallel]" in told
+    assert "--max-seqs N maximum requests running at once [--parallel]" in told
     assert "[llamacpp has no such knob]" in told
 
 
 def test_an_engine_that_does_not_start_says_why(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(EngineError, match=r"fake: bad_flag: .*unrecognized arguments: --odd"):
-        foreground(Fake(), ["m", "--", "--odd"])
+        serve_engine(Fake(), ["m", "--", "--odd"])
     assert "loadgen: starting fake: " in capfd.readouterr().err
 
 
@@ -216,7 +218,7 @@ def test_serving_nothing_lists_the_engines(capsys: pytest.CaptureFixture[str]) -
 def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["serve", "sin"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("loadgen serve: ENGINE: there is no engine named 'sin'; use one of: ")
+    assert error.startswith("loadgen serve: ENGINE: unknown engine 'sin'; use one of: ")
     assert "sim" in error
 
 

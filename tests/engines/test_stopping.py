@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.engines import Launcher, Leaked, Server
-from loadgen.engines.processes import Process
+from loadgen.engines.launch.processes import Process
 from tests.helpers.fake_engine import Fake, daemon_of, gone, wait_for_end
 from tests.helpers.source import ROOT
 
@@ -28,7 +28,7 @@ def started(*raw: str) -> Server:
 
 def test_a_stopped_server_has_been_reaped_with_its_keeper() -> None:
     server = started()
-    keeper = server._kept.keeper_pid
+    keeper = server._supervised.supervisor_pid
     assert not gone(keeper)
     server.stop()
     assert gone(server.pid)
@@ -43,11 +43,11 @@ def test_one_that_ignores_sigterm_is_killed_after_its_grace() -> None:
 
 def test_one_that_is_hurried_gets_no_grace_though_its_keeper_hears_of_both_at_once() -> None:
     server = started("--ignore-term")
-    os.kill(server._kept.keeper_pid, signal.SIGSTOP)
-    server._kept.ask_to_end(3600)
+    os.kill(server._supervised.supervisor_pid, signal.SIGSTOP)
+    server._supervised.request_stop(3600)
     server.hurry()
-    server._kept.ask_to_end(3600)
-    os.kill(server._kept.keeper_pid, signal.SIGCONT)
+    server._supervised.request_stop(3600)
+    os.kill(server._supervised.supervisor_pid, signal.SIGCONT)
     server.stop(grace_s=3600)
     assert gone(server.pid)
 
@@ -55,7 +55,7 @@ def test_one_that_is_hurried_gets_no_grace_though_its_keeper_hears_of_both_at_on
 def test_one_that_obeys_sigterm_is_not_killed() -> None:
     server = started()
     server.stop(grace_s=60)
-    assert server._kept.code == -signal.SIGTERM
+    assert server._supervised.code == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("environment", ["tagged", "bare"])
@@ -101,7 +101,7 @@ def test_a_child_that_it_never_reaped_is_reaped() -> None:
 def test_what_survives_the_keeper_is_found_by_its_tag() -> None:
     server = started("--double-fork", "tagged")
     daemon = daemon_of(server)
-    os.kill(server._kept.keeper_pid, signal.SIGKILL)
+    os.kill(server._supervised.supervisor_pid, signal.SIGKILL)
     assert wait_for_end(server.pid), "an engine dies with its keeper"
     assert server.wait_ended(20)
     assert not gone(daemon)
@@ -126,7 +126,7 @@ def test_what_sigkill_does_not_end_is_a_leak_that_names_it(monkeypatch: pytest.M
     unkillable = Process.at(os.getpid())
     assert unkillable is not None
     with monkeypatch.context() as patch:
-        patch.setattr("loadgen.engines.stopping._kill_tagged", lambda run_id: [unkillable])
+        patch.setattr("loadgen.engines.launch.shutdown._kill_tagged", lambda run_id: [unkillable])
         with pytest.raises(Leaked, match=f"process {os.getpid()} .* survived SIGKILL; end this before") as leaked:
             server.stop()
     assert leaked.value.processes == (unkillable,)
@@ -140,7 +140,7 @@ import signal
 from loadgen.engines import Launcher
 from tests.helpers.fake_engine import Fake, daemon_of
 server = Launcher().start(Fake(), "m", raw=["--double-fork", "tagged"])
-print(server.pid, daemon_of(server), server._kept.keeper_pid, flush=True)
+print(server.pid, daemon_of(server), server._supervised.supervisor_pid, flush=True)
 signal.pause()
 """
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from loadgen.engines.trtllm import engine
+from loadgen.engines.kinds.trtllm import engine
 from loadgen.errors import BadInput
 from tests.helpers.engine_launch import FOLDER, launch
 
@@ -39,11 +39,11 @@ def test_the_users_file_is_named_as_it_is_where_no_knob_needs_one(own: Path) -> 
 @pytest.mark.parametrize(
     ("text", "knobs", "problem"),
     [
-        ("kv_cache_config: {dtype: fp8}", {"kv_dtype": "fp8"}, "kv_cache_config.dtype, and so does the knob kv_dtype"),
-        ("max_batch_size: 4", {"max_seqs": 8}, "max_batch_size, and so does the knob max_seqs"),
-        ("tensor_parallel_size: 4", {"tensor_parallel": 4}, "tensor_parallel_size, and so does the knob tensor_par"),
-        ("kv_cache_config: 3", {"prefix_cache": True}, "kv_cache_config is no mapping in it"),
-        ("- 1", {}, "holds no mapping"),
+        ("kv_cache_config: {dtype: fp8}", {"kv_dtype": "fp8"}, "the knob kv_dtype both set kv_cache_config.dtype"),
+        ("max_batch_size: 4", {"max_seqs": 8}, "the knob max_seqs both set max_batch_size"),
+        ("tensor_parallel_size: 4", {"tensor_parallel": 4}, "the knob tensor_parallel both set tensor_parallel_size"),
+        ("kv_cache_config: 3", {"prefix_cache": True}, "kv_cache_config is not a mapping"),
+        ("- 1", {}, "is not a mapping"),
         ("a: [", {}, "cannot be read as YAML"),
     ],
 )

@@ -8,12 +8,13 @@ import sys
 import aiohttp
 import pytest
 
+from loadgen.engines.sim.http1 import RequestReader
 from loadgen.errors import BadInput, Unreachable
-from loadgen.testing.ask import Ask
 from loadgen.testing.faults import FAULTS, chosen
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import HEADER, MODEL, Faulty, serving
 from loadgen.testing.process import started
+from loadgen.testing.request import Request
 from loadgen.util import http_client
 
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": "one two three"}], "max_completion_tokens": 5}
@@ -107,16 +108,20 @@ class TestAnswering:
 
     def test_a_request_is_taken_when_it_is_whole_wherever_it_is_cut(self) -> None:
         wire = b"POST /a HTTP/1.1\r\nContent-Length: 3\r\nX-Fault: reset\r\n\r\nabc"
-        received = bytearray()
+        reader = RequestReader(Request)
         for byte in wire:
-            assert Ask.take(received) is None
-            received.append(byte)
-        received += b"GET"
-        ask = Ask.take(received)
-        assert ask is not None
-        assert (ask.method, ask.path, ask.body) == ("POST", "/a", b"abc")
-        assert ask.headers == {"content-length": "3", "x-fault": "reset"}
-        assert received == b"GET"
+            assert reader.next_request() is None
+            reader.feed(bytes([byte]))
+        reader.feed(b"GET")
+        request = reader.next_request()
+        assert request is not None
+        assert (request.method, request.path, request.body) == ("POST", "/a", b"abc")
+        assert request.headers == {"content-length": "3", "x-fault": "reset"}
+        assert reader.next_request() is None
+        reader.feed(b" / HTTP/1.1\r\n\r\n")
+        following = reader.next_request()
+        assert following is not None
+        assert following.method == "GET"
 
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:
         with pytest.raises(Unreachable, match="MiB"):

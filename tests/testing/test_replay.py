@@ -6,9 +6,10 @@ import pytest
 
 from loadgen.client.capture_file import CapturedResponse, End, Recording
 from loadgen.core.wire import NEVER
-from loadgen.testing import exchange, replay
-from loadgen.testing.ask import Ask
+from loadgen.engines.sim.http1 import RequestReader
+from loadgen.testing import replay, server_connection
 from loadgen.testing.replay import Connection, Replay
+from loadgen.testing.request import Request
 
 MS = 1_000_000
 
@@ -68,7 +69,7 @@ class Wire:
 @pytest.fixture
 def world(monkeypatch):
     world = World()
-    for module in (exchange, replay):
+    for module in (server_connection, replay):
         monkeypatch.setattr(module, "now_ns", lambda: world.now)
     monkeypatch.setattr(replay, "Alarm", world.alarm)
     monkeypatch.setattr(replay.asyncio, "get_running_loop", lambda: world)
@@ -92,7 +93,9 @@ def request(body=b"{}", request_id=b"", method=b"POST /v1/chat/completions"):
 
 
 def chosen_for(chooser, raw):
-    return chooser.choose(Ask.take(bytearray(raw))).index
+    reader = RequestReader(Request)
+    reader.feed(raw)
+    return chooser.choose(reader.next_request()).index
 
 
 def test_each_read_is_written_when_it_came_counted_from_the_request(world):

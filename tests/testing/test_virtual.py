@@ -205,7 +205,7 @@ async def test_what_reaches_outside_is_refused():
 
 async def test_outside_of_a_virtual_loop_there_is_no_virtual_time():
     for ask in (virtual.now_ns, virtual.clock, lambda: virtual.spend(1)):
-        with pytest.raises(RuntimeError, match=r"time is virtual inside `virtual\.run`"):
+        with pytest.raises(RuntimeError, match=r"virtual time exists only inside `virtual\.run`"):
             ask()
 
 

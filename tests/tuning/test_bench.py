@@ -11,7 +11,7 @@ import pytest
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.report.run_summary import OF_RESULT
-from loadgen.runner.engine_session import Started
+from loadgen.runner.engine_session import Replicas
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
 from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
@@ -47,16 +47,16 @@ async def carried_out(
     log: list[str] = []
 
     @contextlib.asynccontextmanager
-    async def started(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[Started]:
+    async def started_replicas(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[Replicas]:
         log.append("start")
-        yield Started(engine, (Process(log),))
+        yield Replicas(engine, (Process(log),))
         log.append("stop")
 
-    async def load(self: Bench, engines: Started, arm: Any, name: str, *rest: Any) -> tuple[Ran, Failure | None]:
+    async def load(self: Bench, engines: Replicas, arm: Any, name: str, *rest: Any) -> tuple[Ran, Failure | None]:
         log.append(name)
         return Ran(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
-    monkeypatch.setattr(trial_runner, "started", started)
+    monkeypatch.setattr(trial_runner, "started_replicas", started_replicas)
     monkeypatch.setattr(Bench, "_load", load)
     model = folder / "model.gguf"
     model.touch()

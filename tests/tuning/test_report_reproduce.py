@@ -16,8 +16,8 @@ from loadgen.cli.flags import parse
 from loadgen.config.presets import PRESETS
 from loadgen.config.serialize import flags
 from loadgen.config.settings import RunSettings
-from loadgen.engines import ports
-from loadgen.engines.launcher import SHOWN_FOLDER
+from loadgen.engines.launch import ports
+from loadgen.engines.launch.launcher import SHOWN_FOLDER
 from loadgen.tuning.spec.workloads import loads
 from tests.helpers.command_line import environment
 from tests.helpers.study_files import study

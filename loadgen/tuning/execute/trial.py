@@ -30,7 +30,7 @@ class Failure:
     """Why a trial has no value.
 
     Attributes:
-        kind: Class of the failure, as `loadgen.engines.crash` names it, or INVALID.
+        kind: Class of the failure, as `loadgen.engines.launch.crash` names it, or INVALID.
         cause: The line that says it.
         transient: Whether the same may go well another time.
     """

@@ -16,7 +16,7 @@ from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report.run_summary import brief, reasons
 from loadgen.runner import coordinators, run
-from loadgen.runner.engine_session import Started, started
+from loadgen.runner.engine_session import Replicas, started_replicas
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
 from loadgen.tuning.execute.goodput import highest
@@ -75,7 +75,7 @@ class Bench:
             begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.arm.shares]
             tell = partial(on_progress, "")
             for names in arm.together:
-                async with started(engine, begins, self._study.budget.start_timeout, tell) as engines:
+                async with started_replicas(engine, begins, self._study.budget.start_timeout, tell) as engines:
                     if found.ready_s is None:
                         found = replace(found, ready_s=time.monotonic() - since_s)
                         found = await self._known(found, engines, folder)
@@ -94,7 +94,7 @@ class Bench:
 
     async def _loads(
         self,
-        engines: Started,
+        engines: Replicas,
         arm: Planned,
         names: Sequence[str],
         found: Trial,
@@ -117,7 +117,7 @@ class Bench:
         return launcher.begin(engine, arm.model, arm.arm.knobs, arm.arm.words, host=host, devices=devices)
 
     async def _load(
-        self, engines: Started, arm: Planned, name: str, folder: Path, on_progress: OnProgress
+        self, engines: Replicas, arm: Planned, name: str, folder: Path, on_progress: OnProgress
     ) -> tuple[Ran, Failure | None]:
         """One workload: what it found, where goodput decides the highest rate too, and why that counts for nothing."""
         objective = self._study.objective
@@ -146,7 +146,7 @@ class Bench:
         judged = {**ran.summary["loadgen"], "goodput": found}
         return replace(ran, summary={**ran.summary, "loadgen": judged}), await _trouble(engines)
 
-    async def _ask(self, engines: Started, arm: Planned) -> Answered:
+    async def _ask(self, engines: Replicas, arm: Planned) -> Answered:
         """What the gate asks."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
@@ -154,7 +154,7 @@ class Bench:
         server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
         return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
 
-    async def _known(self, found: Trial, engines: Started, folder: Path) -> Trial:
+    async def _known(self, found: Trial, engines: Replicas, folder: Path) -> Trial:
         """A trial with what its server tells of itself, which is kept in a file too."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
@@ -177,7 +177,7 @@ class Bench:
 
 
 async def _measured(
-    engines: Started,
+    engines: Replicas,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
     stop: Stop = lambda progress: None,
@@ -203,13 +203,13 @@ async def _measured(
     return result
 
 
-async def _flush(engines: Started) -> None:
+async def _flush(engines: Replicas) -> None:
     """Let nothing that was computed for one workload be of use to the next."""
     for process in engines.processes:
         await asyncio.to_thread(process.flush)
 
 
-async def _trouble(engines: Started) -> Failure | None:
+async def _trouble(engines: Replicas) -> Failure | None:
     """What is wrong with engines that have run; None if nothing is."""
     for process in engines.processes:
         error = await asyncio.to_thread(process.trouble)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
-from loadgen.runner.engine_session import SIMULATOR, asking
+from loadgen.runner.engine_session import SIMULATOR, settings_for
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.spec.study import Study
 from loadgen.util.redaction import SECRET_NAME, public_words
@@ -102,7 +102,7 @@ def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
         settings: Of the workload.
     """
     simulated = planned.arm.engine == SIMULATOR
-    asked = asking(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+    asked = settings_for(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,
