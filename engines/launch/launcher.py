@@ -218,8 +218,8 @@ def environment(launch: Launch, run_id: str, temporary: str) -> dict[str, str]:
     TMPDIR is removed with the server, since engines leave sockets and files in it. What PyTorch compiles is kept.
     """
     own = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
-    kept = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
-    return kept | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
+    defaults = {"TORCHINDUCTOR_CACHE_DIR": f"{tempfile.gettempdir()}/torchinductor_{os.getuid()}"}
+    return defaults | own | {"TMPDIR": temporary} | dict(launch.env) | {processes.TAG: run_id}
 
 
 def _write(launch: Launch) -> None:

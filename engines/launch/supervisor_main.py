@@ -152,9 +152,9 @@ def truncate_log(log: str) -> None:
         return
     beginning = f"{log}.first"
     if not os.path.exists(beginning):
-        kept = os.open(beginning, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(kept, os.pread(2, FIRST_LOG_BYTES, 0))
-        os.close(kept)
+        first_fd = os.open(beginning, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(first_fd, os.pread(2, FIRST_LOG_BYTES, 0))
+        os.close(first_fd)
     os.ftruncate(2, 0)
 
 

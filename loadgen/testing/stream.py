@@ -33,7 +33,7 @@ class Stream:
         self, base_url: str, model: str, *, max_tokens: int = 16, timeout_s: float = 180.0, **more: object
     ) -> None:
         address = urlsplit(base_url)
-        asked = {
+        fields = {
             "model": model,
             "messages": [{"role": "user", "content": "Tell me about the sea."}],
             "max_tokens": max_tokens,
@@ -42,7 +42,7 @@ class Stream:
         }
         self._connection = HTTPConnection(address.hostname or "", address.port, timeout=timeout_s)
         try:
-            body = json.dumps(asked | more)
+            body = json.dumps(fields | more)
             self._connection.request("POST", "/v1/chat/completions", body, {"Content-Type": "application/json"})
             self._response = self._connection.getresponse()
             if self._response.status != 200:

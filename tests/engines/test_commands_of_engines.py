@@ -184,9 +184,7 @@ HOST = "--host 127.0.0.1 --port 8001"
         (transformers_serve.engine, "/m/t", f"transformers serve /m/t --continuous-batching {HOST}", "/m/t"),
     ],
 )
-def test_every_server_is_told_where_it_is_and_what_requests_call_its_model(
-    engine: CommandEngine, model: str, command: str, name: str
-) -> None:
+def test_command_has_host_port_and_served_name(engine: CommandEngine, model: str, command: str, name: str) -> None:
     launched = launch(engine, model=model)
     assert " ".join(launched.argv) == command
     assert (launched.model, launched.tokenizer, launched.base_url) == (name, model, "http://127.0.0.1:8001")
@@ -203,9 +201,7 @@ def test_every_server_is_told_where_it_is_and_what_requests_call_its_model(
     ],
     ids=lambda item: getattr(item, "name", ""),
 )
-def test_no_server_tells_of_its_use_or_asks_a_hub_for_a_model_that_is_a_path(
-    engine: CommandEngine, env: dict[str, str]
-) -> None:
+def test_usage_statistics_and_hub_are_off_for_local_models(engine: CommandEngine, env: dict[str, str]) -> None:
     assert launch(engine, model="/models/m.gguf").env == env | {"HF_HUB_OFFLINE": "1"}
     if engine is not llamacpp.engine:
         assert launch(engine).env == env

@@ -62,7 +62,7 @@ CAUSES = [
 
 @pytest.mark.parametrize(("cause", "kind"), CAUSES)
 @pytest.mark.parametrize("log", [VLLM, SGLANG, TORCH], ids=["vllm", "sglang", "torch"])
-def test_the_cause_is_the_first_exception_of_the_rank_that_failed_first(log: str, cause: str, kind: str) -> None:
+def test_cause_is_first_exception_of_first_failed_rank(log: str, cause: str, kind: str) -> None:
     crash = diagnose(log.format(cause=cause), 1)
     assert crash.kind == kind
     assert crash.cause == (f"{cause} (exit code 1)" if kind == "unknown" else cause)
@@ -176,7 +176,7 @@ def test_an_error_of_one_request_is_not_why_a_server_ended() -> None:
     assert complaint(text + chain + "ZeroDivisionError: division by zero\n") == "ZeroDivisionError: division by zero"
 
 
-def test_of_a_chain_of_exceptions_the_one_that_names_a_kind_is_the_cause() -> None:
+def test_cause_in_exception_chain_is_the_one_with_a_kind() -> None:
     link = "During handling of the above exception, another exception occurred:\n"
     crash = diagnose(f"KeyError: 'new'\n{link}ValueError: m does not recognize this architecture\n", 1)
     assert (crash.kind, crash.cause[:10]) == ("unsupported_combo", "ValueError")
@@ -184,7 +184,7 @@ def test_of_a_chain_of_exceptions_the_one_that_names_a_kind_is_the_cause() -> No
     assert diagnose(other, 1).kind == "unknown"
 
 
-def test_pydantic_s_exceptions_say_in_further_lines_what_is_wrong() -> None:
+def test_pydantic_messages_span_several_lines() -> None:
     text = "pydantic_core.ValidationError: 1 validation error for ModelConfig\ndtype\n  Input should be 'auto'\n"
     assert diagnose(text, 1).cause == (
         "pydantic_core.ValidationError: 1 validation error for ModelConfig: Input should be 'auto' (exit code 1)"
@@ -205,7 +205,7 @@ def test_pydantic_s_exceptions_say_in_further_lines_what_is_wrong() -> None:
         "0.00.005.247 E KeyError: 'weight'",
     ],
 )
-def test_prefixes_of_ranks_processes_times_and_colours_are_stripped(line: str) -> None:
+def test_log_prefixes_are_stripped(line: str) -> None:
     assert stripped(line) == "KeyError: 'weight'"
 
 
@@ -214,7 +214,7 @@ def test_what_is_no_prefix_stays(line: str) -> None:
     assert stripped(f"OSError: {line}") == f"OSError: {line}"
 
 
-def test_the_message_names_the_log_and_shows_its_end_and_crosses_between_processes() -> None:
+def test_engine_failed_names_log_and_can_be_pickled() -> None:
     failed = EngineFailed("vllm", Crash("hang", "no answer", None), Path("/logs/engine.log"), ["the end"])
     assert str(failed) == "vllm: hang: no answer; its log /logs/engine.log ends:\nthe end"
     again = pickle.loads(pickle.dumps(failed))

@@ -34,7 +34,7 @@ def _old_vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_old_vllm")
-def test_versions_are_those_of_what_is_installed_and_names_those_of_the_versions(
+def test_versions_and_knob_names_are_the_installed_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     listed = json.loads(told(capsys, "--json"))
@@ -50,7 +50,7 @@ def test_versions_are_those_of_what_is_installed_and_names_those_of_the_versions
 
 
 @pytest.mark.usefixtures("_old_vllm")
-def test_people_get_a_line_for_each_engine_and_for_each_name_of_a_knob(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_has_a_line_for_each_engine_and_knob_name(capsys: pytest.CaptureFixture[str]) -> None:
     lines = told(capsys).splitlines()
     assert "vllm          0.11.0" in lines
     assert "sglang        -" in lines

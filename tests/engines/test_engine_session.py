@@ -111,7 +111,7 @@ class Placed(Fake):
         return super().launch(model, knobs, raw, place)
 
 
-async def test_replicas_have_ports_and_devices_of_their_own_and_share_the_requests(
+async def test_replicas_have_own_ports_and_devices(
     serves: Callable[[Fake], None],
 ) -> None:
     engine = Placed()
@@ -134,7 +134,7 @@ async def test_where_one_replica_fails_none_is_left(serves: Callable[[Fake], Non
     assert nothing_is_left()
 
 
-async def test_what_the_run_cannot_use_is_told_before_the_engine_answers(serves: Callable[[Fake], None]) -> None:
+async def test_bad_settings_are_refused_while_the_engine_starts(serves: Callable[[Fake], None]) -> None:
     seen: list[RunSettings] = []
 
     def check(settings: RunSettings) -> None:
@@ -152,7 +152,7 @@ async def test_what_the_run_cannot_use_is_told_before_the_engine_answers(serves:
 
 
 @pytest.mark.parametrize(("given", "field"), [(None, "--model"), ("t.json", "--tokenizer")])
-async def test_a_tokenizer_of_no_use_is_the_model_s_unless_it_was_named(
+async def test_tokenizer_error_names_model_unless_tokenizer_is_given(
     serves: Callable[[Fake], None], given: str | None, field: str
 ) -> None:
     def check(settings: RunSettings) -> None:
@@ -166,7 +166,7 @@ async def test_a_tokenizer_of_no_use_is_the_model_s_unless_it_was_named(
     assert "it cannot be read" in refused.value.problem
 
 
-async def test_the_installed_version_is_told_also_where_the_server_tells_none(
+async def test_installed_version_is_reported_if_server_reports_none(
     serves: Callable[[Fake], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Fake, "version", lambda self: "1.2.3")
@@ -217,6 +217,6 @@ async def test_it_listens_where_it_is_told_to(serves: Callable[[Fake], None]) ->
         assert server.settings.checked().host is None
 
 
-def test_an_engine_that_nobody_offers_is_refused_with_those_there_are() -> None:
+def test_unknown_engine_is_refused_with_list_of_engines() -> None:
     with pytest.raises(BadInput, match=r"choose from .*llamacpp.*vllm"):
         module.find("engines", "nope")

@@ -54,5 +54,5 @@ def test_negative_numbers_are_values() -> None:
     assert is_flag("-ngl")
 
 
-def test_what_begins_like_json_and_is_none_is_compared_as_it_stands() -> None:
+def test_invalid_json_values_are_compared_as_text() -> None:
     assert FlagSyntax().normalize(["--a", "{x"]) == (("",), ("--a", "{x"))

@@ -50,7 +50,7 @@ class TestBefore:
     @pytest.mark.parametrize(
         ("devices", "counts"), [(("1",), False), (("0",), True), (("GPU-4c1d",), True), ((), True)]
     )
-    def test_only_the_gpus_that_it_may_use_count_where_they_go_by_number(
+    def test_only_numbered_devices_of_the_server_count(
         self, nvml: Nvml, devices: tuple[str, ...], counts: bool
     ) -> None:
         nvml.used[0] = 70 * GIB

@@ -36,7 +36,7 @@ ENGINES: list[CommandEngine] = [vllm.engine, sglang.engine, trtllm.engine, llama
         ("speculative", "mtp", "'mtp' is not a mapping"),
     ],
 )
-def test_a_value_of_a_wrong_kind_or_range_is_refused_by_the_knobs_name(name: str, value: Any, problem: str) -> None:
+def test_knob_value_of_wrong_type_or_range_is_refused(name: str, value: Any, problem: str) -> None:
     with pytest.raises(BadInput) as refused:
         KNOBS[name].check(value)
     assert (refused.value.field, refused.value.problem) == (name, problem)
@@ -48,7 +48,7 @@ def test_a_whole_number_passes_for_a_fraction() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-def test_an_unknown_knob_is_refused_with_the_list_of_those_the_engine_has(engine: CommandEngine) -> None:
+def test_unknown_knob_is_refused_with_list_of_knobs(engine: CommandEngine) -> None:
     with pytest.raises(BadInput) as refused:
         launch(engine, max_num_seqs=4, model="/models/m.gguf")
     assert refused.value.field == "max_num_seqs"
@@ -62,7 +62,7 @@ def test_host_port_and_model_are_no_knobs(engine: Engine) -> None:
             engine.launch("/models/m.gguf", {name: "x"}, (), replace(PLACE, host="10.0.0.1"))
 
 
-def test_a_knob_that_the_engine_cannot_say_is_refused_with_its_own_name_for_the_nearest() -> None:
+def test_unsupported_knob_is_refused_with_nearest_setting() -> None:
     with pytest.raises(BadInput, match="memory_fraction: llamacpp has no such setting; the nearest is --n-gpu-layers"):
         launch(llamacpp.engine, memory_fraction=0.8, model="/models/m.gguf")
     with pytest.raises(BadInput, match="performance_mode: sglang has no such knob; use one of served_name, tensor"):
@@ -93,7 +93,7 @@ def test_a_knob_that_the_engine_cannot_say_is_refused_with_its_own_name_for_the_
         (llamacpp.engine, {"context_len": 2}, "-np 4", "--parallel"),
     ],
 )
-def test_a_raw_flag_that_says_what_a_knob_says_is_refused_however_it_is_spelled(
+def test_raw_flag_equal_to_a_knob_is_refused_in_any_spelling(
     engine: Engine, knobs: dict[str, Any], raw: str, flag: str
 ) -> None:
     with pytest.raises(BadInput, match=r"it sets the same thing as the knob \w+; use one of them") as refused:

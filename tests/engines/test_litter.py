@@ -50,9 +50,7 @@ def test_each_server_has_a_folder_for_temporary_files_of_its_own() -> None:
         assert litter_of(one)[0].parent != litter_of(other)[0].parent
 
 
-def test_a_launch_that_fails_leaves_no_folder_for_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
     with pytest.raises(EngineFailed):

@@ -47,7 +47,7 @@ def test_the_binary_runs_where_path_has_it() -> None:
 
 
 @pytest.mark.usefixtures("without_binary")
-def test_the_package_serves_with_the_same_flags_where_path_has_none() -> None:
+def test_package_serves_if_binary_is_missing() -> None:
     launched = launch(engine, model=MODEL, max_seqs=2)
     assert launched.argv[: len(RUNNER)] == RUNNER
     assert " ".join(flags(launched)) == f"-m {MODEL} --parallel 2 --metrics --host 127.0.0.1 --port 8001 --alias tiny"

@@ -109,7 +109,7 @@ def test_an_installation_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         replace(engine, install=tmp_path).launch(MODEL, {}, (), PLACE)
 
 
-def test_a_request_of_32000_tokens_is_admitted_once_the_context_is_said() -> None:
+def test_context_len_admits_a_request_of_32000_tokens() -> None:
     assert config({})["ModelDeployConfig"]["maxSeqLen"] == 8192
     made = config({"context_len": 32100})
     assert made["ModelDeployConfig"]["maxSeqLen"] == made["ModelDeployConfig"]["maxInputTokenLen"] == 32100
@@ -137,7 +137,7 @@ def test_a_small_batch_is_not_scheduled_ahead() -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
-def test_a_loopback_address_is_refused_since_health_cannot_be_asked_there(host: str) -> None:
+def test_loopback_address_is_refused(host: str) -> None:
     with pytest.raises(BadInput, match="host: MindIE does not answer at"):
         NOWHERE.launch(MODEL, {}, (), replace(PLACE, host=host))
 

@@ -92,7 +92,7 @@ def test_since_and_until_are_what_the_releases_show(
                 assert form.supported_by(version) == (name in declared), f"{name} in {version}"
 
 
-def test_a_knob_that_the_version_does_not_know_is_refused_with_the_version_that_does() -> None:
+def test_knob_of_newer_version_is_refused_with_that_version() -> None:
     old = replace(vllm.engine, release="0.16.0")
     with pytest.raises(
         BadInput, match=r"performance_mode: vllm 0.16.0 does not support it; .*performance-mode` since 0.17.0"
@@ -113,7 +113,7 @@ def test_a_knob_that_the_version_does_not_know_is_refused_with_the_version_that_
         (None, ["--attention-backend", "FLASHINFER"], None),
     ],
 )
-def test_an_attention_backend_was_a_variable_before_it_was_a_flag(
+def test_old_attention_backend_is_an_environment_variable(
     version: str | None, words: list[str], variable: str | None
 ) -> None:
     launched = launch(replace(vllm.engine, release=version), attention_backend="FLASHINFER")

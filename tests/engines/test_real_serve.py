@@ -45,7 +45,7 @@ def test_what_it_cannot_do_is_named_before_the_end_of_its_log(model: str | None,
     assert "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_refused_before_anything_is_started() -> None:
+def test_taken_port_is_refused_before_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         done = loadgen("serve", "llamacpp", gguf(), "--port", str(port))

@@ -61,8 +61,8 @@ def test_it_says_where_it_listens_and_puts_the_engine_away(tmp_path: Path, numbe
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on http://127.0.0.1:")
         assert process.stdout.readline() == "model m\n"
-        (keeper,) = children(process.pid)
-        (engine,) = children(keeper)
+        (supervisor,) = children(process.pid)
+        (engine,) = children(supervisor)
         process.send_signal(number)
         more, said = process.communicate(timeout=60)
     assert process.returncode == 0
@@ -97,8 +97,8 @@ def test_progress_shows_what_the_engine_says(tmp_path: Path) -> None:
     with served(tmp_path, "--timeout", "60", "--", "--never-listen", "--say", "loading 3 of 9") as process:
         assert process.stderr is not None
         assert any(line.endswith(" s: loading 3 of 9\n") for line in process.stderr)
-        (keeper,) = children(process.pid)
-        (engine,) = children(keeper)
+        (supervisor,) = children(process.pid)
+        (engine,) = children(supervisor)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0
@@ -109,8 +109,8 @@ def test_an_engine_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
     with served(tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        (keeper,) = children(process.pid)
-        os.kill(children(keeper)[0], signal.SIGKILL)
+        (supervisor,) = children(process.pid)
+        os.kill(children(supervisor)[0], signal.SIGKILL)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "fake: killed: killed by SIGKILL" in said
@@ -153,7 +153,7 @@ def test_every_knob_is_a_flag_and_becomes_the_engine_s_own(capsys: pytest.Captur
         assert own in words, knob.name
 
 
-def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
+def test_boolean_knob_has_on_off_and_engine_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--enable-prefix-caching" in planned(capsys, "--prefix-cache")
     assert "--no-enable-prefix-caching" in planned(capsys, "--no-prefix-cache")
     assert not any("prefix-caching" in word for word in planned(capsys))
@@ -186,7 +186,7 @@ def test_a_flag_turns_a_knob_on_or_off_or_leaves_it_to_the_engine(capsys: pytest
         (["external", "m"], "engine: an external server runs already and cannot be started; measure it"),
     ],
 )
-def test_what_cannot_be_used_is_one_clear_line_before_anything_is_started(
+def test_bad_command_line_is_one_line_before_the_start(
     argv: list[str], line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dispatch(["serve", *argv]) == 2
@@ -222,7 +222,7 @@ def test_serving_an_unknown_engine_is_one_clear_line(capsys: pytest.CaptureFixtu
     assert "sim" in error
 
 
-def test_the_simulator_needs_no_model_and_has_the_flags_of_all_engines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulator_needs_no_model_and_takes_knobs(capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.serve(["sim", "--max-seqs", "8", "--dry-run", "--", "--profile", "h100-qwen3-8b"]) == 0
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
     assert words[words.index("loadgen.engines.sim") + 1 :][:5] == [

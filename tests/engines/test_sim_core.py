@@ -62,7 +62,7 @@ async def test_steps_do_not_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     assert core.metrics.steps == 200
 
 
-async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -> None:
+async def test_slow_writing_delays_the_next_step_and_is_counted() -> None:
     def dawdle() -> None:
         end = time.monotonic_ns() + 5_000_000
         while time.monotonic_ns() < end:
@@ -77,7 +77,7 @@ async def test_writing_longer_than_a_step_delays_the_next_one_and_is_counted() -
     assert answer.finished_ns - answer.ready_ns >= 6_000_000
 
 
-async def test_an_idle_core_steps_no_more_and_wakes_for_the_next_request() -> None:
+async def test_idle_core_stops_and_wakes_for_next_request() -> None:
     core = EngineCore(SETTINGS, asyncio.get_running_loop(), Metrics())
     for steps in (1, 2, 3):
         answer = Timed(question(1))

@@ -54,7 +54,7 @@ def token(server: Server) -> None:
 
 
 @pytest.mark.parametrize(("fault", "kind"), AT_START.items())
-def test_each_crash_at_its_start_has_the_kind_that_it_is_named_after(fault: str, kind: str) -> None:
+def test_each_crash_at_start_has_its_kind(fault: str, kind: str) -> None:
     crash = failure(fault=fault).crash
     assert crash.kind == kind
     assert crash.cause == CRASHES[fault]

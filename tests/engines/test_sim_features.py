@@ -55,7 +55,7 @@ def test_several_tokens_come_in_one_event(client: Client) -> None:
 
 
 @with_flags(enable_prefix_caching=True, chat_template_tokens=3)
-def test_a_known_beginning_is_told_in_usage_and_metrics_until_it_is_flushed(client: Client, server: Server) -> None:
+def test_cached_prefix_shows_in_usage_and_metrics_until_flush(client: Client, server: Server) -> None:
     def cached(text: str) -> int:
         *_, usage = ask(client, text, max_tokens=1, stream_options={"include_usage": True})
         return int(usage["usage"]["prompt_tokens_details"]["cached_tokens"])

@@ -52,7 +52,7 @@ def test_what_its_chat_template_adds_is_known_beforehand(raw: tuple[str, ...], t
     assert launch(*raw).template_tokens == tokens
 
 
-def test_it_takes_the_knobs_that_change_something_by_vllm_s_words() -> None:
+def test_supported_knobs_use_vllm_flags() -> None:
     assert engine.knobs().keys() == vllm.engine.knobs().keys() - {
         "expert_parallel", "attention_backend", "speculative", "reasoning_parser", "performance_mode"
     }  # fmt: skip

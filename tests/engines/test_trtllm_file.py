@@ -30,7 +30,7 @@ def test_the_users_file_is_merged_with_the_entries_of_knobs(own: Path, flag: str
     assert launched.shorthand[2:] == ("--max_batch_size", "8", "--max_beam_width", "2", FILE, str(target))
 
 
-def test_the_users_file_is_named_as_it_is_where_no_knob_needs_one(own: Path) -> None:
+def test_users_file_is_passed_on_if_no_knob_needs_a_file(own: Path) -> None:
     launched = launch(engine, f"{FILE}={own}", max_seqs=8)
     assert launched.files == {}
     assert launched.shorthand[2:] == ("--max_batch_size", "8", f"{FILE}={own}")
@@ -47,7 +47,7 @@ def test_the_users_file_is_named_as_it_is_where_no_knob_needs_one(own: Path) -> 
         ("a: [", {}, "cannot be read as YAML"),
     ],
 )
-def test_a_file_that_says_what_a_knob_says_or_is_no_file_is_refused(
+def test_file_that_repeats_a_knob_or_is_invalid_is_refused(
     text: str, knobs: dict[str, object], problem: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.yaml"
@@ -63,7 +63,7 @@ def test_a_flag_that_names_no_file_is_refused(raw: list[str]) -> None:
         launch(engine, *raw)
 
 
-def test_a_share_of_memory_that_the_file_would_override_is_refused() -> None:
+def test_memory_share_overridden_by_file_is_refused() -> None:
     with pytest.raises(BadInput, match="the file's kv_cache_config would override it"):
         launch(engine, "--free_gpu_memory_fraction", "0.8", prefix_cache=False)
 

@@ -52,7 +52,7 @@ class TestChoosing:
         assert met == [Shares.parse("reset=0.1,stall:3=0.2", seed=5).of(number) for number in range(20_000)]
         assert met != [Shares.parse("reset=0.1,stall:3=0.2", seed=6).of(number) for number in range(20_000)]
 
-    def test_no_plan_is_no_fault_and_a_whole_one_leaves_no_request_out(self) -> None:
+    def test_empty_plan_has_no_faults_and_full_plan_only_faults(self) -> None:
         assert {Shares.parse("").of(number) for number in range(100)} == {None}
         assert {Shares.parse("close=1").of(number) for number in range(100)} == {(FAULTS["close"], None)}
 
@@ -64,7 +64,7 @@ class TestChoosing:
             Shares.parse(text)
         assert caught.value.field == "--plan"
 
-    async def test_a_server_plays_its_plan_and_a_request_that_names_a_fault_meets_that(self) -> None:
+    async def test_named_fault_takes_precedence_over_the_plan(self) -> None:
         async with serving(Shares.parse("status:503=1")) as faulty:
             assert (await post(faulty.url))[0] == 503
             assert (await post(faulty.url, "status:404"))[0] == 404
@@ -78,7 +78,7 @@ class TestChoosing:
 
 
 class TestAnswering:
-    async def test_a_good_answer_has_the_tokens_asked_for_and_counts_them_when_asked(self, faulty: Faulty) -> None:
+    async def test_good_answer_has_requested_tokens_and_usage(self, faulty: Faulty) -> None:
         _, text = await post(faulty.url)
         assert text.count('"content":" word') == 5
         assert "completion_tokens" not in text

@@ -176,7 +176,7 @@ async def test_it_answers_by_the_kernels_clock_too():
 
 
 @timed
-async def test_a_planned_server_answers_each_request_by_its_plan_and_counts_its_tokens():
+async def test_planned_server_sends_tokens_by_plan_and_usage():
     client = Client(planned(lambda index: [MS * (index + 1), MS * 10]))
     for index in range(3):
         client.send(index)
@@ -187,7 +187,7 @@ async def test_a_planned_server_answers_each_request_by_its_plan_and_counts_its_
 
 @pytest.mark.parametrize(("servers", "ends_ms"), [(1, [5, 6, 10, 21]), (2, [1, 5, 5, 21]), (9, [1, 4, 5, 21])])
 @timed
-async def test_a_queue_serves_in_order_as_many_at_once_as_it_has_servers(servers, ends_ms):
+async def test_queue_serves_in_order_with_all_its_servers(servers, ends_ms):
     client = Client(queued([5 * MS, 1 * MS, 4 * MS, 1 * MS].__getitem__, servers))
     for index in range(3):
         client.send(index)
@@ -198,7 +198,7 @@ async def test_a_queue_serves_in_order_as_many_at_once_as_it_has_servers(servers
 
 
 @timed
-async def test_a_stalled_server_neither_accepts_nor_writes_and_then_catches_up():
+async def test_stalled_server_catches_up_after_the_stall():
     server = stalled(planned(lambda index: [2 * MS, 6 * MS]), EPOCH_NS + 5 * MS, EPOCH_NS + 100 * MS)
     client, sent = Client(server), []
     for until_ms in (0, 4, 50, 100):

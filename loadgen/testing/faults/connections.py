@@ -26,7 +26,7 @@ def good(request: Request, *headers: bytes) -> Steps:
 
 @fault
 def none(request: Request) -> Steps:
-    """Answers well: as many tokens as were asked for, an event and a write each."""
+    """Answers well: the requested number of tokens, each in its own event and write."""
     yield from good(request)
 
 
@@ -129,7 +129,7 @@ def close_on_reuse(request: Request) -> Steps:
 
 @fault
 def after_end(request: Request) -> Steps:
-    """Answers well, and sends a response that nobody asked for with the end of it."""
+    """Answers well, and sends a second, unrequested response with the end of it."""
     *steps, last = good(request)
     yield from steps
     assert isinstance(last, bytes)

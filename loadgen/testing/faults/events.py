@@ -105,7 +105,7 @@ def tool_calls(request: Request) -> Steps:
 
 @fault
 def usage_end(request: Request) -> Steps:
-    """Answers well, and tells the counts of tokens at the end, asked or not."""
+    """Answers well, with token counts at the end, requested or not."""
     yield from streaming(*GoodAnswer.to(request).events(with_usage=True))
 
 
@@ -122,7 +122,7 @@ def usage_each(request: Request) -> Steps:
 
 @fault
 def usage_absent(request: Request) -> Steps:
-    """Answers well, and never tells the counts of tokens, asked or not."""
+    """Answers well, without token counts, requested or not."""
     yield from streaming(*GoodAnswer.to(request).events(with_usage=False))
 
 

@@ -83,7 +83,7 @@ def long_length(request: Request) -> Steps:
 
 @fault
 def gzip(request: Request) -> Steps:
-    """Answers well, compressed although that was not asked."""
+    """Answers well, compressed although that was not requested."""
     yield GZIP + chunked(gz.compress(body(request)), 20)
 
 

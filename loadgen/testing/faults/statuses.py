@@ -31,7 +31,7 @@ def json_error(request: Request) -> Steps:
 
 @fault
 def json_answer(request: Request) -> Steps:
-    """Answers 200 with all of the answer in one piece of JSON, although a stream was asked."""
+    """Answers 200 with the whole answer as one JSON object, although a stream was requested."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "all of it"}, "finish_reason": "stop"}
     yield whole(200, orjson.dumps({"id": "x", "choices": [choice], "usage": {"completion_tokens": 3}}))
 
