@@ -46,5 +46,5 @@ def test_the_supervisor_can_be_imported_where_there_is_no_prctl(monkeypatch: pyt
 
 def test_engines_are_started_on_linux_alone_and_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(EngineError, match=r"on Linux alone.*name its --base-url"):
+    with pytest.raises(EngineError, match=r"only on Linux.*give its --base-url"):
         Launcher().begin(Fake(), "model")
