@@ -5,9 +5,11 @@ from typing import Any
 
 import orjson
 
+from loadgen.engines.sim.http1 import LAST_CHUNK as LAST_CHUNK
+from loadgen.engines.sim.http1 import chunk as chunk
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 STREAM = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
-LAST_CHUNK = b"0\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
 PHRASES = {status.value: status.phrase for status in http.HTTPStatus}
 JSON, BINARY = "application/json", "application/octet-stream"
@@ -31,11 +33,6 @@ def usage(**counts: Any) -> bytes:
 def answer(*words: str, finish: str = "stop") -> bytes:
     """Return the events of a complete chat completion, one for each word."""
     return delta(role="assistant", content="") + b"".join(delta(content=word) for word in words) + delta(finish) + DONE
-
-
-def chunk(data: bytes) -> bytes:
-    """Return `data` as one chunk of the chunked transfer coding."""
-    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def chunked(body: bytes, size: int = 100) -> bytes:
