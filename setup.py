@@ -11,6 +11,22 @@ import os
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+COMPILED = (
+    "core.event_flags",
+    "core.histogram",
+    "core.record",
+    "core.record_json",
+    "core.sse",
+    "core.http1",
+    "core.read_loop",
+    "core.connection",
+    "core.accumulator",
+    "engines.sim.outlet",
+    "engines.sim.emit",
+    "engines.sim.planned",
+    "workload.files.json_index",
+)
+
 
 def switched(name: str) -> bool:
     """Whether the environment variable `name` is set to something other than 0."""
@@ -33,13 +49,14 @@ extensions = [
         extra_link_args=link_args,
         define_macros=[("LOADGEN_DEBUG", "1")] if debug else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
-    for name in ("core.histogram", "core.wire", "core.accumulator", "engines.sim.emit", "workload.files.json_index")
+    for name in COMPILED
 ]
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
         annotate=switched("LOADGEN_ANNOTATE"),
         compiler_directives={"language_level": "3", "boundscheck": debug, "wraparound": False, "cdivision": True},
-    )
+    ),
 )

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from loadgen.config.settings import RunSettings
-from loadgen.runner.prepare_main import Order
-from loadgen.util import messages
+from loadgen.runner.prepare_main import PrepareOrder
+from loadgen.util import child_process
 from loadgen.workload import datasets
 from loadgen.workload.datasets.sharegpt import ShareGPTDataset
 from loadgen.workload.datasets.sharegpt_file import Conversations, ConversationsInOrder
@@ -140,9 +140,9 @@ def prepared(work: Work, tokenizer: Tokenizer) -> Callable[[], Iterator[Prompt]]
     def prompts() -> Iterator[Prompt]:
         settings = _random(work)
         with tempfile.TemporaryDirectory() as folder:
-            order = Order(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
+            order = PrepareOrder(settings, Target.from_settings(settings, "m"), work.count, Path(folder))
             command = [sys.executable, "-m", "loadgen.runner.prepare_main"]
-            subprocess.run(command, input=messages.encode(order), stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, input=child_process.encode(order), stdout=subprocess.DEVNULL, check=True)
             with Requests(Path(folder)) as requests:
                 for row in range(len(requests)):
                     yield Prompt("", *requests.tokens(row), str(row))

@@ -1,23 +1,23 @@
-"""The one tree of errors: each says what was wrong, with which value, and what to do about it."""
+"""The exceptions of loadgen. Each message names the problem, the value, and the remedy."""
 
 
 class LoadgenError(Exception):
-    """Anything loadgen raises on purpose."""
+    """Base class of all errors that loadgen raises."""
 
 
 class BadInput(LoadgenError):
-    """A setting or input file that cannot be used; found before anything is sent.
+    """An invalid setting or input file, found before anything is sent.
 
     Args:
-        field: The flag or key at fault, as the user wrote it (`--request-rate`); FILE where it is a file without one,
-            which `problem` then begins with.
-        problem: What is wrong with it, with the value.
+        field: The flag or key as the user wrote it (`--request-rate`); FILE for a file without a flag, whose name then
+            begins `problem`.
+        problem: The problem, with the value.
         remedy: What to write instead.
     """
 
     def __init__(self, field: str, problem: str, remedy: str) -> None:
-        said = f"{problem}; {remedy}"
-        super().__init__(said if field == "FILE" else f"{field}: {said}")  # a file that no flag names, names itself
+        text = f"{problem}; {remedy}"
+        super().__init__(text if field == "FILE" else f"{field}: {text}")  # without a flag, the file names itself
         self.field, self.problem, self.remedy = field, problem, remedy
 
     def __reduce__(self) -> tuple[type["BadInput"], tuple[str, str, str]]:
@@ -25,32 +25,32 @@ class BadInput(LoadgenError):
 
 
 class Unreachable(LoadgenError):
-    """A server that does not answer where the settings say it should."""
+    """A server that does not respond at the address in the settings."""
 
 
 class GivenUp(LoadgenError):
-    """A run that was given up and has no result, as by an interrupt before anything was measured.
+    """A run without a result, for example after an interrupt before anything was measured.
 
-    No KeyboardInterrupt, which a loop would take for its own.
+    It is not a KeyboardInterrupt, which an event loop would handle itself.
     """
 
 
 class EngineError(LoadgenError):
-    """An inference engine that did not start, or did not stop.
+    """An inference engine that failed to start or to stop.
 
     Attributes:
-        transient: Whether the same again may end otherwise.
+        transient: Whether a retry may succeed.
     """
 
     transient = False
 
 
 class WorkerDied(LoadgenError):
-    """A process that measured has gone without a word; what it had written of its run is left.
+    """A measuring process died. The records that it wrote are kept.
 
     Args:
-        who: Which, as in "worker 2 of 3".
-        how: As in "was killed by signal 9".
+        who: The process, such as "worker 2 of 3".
+        how: How it ended, such as "was killed by signal 9".
     """
 
     def __init__(self, who: str, how: str) -> None:

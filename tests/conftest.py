@@ -1,28 +1,77 @@
-"""What all tests share."""
+"""What all tests share.
+
+Tests of a room (`tests/<room>`) are unit tests: they start no process and open no socket, unless they are marked
+`integration`. What lies in tests/slow and tests/qa is marked `slow`.
+"""
 
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from loadgen.core import histogram, wire
-from loadgen.engines.sim import emit
+from loadgen.core import histogram, http1, record, record_json, sse
+from loadgen.engines.sim import emit, outlet, planned
 
 pytest_plugins = ["loadgen.testing.fixtures"]
 
 # A busy machine makes an example slow, not wrong.
 settings.register_profile("loadgen", deadline=None)
 settings.load_profile("loadgen")
-DEBUG = wire.live() is not None
+COUNTING = (
+    emit,
+    histogram,
+    http1,
+    outlet,
+    planned,
+    record,
+    record_json,
+    sse,
+)  # modules that count live objects and bytes
+DEBUG = record.live() is not None
 
 # Under nohup, or in the background of a script, these are ignored, which every program that tests start would inherit.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+TESTS = Path(__file__).parent
+OUTSIDE_ROOMS = ("integration", "slow", "qa")
+REACHES_OUT = {"socket.bind", "socket.connect", "subprocess.Popen", "os.fork", "os.posix_spawn"}
+unit_test: list[str] = []  # the one that runs
+
+
+def _stay_inside(event: str, arguments: object) -> None:
+    if unit_test and event in REACHES_OUT:
+        raise AssertionError(f"{unit_test[-1]} is a unit test, and {event} is for tests marked integration")
+
+
+sys.addaudithook(_stay_inside)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what lies in tests/slow and tests/qa."""
+    for item in items:
+        if item.path.is_relative_to(TESTS / "slow") or item.path.is_relative_to(TESTS / "qa"):
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Hold unit tests to what they are."""
+    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else "integration"
+    if folder in OUTSIDE_ROOMS or item.get_closest_marker("integration") or item.get_closest_marker("slow"):
+        return (yield)
+    unit_test.append(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        unit_test.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,7 +85,7 @@ def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _the_build_that_was_asked_for() -> None:
-    for module in (emit, histogram, wire):
+    for module in COUNTING:
         assert (module.live() is not None) == (os.environ.get("LOADGEN_DEBUG") == "1"), module.__file__
         sanitized = b"__asan_init" in Path(module.__file__).read_bytes()
         assert sanitized == (os.environ.get("LOADGEN_SANITIZE") == "1"), module.__file__
@@ -57,4 +106,4 @@ def _no_handle_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _live() -> list[object]:
-    return [module.live() for module in (emit, histogram, wire)]
+    return [module.live() for module in COUNTING]

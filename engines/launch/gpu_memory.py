@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from loadgen.engines.launch.processes import command
-from loadgen.util.gpus import Memory, Nvml
+from loadgen.util.gpus import MemoryUse, Nvml
 
 POLL_S = 0.2
 TOLERANCE_BYTES = 256 << 20  # drivers and displays allocate and free as much at any time
@@ -45,7 +45,7 @@ class GpuMemory:
                 time.sleep(POLL_S)
         return left
 
-    def _unreleased(self, now: dict[int, Memory]) -> list[str]:
+    def _unreleased(self, now: dict[int, MemoryUse]) -> list[str]:
         before = self._before
         more = {
             number: memory.used - before[number].used
@@ -58,7 +58,7 @@ class GpuMemory:
             if grown > TOLERANCE_BYTES
         ]
 
-    def _measure(self, nvml: Nvml | None) -> dict[int, Memory]:
+    def _measure(self, nvml: Nvml | None) -> dict[int, MemoryUse]:
         memories = enumerate(nvml.memory() if nvml else ())
         return {n: memory for n, memory in memories if memory is not None and (not self._numbers or n in self._numbers)}
 

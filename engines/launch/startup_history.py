@@ -5,7 +5,7 @@ import json
 import statistics
 
 from loadgen.util import private_files
-from loadgen.util.atomic_file import whole_file
+from loadgen.util.atomic_file import atomic_file
 
 FILE = "start-times.json"
 MAX_STARTS, MAX_SERVERS = 5, 200
@@ -33,7 +33,7 @@ class StartupHistory:
         latest = dict(list(known.items())[-MAX_SERVERS:])
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with whole_file(self._path, private_files.opener) as file:
+            with atomic_file(self._path, private_files.opener) as file:
                 file.write(json.dumps(latest, indent=1).encode())
 
     def _read(self) -> dict[str, list[float]]:

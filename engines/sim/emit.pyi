@@ -1,12 +1,9 @@
-"""Types of the compiled write path."""
+"""Streams of tokens: the simulator's answers as server-sent events."""
 
 from asyncio import Transport
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
-BLANK_TIME: bytes
+from loadgen.engines.sim.outlet import Outlet
 
 class Words:
     """The words that answers are made of."""
@@ -15,15 +12,6 @@ class Words:
     longest: int
     def __init__(self, words: Iterable[str]) -> None: ...
     def text(self, seed: int, tokens: int, skip: int = 0) -> str: ...
-
-class Outlet:
-    """The way to one socket for one response."""
-
-    cut: bool
-    held_back: int
-    def __init__(self, transport: Transport, *, limit: int = 4194304) -> None: ...
-    def send(self, data: bytes) -> None: ...
-    def close(self) -> None: ...
 
 class Stream(Outlet):
     """One response body in HTTP chunks, each a server-sent event that holds one token."""
@@ -62,28 +50,6 @@ class Grouped(Stream):
         reasoning_tokens: int = 0,
         limit: int = 4194304,
     ) -> None: ...
-
-class Planned(Outlet):
-    """One response body whose events are written at set times."""
-
-    written: int
-    def __init__(
-        self,
-        transport: Transport,
-        event: bytes,
-        after: bytes,
-        plan_ns: NDArray[np.int64],
-        write_ns: NDArray[np.int64],
-        *,
-        limit: int = 4194304,
-    ) -> None: ...
-
-class Ticker:
-    """Writes what many `Planned` streams have due."""
-
-    def __init__(self, on_end: Callable[[Planned], object]) -> None: ...
-    def add(self, stream: Planned) -> int: ...
-    def tick(self) -> int: ...
 
 def emit(streams: list[Stream | None]) -> None: ...
 def count_tokens(text: str) -> int: ...

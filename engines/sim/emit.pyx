@@ -1,75 +1,23 @@
-"""Write server-sent token events to many sockets, and count tokens, at C speed.
+# cython: language_level=3
+"""Streams of tokens: the simulator's answers as server-sent events, written to many sockets at C speed.
 
-A test server that streams 200,000 tokens/s has 5 us for each, and send(2) alone takes most of them. So an event is
-put together in one C buffer and goes straight to the socket; the event loop's transport is used only for what the
-socket did not take, and until its buffer is empty again everything goes that way, so that the order holds.
+Budget per token: one random draw, one event put together in the output buffer, one send(2); no Python object. It also
+counts the tokens of a text.
 """
-
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from libc.errno cimport EAGAIN, EINTR, ENOBUFS, ENOMEM, errno
-from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
-from loadgen.core.c.clock cimport now_ns
+
 from loadgen.core.c.digits cimport PLACES, put_decimal
-from loadgen.engines.sim.heap cimport pop, postpone, push
-from loadgen.core.c.leak_count cimport BYTES, COUNTED, STREAMS, VOCABULARIES, allocated, count, freed, living
-from loadgen.core.c.sockets cimport MSG_DONTWAIT, MSG_NOSIGNAL, send
+from loadgen.core.c.leak_count cimport (
+    BYTES, COUNTING, VOCABULARIES, count_allocated, count_freed, count_objects, live_count,
+)
+from loadgen.engines.sim.outlet cimport CHUNK_OVERHEAD, Outlet, put_bytes, put_hex, reserve, scratch, scratch_size
 
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
-
-
-cdef enum:
-    CHUNK_OVERHEAD = 20  # a size line of at most 16 hex digits and CR LF, and the CR LF that ends the chunk
-    TURN_NS = 1000000  # after writing for so long in one go, requests get to be read
-
-cdef char *scratch = NULL
-cdef Py_ssize_t scratch_size = 0
-
-
-cdef int reserve(Py_ssize_t size) except -1:
-    """Make the one output buffer at least `size` bytes."""
-    global scratch, scratch_size
-    cdef char *grown
-    if size > scratch_size:
-        grown = <char *>realloc(scratch, size)
-        if grown == NULL:
-            raise MemoryError
-        scratch, scratch_size = grown, size
-    return 0
-
-
-cdef inline char *put(char *out, bytes data) noexcept:
-    memcpy(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-    return out + PyBytes_GET_SIZE(data)
-
-
-cdef inline char *put_hex(char *out, Py_ssize_t value) noexcept:
-    cdef int shift = 0
-    while value >> (shift + 4):
-        shift += 4
-    while shift >= 0:
-        out[0] = b"0123456789abcdef"[(value >> shift) & 15]
-        out += 1
-        shift -= 4
-    return out
-
-
-BLANK_TIME = b" " * PLACES  # JSON allows blanks before a number, not zeros
-
-
-cdef inline void put_time(char *out, int64_t at_ns) noexcept:
-    """Write a time, ns >= 0, over a BLANK_TIME."""
-    cdef int i = PLACES
-    while True:
-        i -= 1
-        out[i] = b"0"[0] + at_ns % 10
-        at_ns //= 10
-        if at_ns == 0:
-            return
 
 
 cdef inline uint64_t draw(uint64_t *state) noexcept:
@@ -82,6 +30,11 @@ cdef inline uint64_t draw(uint64_t *state) noexcept:
     return bits ^ (bits >> 31)
 
 
+def live():
+    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    return {"vocabularies": live_count(VOCABULARIES), "bytes": live_count(BYTES)} if COUNTING else None
+
+
 cdef class Words:
     """The words that answers are made of, ready to be written into JSON.
 
@@ -91,7 +44,7 @@ cdef class Words:
 
     def __cinit__(self):
         self._starts = NULL
-        count(VOCABULARIES, 1)
+        count_objects(VOCABULARIES, 1)
 
     def __init__(self, words):
         words = list(words)
@@ -101,12 +54,12 @@ cdef class Words:
         self.longest = max(map(len, words)) + 1
         self._text = "".join([" " + word for word in words]).encode()
         self._chars = PyBytes_AS_STRING(self._text)
-        freed(self._starts)
+        count_freed(self._starts)
         free(self._starts)
         self._starts = <uint32_t *>malloc((self.count + 1) * sizeof(uint32_t))
         if self._starts == NULL:
             raise MemoryError
-        allocated(self._starts)
+        count_allocated(self._starts)
         cdef uint32_t start = 0
         cdef Py_ssize_t i
         for i in range(self.count):
@@ -115,8 +68,8 @@ cdef class Words:
         self._starts[self.count] = start
 
     def __dealloc__(self):
-        count(VOCABULARIES, -1)
-        freed(self._starts)
+        count_objects(VOCABULARIES, -1)
+        count_freed(self._starts)
         free(self._starts)
 
     def text(self, uint64_t seed, Py_ssize_t tokens, Py_ssize_t skip=0):
@@ -128,81 +81,6 @@ cdef class Words:
             if i >= skip:
                 parts.append(self._text[self._starts[index]:self._starts[index + 1]])
         return b"".join(parts)[1:].decode()
-
-
-cdef class Outlet:
-    """The way to one socket for one response: straight there, or by way of the transport while that holds anything.
-
-    The transport must write nothing else until the response has ended.
-
-    Args:
-        transport: The asyncio or uvloop TCP transport to write to.
-        limit: Bytes that may wait for a slow reader; above it the connection is cut.
-
-    Attributes:
-        cut: Whether the reader was too slow and the connection was cut.
-        held_back: Pieces that the socket did not take when they were written, so that they waited in the transport.
-    """
-
-    def __cinit__(self):
-        count(STREAMS, 1)
-
-    def __dealloc__(self):
-        count(STREAMS, -1)
-
-    def __init__(self, transport, *, Py_ssize_t limit=4 << 20):
-        self._transport, self._limit = transport, limit
-        self._fd = transport.get_extra_info("socket").fileno()
-        # An earlier response may still wait in the transport.
-        self._buffered = True
-
-    def send(self, bytes data not None):
-        """Write `data` as it is: framing is the caller's."""
-        if self._fd >= 0:
-            self._send(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-
-    def close(self):
-        """Write nothing more: the connection is gone or belongs to the next response."""
-        self._fd = -1
-
-    cdef int _send(self, const char *data, Py_ssize_t size) except -1:
-        cdef Py_ssize_t sent
-        if self._buffered:
-            if self._transport.get_write_buffer_size():
-                return self._hand_over(data, size)
-            self._buffered = False
-        sent = send(self._fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT)
-        if sent == size:
-            return 0
-        if sent < 0:
-            if errno not in (EAGAIN, EINTR, ENOBUFS, ENOMEM):
-                self._fd = -1
-                self._transport.abort()
-                return 0
-            sent = 0
-        return self._hand_over(data + sent, size - sent)
-
-    cdef int _hand_over(self, const char *data, Py_ssize_t size) except -1:
-        """Let the transport write it when the socket has room, unless too much waits already."""
-        if self._transport.get_write_buffer_size() + size > self._limit:
-            self.cut = True
-            self._fd = -1
-            self._transport.abort()
-            return 0
-        self._buffered = True
-        self.held_back += 1
-        self._transport.write(PyBytes_FromStringAndSize(data, size))
-        return 0
-
-
-def live():
-    """What lives now of this module's objects: how many of each, and their bytes; None unless it is a debug build.
-
-    The one output buffer is not among them: it lives as long as the process.
-    """
-    if not COUNTED:
-        return None
-    return {"vocabularies": living(VOCABULARIES), "streams": living(STREAMS), "bytes": living(BYTES)}
 
 
 cdef class Stream(Outlet):
@@ -241,12 +119,12 @@ cdef class Stream(Outlet):
         if tail is not None:
             self._tail = tail
         reserve(len(before) + tokens * self._room() + len(after))
-        cdef char *out = put(scratch, before)
+        cdef char *out = put_bytes(scratch, before)
         for _ in range(tokens):
             out = self._put_token(out)
         if PyBytes_GET_SIZE(after):
             out = self._put_rest(out)
-        out = put(out, after)
+        out = put_bytes(out, after)
         assert out - scratch <= scratch_size
         self._send(scratch, out - scratch)
 
@@ -272,9 +150,73 @@ cdef class Stream(Outlet):
         self.tokens += 1
         out = put_hex(out, PyBytes_GET_SIZE(head) + size + PyBytes_GET_SIZE(self._tail))
         memcpy(out, b"\r\n", 2)
-        out = put(out + 2, head)
+        out = put_bytes(out + 2, head)
         memcpy(out, self._words._chars + start, size)
-        out = put(out + size, self._tail)
+        out = put_bytes(out + size, self._tail)
+        memcpy(out, b"\r\n", 2)
+        return out + 2
+
+
+cdef class Grouped(Stream):
+    """A `Stream` whose events hold several tokens each, or say how many there have been.
+
+    Args:
+        transport, words, seed, head, reasoning_head, reasoning_tokens, limit: As a `Stream`'s.
+        tail: As a `Stream`'s; where there are counts, up to that of all tokens.
+        group: Tokens that an event holds; the last of the reasoning and the last of all may hold fewer.
+        prompt_tokens: What the count of all tokens begins with; -1: events say no counts.
+        between: From that count to the one of the answer's tokens.
+        end: The rest of the event.
+    """
+
+    def __init__(self, transport, Words words not None, uint64_t seed, bytes head not None, bytes tail not None, *,
+                 Py_ssize_t group=1, Py_ssize_t prompt_tokens=-1, bytes between not None=b"", bytes end not None=b"",
+                 bytes reasoning_head not None=b"", Py_ssize_t reasoning_tokens=0, Py_ssize_t limit=4 << 20):
+        self._group, self._prompt_tokens, self._between, self._end = group, prompt_tokens, between, end
+        Stream.__init__(self, transport, words, seed, head, tail,
+                        reasoning_head=reasoning_head, reasoning_tokens=reasoning_tokens, limit=limit)
+
+    cdef Py_ssize_t _room(self) noexcept:
+        cdef Py_ssize_t counts = PyBytes_GET_SIZE(self._between) + PyBytes_GET_SIZE(self._end) + 2 * PLACES
+        # The text of a whole group may be written with its last token, and its size is known only behind it.
+        return Stream._room(self) + CHUNK_OVERHEAD + self._group * self._words.longest + counts
+
+    cdef char *_put_token(self, char *out) noexcept:
+        self.tokens += 1
+        self._pending += 1
+        if self._pending == self._group or self.tokens == self._reasoning_tokens:
+            return self._put_rest(out)
+        return out
+
+    cdef char *_put_rest(self, char *out) noexcept:
+        if self._pending == 0:
+            return out
+        cdef uint32_t *starts = self._words._starts
+        cdef Py_ssize_t first = self.tokens - self._pending
+        cdef bytes head = self._reasoning_head if first < self._reasoning_tokens else self._head
+        cdef char *body = out + CHUNK_OVERHEAD
+        cdef char *at = put_bytes(body, head)
+        cdef Py_ssize_t index, begin, size
+        while first < self.tokens:
+            index = (draw(&self._random) >> 32) * self._words.count >> 32
+            # A text begins with a word that has no space before it.
+            begin = starts[index] + (first == 0 or first == self._reasoning_tokens)
+            size = starts[index + 1] - begin
+            memcpy(at, self._words._chars + begin, size)
+            at += size
+            first += 1
+        self._pending = 0
+        at = put_bytes(at, self._tail)
+        if self._prompt_tokens >= 0:
+            at = put_decimal(at, self._prompt_tokens + self.tokens)
+            at = put_bytes(at, self._between)
+            at = put_decimal(at, self.tokens)
+            at = put_bytes(at, self._end)
+        size = at - body
+        out = put_hex(out, size)
+        memcpy(out, b"\r\n", 2)
+        memmove(out + 2, body, size)
+        out += 2 + size
         memcpy(out, b"\r\n", 2)
         return out + 2
 
@@ -291,10 +233,6 @@ def emit(list streams not None):
             size = stream._put_token(scratch) - scratch
             if size:
                 stream._send(scratch, size)
-
-
-include "grouped.pxi"
-include "planned.pxi"
 
 
 cdef enum:

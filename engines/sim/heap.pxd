@@ -5,7 +5,7 @@ Entries hold borrowed pointers; whoever pushes one keeps what it points to alive
 
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
-from loadgen.core.c.leak_count cimport allocated, freed
+from loadgen.core.c.leak_count cimport count_allocated, count_freed
 
 
 cdef struct Entry:
@@ -24,12 +24,12 @@ cdef inline int push(Heap *heap, int64_t at_ns, void *item) except -1:
     cdef Py_ssize_t i = heap.size, above
     cdef Entry *grown
     if heap.size == heap.room:
-        freed(heap.entries)
+        count_freed(heap.entries)
         grown = <Entry *>realloc(heap.entries, max(64, 2 * heap.room) * sizeof(Entry))
         if grown == NULL:
-            allocated(heap.entries)
+            count_allocated(heap.entries)
             raise MemoryError
-        allocated(grown)
+        count_allocated(grown)
         heap.entries, heap.room = grown, max(64, 2 * heap.room)
     heap.size += 1
     while i > 0:

@@ -1,1 +1,1 @@
-"""What several runs say: comparisons, load searches, audits, and the numbers of other tools."""
+"""Analysis of several runs: comparisons, load searches, audits, and the numbers of other tools. See DESIGN.md."""

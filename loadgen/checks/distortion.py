@@ -7,7 +7,7 @@ from loadgen.checks.sending import because, lag_limit_ns, relief
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.util.machine import MOST_STOLEN
+from loadgen.util.machine import MAX_STOLEN_SHARE
 from loadgen.util.number_format import ms, percent, plural
 
 BUSY = "loop busy"
@@ -89,7 +89,7 @@ def _time_lost(evidence: Evidence) -> Iterator[Check]:
         return
     loops_s = client.wall_s * len(evidence.shards)
     shares = (client.throttled_s / client.wall_s, client.stolen_share, pauses.total / 1e9 / loops_s)
-    limits = (MOST_TIME_LOST, MOST_STOLEN, MOST_TIME_LOST)
+    limits = (MOST_TIME_LOST, MAX_STOLEN_SHARE, MOST_TIME_LOST)
     advices = (
         "raise or remove the CPU limit of the container the client runs in",
         "the host gives this virtual machine too little: measure from another, or from one with cores of its own",

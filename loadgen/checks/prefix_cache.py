@@ -16,7 +16,7 @@ def unexplained(tokens: Mapping[str, int], prompts: Mapping[str, Any]) -> float:
         tokens: The sums of a run, by the names of `snapshot.TOKENS`.
         prompts: What is known of its prompts, which are distinct.
     """
-    if prompts.get("name") not in KNOWN or "turns" in prompts or not tokens["cached_tokens"]:
+    if prompts.get("name") not in KNOWN or "turns" in prompts or not tokens["input_tokens"]:
         return 0.0
     # What the server counts beyond the prompts is its chat template, which all requests share.
     beside = max(0, tokens["input_tokens"] - tokens["planned_input_tokens"])

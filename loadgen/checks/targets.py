@@ -9,7 +9,8 @@ from loadgen.config.settings import shown_urls
 from loadgen.metrics import throughput
 from loadgen.metrics.run_data import Evidence
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.stats.percentile_interval import CONFIDENCE, by_chance
+from loadgen.stats import fisher
+from loadgen.stats.percentile_interval import CONFIDENCE
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.number_format import percent
 
@@ -84,7 +85,7 @@ def _failing(evidence: Evidence) -> Check:
     failed = [count - part.ok for count, part in zip(ended, targets, strict=True)]
     if not sum(ended):
         return inapplicable(FAILING, "nothing ended")
-    chances = [by_chance(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
+    chances = [fisher.one_sided_p(of, count, sum(failed), sum(ended)) for of, count in zip(failed, ended, strict=True)]
     least = (1 - CONFIDENCE) / len(targets)  # whichever of so many it is
     odd = [k for k, chance in enumerate(chances) if chance < least]
     named = odd or [chances.index(min(chances))]

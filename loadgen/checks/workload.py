@@ -137,7 +137,7 @@ def _events(evidence: Evidence) -> Check:
 def _repeats(evidence: Evidence) -> Check:
     repeated, scheduled = repeated_prompts(evidence), evidence.snapshot.scheduled
     counters, before = evidence.snapshot.counters, evidence.heading.provenance["prompts"].get("sent_before", 0)
-    cached = counters["cached_tokens"] / counters["input_tokens"] if counters["cached_tokens"] else 0.0
+    cached = counters["cached_tokens"] / counters["input_tokens"] if counters["input_tokens"] else 0.0
     by_time = is_bounded_by_time(evidence.settings)
     distinct = repeated + before <= MOST_REPEATED * scheduled
     earlier = prefix_cache.unexplained(counters, evidence.heading.provenance["prompts"]) if distinct else 0.0

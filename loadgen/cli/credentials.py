@@ -1,4 +1,4 @@
-"""Credentials: read from where no other user sees them. A command line is public: `ps` shows it."""
+"""Credentials from files and stdin: a command line is public, since `ps` shows it to every user."""
 
 import logging
 import os
@@ -9,17 +9,17 @@ from typing import Any
 from loadgen.errors import BadInput
 from loadgen.util.redaction import KEY_VARIABLE, header_name, is_credential
 
-VISIBLE = "{}: other users of this machine can read it while this runs; {}"
-LONGEST = 65536  # characters; no header may be longer
+VISIBLE = "{}: other users of this machine can see it in the process list; {}"
+MAX_LENGTH = 65536  # characters; no header may be longer
 
 
 def resolved(given: dict[str, Any]) -> dict[str, Any]:
-    """The settings with the contents of files in the place of `@FILE`, in api_key and in the values of header.
+    """Replace `@FILE` in api_key and in the values of header by the content of the file.
 
-    A file is read once, so it may be a pipe; space around its content is none of it. `-` is standard input.
+    A file is read once, so it may be a pipe. Surrounding whitespace is removed. `@-` reads standard input.
 
     Raises:
-        BadInput: A file that cannot be read, or holds nothing, or more than a line.
+        BadInput: A file cannot be read, is empty, or has more than one line.
     """
     found = dict(given)
     key = found.get("api_key")
@@ -31,7 +31,7 @@ def resolved(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def warn_of_visible(given: dict[str, Any]) -> None:
-    """Log a warning for each flag that holds a secret, which other users of the machine can read in `ps`.
+    """Log a warning for each secret on the command line.
 
     Args:
         given: What the command line gives, by the names of settings.
@@ -56,13 +56,13 @@ def _header(header: str) -> str:
 def _read(flag: str, path: str) -> str:
     try:
         if path == "-":
-            text = sys.stdin.read(LONGEST + 1)
+            text = sys.stdin.read(MAX_LENGTH + 1)
         else:
             with Path(os.path.expanduser(path)).open(encoding="latin-1") as file:
-                text = file.read(LONGEST + 1)
+                text = file.read(MAX_LENGTH + 1)
     except OSError as error:
-        raise BadInput(flag, f"@{path}: {error.strerror}", "name a file that holds the value, or give it") from error
+        raise BadInput(flag, f"@{path}: {error.strerror}", "name a readable file, or give the value itself") from error
     text = text.strip()
-    if not text or len(text.splitlines()) > 1 or len(text) > LONGEST:
-        raise BadInput(flag, f"@{path} does not hold one line", "put the value into it, and nothing else")
+    if not text or len(text.splitlines()) > 1 or len(text) > MAX_LENGTH:
+        raise BadInput(flag, f"@{path} does not contain exactly one line", "put only the value into the file")
     return text

@@ -1,5 +1,6 @@
-"""Exit codes, and which of them a result deserves."""
+"""The exit codes of all commands, and the rule that gives a run its code."""
 
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,31 +16,40 @@ CHANGED = 8
 INTERRUPTED = 130
 
 WHEN = {
-    DONE: "done: VALID, and SUSPECT too",
-    INTERNAL: "an engine that failed, a file that was not written, or an internal error; `loadgen audit`: what cannot "
-    "be true; `loadgen import`: what was not placed",
-    BAD_INPUT: "bad input, or a server that is not there; nothing was measured",
-    INVALID: "INVALID, as where more than 1 % of the requests were never sent, by a fault of the client; "
-    "`loadgen compare --fail-if`: a condition that the runs do not tell",
-    SUSPECT: "SUSPECT, with `--strict`",
-    ERRORS: "a larger share of the requests than `--max-error-rate` (1 %) failed, by the server or by the client; no "
-    "request succeeded; or the server refused every connection for 5 s",
-    SLO_MISSED: "an SLO was missed",
-    NOTHING_FEASIBLE: "no arm of a study holds what it demands",
-    CHANGED: "a change that `loadgen compare --fail-if` names",
-    INTERRUPTED: "interrupted; what was measured is reported",
+    DONE: "done; the verdict is VALID or SUSPECT",
+    INTERNAL: "an engine failed, a file could not be written, or an internal error; `loadgen audit`: inconsistent "
+    "numbers were found; `loadgen import`: a result matches no arm",
+    BAD_INPUT: "bad input, or the server cannot be reached; nothing was measured",
+    INVALID: "the verdict is INVALID: for example, the client failed to send more than 1 % of the requests; "
+    "`loadgen compare --fail-if`: the runs cannot decide a condition",
+    SUSPECT: "with `--strict`: the verdict is SUSPECT",
+    ERRORS: "more than `--max-error-rate` (1 %) of the requests failed, no request succeeded, or the server refused "
+    "every connection for 5 s",
+    SLO_MISSED: "a limit of --slo was missed",
+    NOTHING_FEASIBLE: "no arm of the study meets its limits",
+    CHANGED: "a condition of `loadgen compare --fail-if` holds",
+    INTERRUPTED: "interrupted; a run reports what was measured so far",
 }
-EXPLAINED = "\n".join(f"  {code:<4} {when}" for code, when in WHEN.items())
-GRAVEST = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)
+EXPLAINED = "\n".join(
+    textwrap.fill(when, 96, initial_indent=f"  {code:<4} ", subsequent_indent=" " * 7) for code, when in WHEN.items()
+)
+SEVERITY = (INTERRUPTED, INTERNAL, INVALID, ERRORS, SLO_MISSED, SUSPECT, DONE)  # the most severe first
 
 
-def gravest(codes: Iterable[int]) -> int:
-    """Of the exit codes of several runs, the one that the command has."""
-    return min(codes, key=GRAVEST.index)
+def most_severe(codes: Iterable[int]) -> int:
+    """Return the exit code of a command from those of its runs."""
+    return min(codes, key=SEVERITY.index)
 
 
 def code(result: dict[str, Any], *, strict: bool, max_error_rate: float, interrupted: bool) -> int:
-    """The exit code of a finished run: the gravest that applies."""
+    """Return the exit code of a finished run: the most severe one that applies.
+
+    Args:
+        result: The result, as JSON.
+        strict: Whether SUSPECT is a failure.
+        max_error_rate: The highest allowed share of failed requests, 0 to 1.
+        interrupted: Whether a signal ended the run.
+    """
     own = result["loadgen"]
     if interrupted:
         return INTERRUPTED

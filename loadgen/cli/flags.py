@@ -1,4 +1,4 @@
-"""Flags: the fields of RunSettings as an argparse parser, grouped as they are in the settings."""
+"""The fields of RunSettings as flags of an argparse parser, in groups."""
 
 import argparse
 import dataclasses
@@ -11,26 +11,31 @@ from typing import Any
 
 from loadgen.cli import compat
 from loadgen.config import slo
+from loadgen.config.load import SWEPT
 from loadgen.config.option import GROUPS, flag, times
-from loadgen.config.settings import SWEPT, RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import UNKNOWN, OneLineParser, integer, number, seconds
 
-RUN = "Measure a server. With no server named, loadgen's own simulator is started and measured for 10 s."
+RUN = "Measure a server. If no server is named, start loadgen's own simulator and measure it for 10 s."
 NAMES = tuple(field.name for field in dataclasses.fields(RunSettings))
 
 
 def run_parser(tool: str | None = None, command: str = "loadgen run", text: str = RUN) -> argparse.ArgumentParser:
-    """The parser of `loadgen run`, which also takes the flags of a tool (a name in `compat.TOOLS`; by default vLLM).
+    """Return the parser of `loadgen run`, or of a command with the same flags.
 
     Args:
-        tool: Whose flags.
-        command: What it is the parser of, if that is another one.
-        text: What that does.
+        tool: The tool of --compat, a name in `compat.TOOLS`, whose flags it takes, too; None: those of vLLM.
+        command: The name of the command.
+        text: Its description in the help.
     """
     parser = OneLineParser(command, description=text, argument_default=argparse.SUPPRESS)
-    parser.add_argument("--config", metavar="FILE.yaml", help="read settings from a file: the same names, without --")
-    parser.add_argument("--plot", metavar="FILE.svg", help="draw what several runs found, as SVG")
+    parser.add_argument(
+        "--config", metavar="FILE.yaml", help="read settings from a YAML file; keys are flag names without --"
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE.svg", help="with several rates or concurrencies: draw the results as SVG"
+    )
     add_settings(parser, tool)
     return parser
 
@@ -38,58 +43,61 @@ def run_parser(tool: str | None = None, command: str = "loadgen run", text: str 
 def run_settings(
     argv: Sequence[str], parser: Callable[[str | None], argparse.ArgumentParser] = run_parser
 ) -> dict[str, Any]:
-    """What a command line gives, by field name, with the tool that `--compat` names and the flags that it alone has.
+    """Parse a command line into settings, by field name; flags of the tool of --compat stay as they are.
 
     Args:
-        argv: Its words.
-        parser: Makes the parser that also takes the flags of a tool.
+        argv: The words of the command line.
+        parser: Returns the parser for a tool of --compat, or None.
 
     Raises:
-        BadInput: A flag that is none, or a value.
+        BadInput: A flag is unknown, or a value is wrong.
     """
     first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     first.add_argument("--compat", action="append", default=[])
     try:
         tools = first.parse_known_args(argv)[0].compat
     except argparse.ArgumentError:
-        tools = []  # the whole parser says what is wrong
+        tools = []  # the full parser reports the error
     if len(tools) > 1:
         raise BadInput(
             "--compat",
             f"given {len(tools)} times ({', '.join(tools)})",
-            "give it once, for the tool whose flags the others are",
+            "give it once, with the tool whose flags you use",
         )
     name = tools[0] if tools else None
     try:
         return parse(argv, parser(name if name in compat.TOOLS else None))
     except BadInput as error:
-        remedy = _meant(error.field) if error.problem == UNKNOWN else None
+        remedy = _remedy(error.field) if error.problem == UNKNOWN else None
         if remedy is None:
             raise
         raise BadInput(error.field, error.problem, remedy) from error
 
 
-def _meant(word: str) -> str | None:
-    """What to write instead of a word that is no flag here; None where nobody knows."""
+def _remedy(word: str) -> str | None:
+    """Suggest what to write instead of an unknown flag, or return None."""
     if word.startswith(("http://", "https://")):
-        return f"a server is named with --base-url {word}"
+        return f"name the server with --base-url {word}"
     if slo.is_limit(word):
         return f'separate limits with commas: --slo "ttft_p99<500ms,{word}"'
-    return compat.known_elsewhere(word)
+    return compat.equivalent(word)
 
 
 def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Container[str] = NAMES) -> None:
-    """Add --compat, a flag for each field of the settings that is wanted, in groups, and the flags of a tool.
+    """Add --compat, a flag for each wanted field of the settings, in groups, and the flags of a tool.
 
-    The parser is one that leaves out what is not given.
+    Args:
+        parser: Suppresses defaults, so that only given flags are in its result.
+        tool: The tool of --compat, or None.
+        wanted: Names of the fields.
     """
     parser.add_argument(
-        "--compat", choices=list(compat.TOOLS), help="read the flags, and what is left out, as this tool does"
+        "--compat", choices=list(compat.TOOLS), help="use the meanings and the defaults of this tool's flags"
     )
-    meant = compat.of(tool)
+    meanings = compat.tool_of(tool)
     groups: dict[str, Any] = {}
     kinds = typing.get_type_hints(RunSettings)
-    fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meant.replaced]
+    fields = [f for f in dataclasses.fields(RunSettings) if f.name in wanted and f.name not in meanings.replaced]
     for field in sorted(fields, key=lambda field: GROUPS.index(field.metadata["group"])):
         meta = field.metadata
         group = groups.get(meta["group"]) or groups.setdefault(meta["group"], parser.add_argument_group(meta["group"]))
@@ -98,17 +106,25 @@ def add_settings(parser: argparse.ArgumentParser, tool: str | None, wanted: Cont
             options["metavar"] = meta["metavar"]
         if field.name in times(RunSettings):
             options["type"] = seconds
+        if meta["metavar"] == "SHARE":
+            options["type"] = _share
         if field.name in SWEPT:
             options["type"] = _one_or_several(options["type"])
+        if field.name == "slo":
+            options["action"] = _Joined
         names = [flag(field.name), *([meta["alias"]] if meta["alias"] else [])]
         group.add_argument(*names, dest=field.name, help=_help(meta["help"], field.default), **options)
-    compat.add(parser, meant.flags)
+    compat.add_flags(parser, meanings.flags)
 
 
 def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) -> dict[str, Any]:
-    """What `argv` gives by the parser (that of `loadgen run`), by field name; what it does not give is left out.
+    """Parse `argv` into values by field name; flags that are not given are left out.
 
     Underscores in flag names are read as dashes, as vLLM does.
+
+    Args:
+        argv: The words of the command line.
+        parser: The parser; None: that of `loadgen run`.
     """
     dashed = []
     for argument in argv:
@@ -121,7 +137,7 @@ def parse(argv: Sequence[str], parser: argparse.ArgumentParser | None = None) ->
 
 
 def _by_kind(kind: Any) -> dict[str, Any]:
-    """argparse's options for a field of this type."""
+    """Return the options of `add_argument` for a field of this type."""
     members = [k for k in typing.get_args(kind) if k is not type(None)] if isinstance(kind, types.UnionType) else [kind]
     if typing.get_origin(kind) is typing.Union:
         members = [k for k in typing.get_args(kind) if k is not type(None)]
@@ -129,7 +145,7 @@ def _by_kind(kind: Any) -> dict[str, Any]:
         return {"type": _integer_or_text}
     if members == [str, tuple[str, ...]]:
         return {"action": "append"}
-    if members == [bool]:  # one that may also be left open can be said to be off
+    if members == [bool]:  # a field that may also be None gets a --no- form
         return {"action": "store_true" if kind is bool else argparse.BooleanOptionalAction}
     kind = members[0]
     if typing.get_origin(kind) is typing.Literal:
@@ -142,8 +158,18 @@ def _by_kind(kind: Any) -> dict[str, Any]:
     return {"type": names[kind]}
 
 
+class _Joined(argparse.Action):
+    """A list with commas that may be given in several flags."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        before = getattr(namespace, self.dest, None)
+        setattr(namespace, self.dest, f"{before},{values}" if before else values)
+
+
 def _one_or_several(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """What reads one value, or several with commas between them as a tuple."""
+    """Return a reader of one value, or of several with commas between them as a tuple."""
 
     def read(text: str) -> Any:
         values = tuple(map(kind, text.split(",")))
@@ -156,7 +182,16 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no JSON") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not valid JSON") from error
+
+
+def _share(text: str) -> float:
+    try:
+        return number(text)
+    except argparse.ArgumentTypeError as error:
+        percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?%", text, re.ASCII)
+        remedy = f"write {float(percent[1]) / 100:g}" if percent else "write 0.01 for 1 %"
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share from 0 to 1; {remedy}") from error
 
 
 def _integer_or_text(text: str) -> int | str:

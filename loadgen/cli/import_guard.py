@@ -1,4 +1,4 @@
-"""Importing: what a Ctrl-C must not disturb, and what must not keep the processors busy."""
+"""Guards around heavy imports: signals wait, and NumPy starts no threads."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from loadgen.util.machine import BLAS_THREADS
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let a Ctrl-C wait: SciPy's compiled modules make another error of one that comes while they are imported."""
+    """Block SIGINT during imports: SciPy's compiled modules turn a Ctrl-C into another error."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -20,9 +20,10 @@ def undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def single_threaded() -> Iterator[None]:
-    """Have NumPy, if it is imported now, start no threads for linear algebra, of which a run has none.
+    """Set the BLAS thread count to 1 while NumPy is imported, unless the user has set it.
 
-    They would spin for a tenth of a second. What is launched later inherits nothing of this.
+    A run does no linear algebra, and idle BLAS threads would spin for a tenth of a second. Processes that are started
+    later do not inherit the setting.
     """
     given = os.environ.get(BLAS_THREADS)
     os.environ[BLAS_THREADS] = given or "1"

@@ -1,4 +1,4 @@
-"""`loadgen`: finds the command and runs it; one place where errors become one line and an exit code."""
+"""The entry point of `loadgen`: dispatches to a command, and turns errors into one line and an exit code."""
 
 import io
 import os
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 Command = Callable[[list[str]], int]
 OWN = {
-    "run": ("measure a server (or the built-in simulator)", "loadgen.cli.commands.run"),
-    "search": ("find the highest rate, or concurrency, at which a server meets an SLO", "loadgen.cli.commands.search"),
-    "dataset": ("show what a run would send, or fetch a published file", "loadgen.cli.commands.dataset"),
-    "doctor": ("show what bounds a run on this machine, and how to raise it", "loadgen.cli.commands.doctor"),
-    "report": ("print the report of a saved result again, or write it as a page", "loadgen.cli.commands.report"),
-    "compare": ("hold runs against each other: what differs, and how sure that is", "loadgen.cli.commands.compare"),
-    "tune": ("find out by a study how a model is served best", "loadgen.cli.commands.tune"),
-    "audit": ("list what of published results cannot be true", "loadgen.cli.commands.audit"),
-    "import": ("put published results into a store of a study", "loadgen.cli.commands.import_published"),
-    "benchmark-runner": ("run a benchmark job of GPUStack's", "loadgen.cli.commands.benchmark_runner"),
+    "run": ("measure a server, or the built-in simulator", "loadgen.cli.commands.run"),
+    "search": ("find the highest request rate, or concurrency, that meets an SLO", "loadgen.cli.commands.search"),
+    "dataset": ("show the prompts of a run, or download a published data set", "loadgen.cli.commands.dataset"),
+    "doctor": ("show the limits of this machine, and how much load it can generate", "loadgen.cli.commands.doctor"),
+    "report": ("print the report of a saved result, or write it as HTML or CSV", "loadgen.cli.commands.report"),
+    "compare": ("compare runs, with confidence intervals of the differences", "loadgen.cli.commands.compare"),
+    "tune": ("find the best way to serve a model, by a study", "loadgen.cli.commands.tune"),
+    "audit": ("find inconsistent numbers in published results", "loadgen.cli.commands.audit"),
+    "import": ("import published results into a study", "loadgen.cli.commands.import_published"),
+    "benchmark-runner": ("run a benchmark job of GPUStack", "loadgen.cli.commands.benchmark_runner"),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
     if type(sys.stdout) is io.TextIOWrapper:
-        sys.stdout = _outliving(sys.stdout)
+        sys.stdout = _surviving(sys.stdout)
     if type(sys.stderr) is io.TextIOWrapper:
-        sys.stderr = _outliving(sys.stderr)
+        sys.stderr = _surviving(sys.stderr)
     try:
         code = dispatch(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
@@ -50,30 +50,30 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 class _Output(io.FileIO):
-    """Output that goes nowhere once its reader has gone: no run is lost for it, and no gate in a pipe passes."""
+    """A file that discards output once the reader of its pipe has gone, so that the run goes on and keeps its code."""
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.fileno())
+            os.close(null)
             return memoryview(data).nbytes
 
 
-def _outliving(output: io.TextIOWrapper) -> io.TextIOWrapper:
-    """The same, for a command that ends as it would have, though whoever reads it does not wait for that."""
+def _surviving(output: io.TextIOWrapper) -> io.TextIOWrapper:
+    """Wrap a standard stream so that a broken pipe does not end the command."""
     return io.TextIOWrapper(
         io.BufferedWriter(_Output(output.fileno(), "wb", closefd=False)),
         encoding=output.encoding,
-        errors="backslashreplace",  # texts of others may have what a terminal cannot show
+        errors="backslashreplace",  # foreign text may have characters that the encoding lacks
         line_buffering=output.line_buffering,
     )
 
 
 def dispatch(argv: list[str]) -> int:
-    """Run the command that `argv` names; returns the exit code."""
+    """Run the command that `argv` names; returns its exit code."""
     name, rest = (argv[0], argv[1:]) if argv else ("--help", [])
     if name in ("-h", "--help"):
         print(_help())
@@ -84,7 +84,7 @@ def dispatch(argv: list[str]) -> int:
     try:
         command = _command(name)
         if command is None:
-            print(f"loadgen: {name!r} is no command; {_instead_of(name)}", file=sys.stderr)
+            print(f"loadgen: unknown command {name!r}; {_remedy(name)}", file=sys.stderr)
             return exit_codes.BAD_INPUT
         return command(rest)
     except (BadInput, Unreachable) as error:
@@ -97,7 +97,7 @@ def dispatch(argv: list[str]) -> int:
 
 
 def _command(name: str) -> Command | None:
-    """The command of that name; None: there is none."""
+    """Return the command of that name, or None."""
     if name in OWN:
         import importlib
 
@@ -110,31 +110,31 @@ def _command(name: str) -> Command | None:
     return None
 
 
-def _instead_of(name: str) -> str:
-    """What to write where there is no command of that name."""
+def _remedy(name: str) -> str:
+    """Suggest what to write instead of an unknown command."""
     import difflib
 
     known = [*OWN, *_added()]
     if name.startswith("-"):
-        return f"write `loadgen run {printable(name)}`, or another command before the flags"
+        return f"write the command first, for example `loadgen run {printable(name)}`"
     near = difflib.get_close_matches(name, known, 1)
-    return f"try {near[0]!r}" if near else f"choose from {', '.join(known)}"
+    return f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
 
 
 def _added() -> "dict[str, EntryPoint]":
-    """Commands that other packages, loadgen's own engines among them, add."""
+    """Return the commands that packages add by entry points; loadgen's engines are among them."""
     import importlib.metadata
 
     return {entry.name: entry for entry in importlib.metadata.entry_points(group="loadgen.commands")}
 
 
 def _summary(entry: "EntryPoint") -> str:
-    """What a command that another package adds says of itself: its docstring up to the first full stop."""
+    """Return the summary of an added command: the first sentence of its docstring."""
     try:
-        said = (entry.load().__doc__ or "").strip()
+        text = (entry.load().__doc__ or "").strip()
     except Exception:  # noqa: BLE001 - a broken package must not hide the other commands
-        return "(cannot be loaded)"
-    return printable(said[:1].lower() + said[1:].partition(".")[0])
+        return "(fails to load)"
+    return printable(text[:1].lower() + text[1:].partition(".")[0])
 
 
 def _help() -> str:
@@ -149,8 +149,10 @@ def _help() -> str:
             "",
             *lines,
             "",
-            "`loadgen run --rate 1000` measures the built-in simulator; `loadgen run --base-url URL` a server.",
-            "`loadgen COMMAND --help` lists the flags, which are those of `vllm bench serve`.",
+            "To measure a server: loadgen run --base-url URL --rate 10",
+            "To measure the built-in simulator: loadgen run --rate 1000",
+            "To list the flags of a command: loadgen COMMAND --help",
+            "`loadgen run` takes the flags of `vllm bench serve`.",
             "",
             "Exit codes:",
             exit_codes.EXPLAINED,

@@ -1,37 +1,45 @@
-"""From flags, a config file, a workload and the tool of `--compat` to settings.
-
-A flag wins over the file, the file over the workload, and the workload over what the tool takes for granted.
-"""
+"""RunSettings from flags, a config file, a workload, and the defaults of the tool of --compat, in this precedence."""
 
 from typing import Any
 
 from loadgen.cli import compat, credentials
 from loadgen.config import serialize
+from loadgen.config.load import SEEDS, SWEPT
 from loadgen.config.option import flag
-from loadgen.config.settings import SEEDS, SWEPT, RunSettings, seed_of
+from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 
 
 def settings(given: dict[str, Any]) -> RunSettings:
-    """The settings that what `flags.run_settings` gives, its config file, its workload and its tool make together.
+    """Return the settings of one run.
+
+    Args:
+        given: What `flags.run_settings` returns.
 
     Raises:
-        BadInput: A file that cannot be read, one of a credential included, a key or value in it that is none, a flag of
-            the tool that is refused, or several of what there is one of here.
+        BadInput: A file cannot be read, a key or value in it is wrong, a flag of the tool is refused, or a flag has
+            several values.
     """
     name, runs = swept(given)
     if name is not None:
-        raise BadInput(flag(name), "is several", "give one; `loadgen run` takes several, for a run each")
+        raise BadInput(flag(name), "takes one value here", "give one; only `loadgen run` takes several")
     return runs[0]
 
 
 def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
-    """The settings of each run, where rates or concurrencies are several: the name of what they are of, and a run each.
+    """Return the settings of each run: several if the rate, or the concurrency, has several values.
 
-    Seeds count up from those of the first run, so that no run is helped by what a prefix cache has kept of another.
+    Each run has its own seeds, counted up from those of the first, so that no run profits from the prefix cache of
+    another.
+
+    Args:
+        given: What `flags.run_settings` returns.
+
+    Returns:
+        The name of the field with several values, or None; and the settings of each run.
 
     Raises:
-        BadInput: As `settings`; or both are several.
+        BadInput: As `settings`; or both fields have several values.
     """
     found = chosen(given)
     if found.get("workload"):
@@ -39,11 +47,13 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
 
         found = presets.resolve(found["workload"]) | found
     lists = {name: found.pop(name) for name in SWEPT if isinstance(found.get(name), tuple)}
-    one = RunSettings(**credentials.resolved(compat.completed(given.get("compat"), found)))
+    one = RunSettings(**credentials.resolved(compat.apply(given.get("compat"), found)))
     if not lists:
         return None, [one]
     if len(lists) > 1:
-        raise BadInput(flag(SWEPT[1]), f"several, beside several of {flag(SWEPT[0])}", "give one of the two once")
+        raise BadInput(
+            flag(SWEPT[1]), f"both it and {flag(SWEPT[0])} have several values", "give one of them a single value"
+        )
     ((name, values),) = lists.items()
     seeds = {f"seed_{what}": seed_of(one, what) for what in SEEDS}
     runs = [one.replace(**{name: values[0]})]
@@ -55,7 +65,7 @@ def swept(given: dict[str, Any]) -> tuple[str | None, list[RunSettings]]:
 
 
 def chosen(given: dict[str, Any]) -> dict[str, Any]:
-    """What is given by flags and in a config file, without the workload's.
+    """Return the settings from flags and the config file, without those of the workload.
 
     Raises:
         BadInput: As `settings`.
@@ -76,7 +86,9 @@ def _read(path: str) -> dict[str, Any]:
     except OSError as error:
         raise BadInput("--config", f"{path}: {error.strerror}", "name a readable YAML file") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInput("--config", f"{path} is no YAML: {' '.join(str(error).split())}", "mend it") from error
+        raise BadInput(
+            "--config", f"{path} is not valid YAML: {' '.join(str(error).split())}", "correct the file"
+        ) from error
     if not isinstance(found, dict):
         raise BadInput("--config", f"{path} holds no settings", "write `name: value` lines, named like the flags")
     try:

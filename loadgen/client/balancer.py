@@ -1,4 +1,4 @@
-"""Balancer: spreads the requests of a run over several targets, each with connections of its own."""
+"""Spreads the requests of a run over several targets, each with connections of its own."""
 
 import asyncio
 from array import array
@@ -6,40 +6,44 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from loadgen.client.transport import Transport
-from loadgen.config.settings import Balance
+from loadgen.config.target import Balance
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.core.record import Record
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 NOWHERE = -1
 
 
 class Balancer:
-    """What a `Transport` is to one target, to several; whoever sends through it need not know.
+    """A `Transport` to several targets.
 
     round-robin: session (or single request) s of the schedule goes to target s modulo their number, so that who gets
     what is known before the run. least-outstanding: to the target with the fewest requests in flight or being sent, the
     first of several such. Further turns of a session go where its first turn went, to the prefix cache that knows it.
-    Each worker of a run has a balancer, which knows of the requests of its own stripe alone.
+    Each worker of a run has a balancer, which knows of the requests of its own partition alone.
 
     Args:
         transports: One to each target, all with one bell; their `on_end` is taken.
-        balance: Who is next.
-        stripe: Whose requests it will be given.
+        balance: How to choose the target of a request.
+        partition: Whose requests it gets.
 
     Attributes:
-        bell: Theirs.
+        bell: That of the transports.
     """
 
-    def __init__(self, transports: Sequence[Transport], balance: Balance, stripe: Stripe = WHOLE) -> None:
+    def __init__(self, transports: Sequence[Transport], balance: Balance, partition: Partition = WHOLE) -> None:
         self._transports, self._in_turn = tuple(transports), balance == "round-robin"
         count = len(transports)
-        turns = range(stripe.number, stripe.number + stripe.of * count, stripe.of) if self._in_turn else range(count)
-        # In turn, a stripe may never come to some of them.
+        turns = (
+            range(partition.index, partition.index + partition.count * count, partition.count)
+            if self._in_turn
+            else range(count)
+        )
+        # In turn, a partition may never come to some of them.
         self._used = [transports[number] for number in sorted({turn % count for turn in turns})]
         self.bell = transports[0].bell
         self._on_end: Callable[[Record], None] = lambda record: None
@@ -74,15 +78,15 @@ class Balancer:
             await transport.open()
 
     async def warm(self, count: int) -> int:
-        """Open connections until `count` are at hand, as many to each target that will be sent to.
+        """Open connections until `count` are ready, as many to each target that is sent to.
 
-        Returns how many there are then.
+        Returns how many are ready.
         """
         each = -(-count // len(self._used))
         return sum(await asyncio.gather(*(transport.warm(each) for transport in self._used)))
 
     def keep_spare(self, count: int) -> None:
-        """As that of a `Transport`; each target that is sent to has its share."""
+        """Keep up to `count` connections ready from now on, as many to each target that is sent to."""
         for transport in self._used:
             transport.keep_spare(-(-count // len(self._used)))
 
@@ -93,7 +97,7 @@ class Balancer:
             self._homes = array("i", [NOWHERE]) * int(schedule.begins.sum())
 
     def tap(self, tap: "Tap") -> None:
-        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        """Have `tap` capture all traffic from now on; call while nothing is in flight."""
         for transport in self._transports:
             transport.tap(tap)
 

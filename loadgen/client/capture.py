@@ -1,4 +1,4 @@
-"""Capture: keeps the responses of a run as the sockets gave them, with their times, to be played again.
+"""Captures the responses of a run as the sockets gave them, with their times, to be played again.
 
 While the clock runs, reads are only kept, as they are and within a bound; they are blanked, encoded, compressed and
 written once it has ended. Only whole responses are kept: one for which there is no
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.client.capture_file import CapturedResponse, End, first_line, to_line
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import secrets, spellings
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 LIMIT_BYTES = 64 << 20
 RESPONSE_BYTES, READ_BYTES = 800, 160  # what each costs in memory beside the bytes that came
@@ -43,7 +43,7 @@ class _Kept:
 
 
 class Capture:
-    """Keeps what connections bring, as their tap, and writes it to a file at the end.
+    """The tap of connections: keeps what they receive, and writes it to a file at the end.
 
     Args:
         file: Where to; closed by `close()`.
@@ -71,7 +71,7 @@ class Capture:
     @classmethod
     @contextlib.contextmanager
     def optional(cls, path: str | None, targets: Sequence[Target]) -> Iterator["Capture | None"]:
-        """A capture into `path`, gzipped where the name ends in .gz, written at the end; None where there is no path.
+        """Open a capture to `path`, gzipped where the name ends in .gz, and write it at the end; None without a path.
 
         Raises:
             BadInput: The file cannot be written.
@@ -86,30 +86,30 @@ class Capture:
             capture.close()
 
     def sent(self, record: Record) -> None:
-        """A request has been sent."""
+        """Begin the response of a request that was sent."""
         self._begun += 1
         if not self._full:
             self._kept[record.index] = kept = _Kept(record)
             self._charge(kept, RESPONSE_BYTES)
 
     def read(self, record: Record, at_ns: int, data: bytes) -> None:
-        """A read has brought `data`; what comes after the response has ended is nobody's."""
+        """Keep `data` of a read; data after the end of the response is dropped."""
         kept = self._kept.get(record.index)
         if kept is not None and record.outcome is None and self._charge(kept, READ_BYTES + len(data)):
             kept.reads.append((at_ns, data))
 
     def lost(self, record: Record, at_ns: int, error: Exception | None) -> None:
-        """The connection has ended before the response had."""
+        """End the response of a connection that ended before it."""
         kept = self._kept.get(record.index)
         if kept is not None and record.outcome is None:
             kept.lost_ns, kept.error = at_ns, error
 
     def about(self) -> dict[str, Any]:
-        """What was kept, as JSON: responses, left_out (for want of room), error."""
+        """Return what was kept, as JSON: responses, left_out (for lack of room), error."""
         return {"responses": len(self._kept), "left_out": self._begun - len(self._kept), "error": self.error}
 
     def close(self) -> None:
-        """Write what was kept, and close the file; closing twice does no harm."""
+        """Write the captured responses, and close the file; a second close does nothing."""
         if self._closed:
             return
         self._closed = True  # first: it may be called again while it is at work in a thread
@@ -127,7 +127,7 @@ class Capture:
         return contextlib.nullcontext(self._file)
 
     def _charge(self, kept: _Kept, cost: int) -> bool:
-        """Take room for one more part of a response; where there is none, the response is left out."""
+        """Reserve room for one more part of a response; where there is none, the response is left out."""
         if cost > self._room:
             self._full = True
             self._room += kept.cost
@@ -158,35 +158,35 @@ class Capture:
 
 
 class TappedReader(asyncio.Protocol):
-    """aiohttp's reader of a response, with a tap on what it is given."""
+    """aiohttp's reader of a response, with a tap on its input."""
 
     def __init__(self, reader: Any, record: Record, tap: "Tap") -> None:
         self._reader, self._record, self._tap = reader, record, tap
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Pass bytes on."""
         self._tap.read(self._record, now_ns(), data)
         self._reader.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The peer will send no more."""
+        """Pass the end of the stream on."""
         self._reader.eof_received()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection has ended."""
+        """Pass the end of the connection on."""
         self._tap.lost(self._record, now_ns(), exc)
         self._reader.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The request has been written long ago."""
+        """Do nothing: the request was written before."""
 
     def resume_writing(self) -> None:
-        """The request has been written long ago."""
+        """Do nothing: the request was written before."""
 
 
 def blanked(reads: Iterable[tuple[int, bytes]], patterns: Iterable[re.Pattern[bytes]]) -> Iterator[tuple[int, bytes]]:
-    """The reads with what is secret overwritten by as many asterisks, also where reads or chunks cut it.
+    """Overwrite secrets in reads by as many asterisks, also where reads or chunks cut them.
 
     Args:
         reads: One (ns, bytes) per read of one response.
@@ -214,5 +214,5 @@ def _each(data: bytes) -> Iterator[bytes]:
 
 
 def _blank(found: re.Match[bytes]) -> bytes:
-    """A match with asterisks for its second group, but for what frames chunks in it."""
+    """Replace the second group of a match by asterisks, but for the framing of chunks in it."""
     return found[1] + b"".join(part if CUT.fullmatch(part) else b"*" * len(part) for part in CUT.split(found[2]))

@@ -1,4 +1,4 @@
-"""Recording: captured responses as a file holds them; docs/capture.md describes it.
+"""The file format of captured responses; docs/capture.md describes it.
 
 JSON lines: one with what the file is, then one per response. A read is text where it is text, else base64.
 """
@@ -58,7 +58,7 @@ class CapturedResponse:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a capture file holds.
+    """The content of a capture file.
 
     Attributes:
         model: The model's name in the requests.
@@ -100,7 +100,7 @@ def load(path: str) -> Recording:
 
 
 def to_line(response: CapturedResponse) -> bytes:
-    """The line of one response in the file."""
+    """Return the line of one response in the file."""
     line = {
         "index": response.index,
         "target": response.target,
@@ -116,13 +116,13 @@ def to_line(response: CapturedResponse) -> bytes:
 
 
 def first_line(model: str) -> bytes:
-    """The line that says what the file is."""
+    """Return the first line, which says what the file is."""
     about = {"format": FORMAT, "version": VERSION, "loadgen": __version__, "model": model}
     return orjson.dumps(about | {"timing": "recorded", "note": NOTE}) + b"\n"
 
 
 def _encoded(data: bytes) -> tuple[str] | tuple[str, str]:
-    """As text where it is text, else as base64 and said to be."""
+    """Encode bytes as text where they are text, else as base64 with a mark."""
     with contextlib.suppress(UnicodeDecodeError):
         text = data.decode()
         if PRINTABLE.fullmatch(text):

@@ -5,7 +5,8 @@ be sent twice. Three rules keep requests away from such a close:
 
 - A connection rests after a response. llama.cpp promises keep-alive and closes after every stream, most often within
   half a millisecond, on a crowded machine some tens of milliseconds later. So the first rest of a run is long. Once a
-  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough.
+  connection has lasted through it, the server has shown that it keeps them, and a short rest is enough. One close soon
+  after a response does not disprove it: others that last through their rest may be used for as long as they have shown.
 - A connection is used only while it is younger than the server's idle limit. The server announces the limit
   (`Keep-Alive: timeout=`), or shows it when it closes an idle connection. Until the limit is known, one connection is
   left open unused to learn it. Others are used up to FIRST_LIMIT_NS, or for as long as that one has lasted.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from loadgen.util.clock import NS_PER_S
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Connection
+    from loadgen.core.connection import Connection
 
 REST_NS = 5_000_000
 LONG_REST_NS = 250_000_000
@@ -34,7 +35,7 @@ REPLACE_AHEAD_NS = 200_000_000  # so long before it is too old a connection is r
 
 
 class IdleConnections:
-    """Which connections are idle; no I/O but the question whether the peer has closed one.
+    """Connections that carry no request. Its only I/O is to check whether the peer has closed one.
 
     Args:
         close: Called with each connection that is not to be used again.
@@ -43,6 +44,7 @@ class IdleConnections:
         limit_ns: Age at which the server closes an idle connection, as far as known; None: not known.
         round_trip_ns: Least time from a request to the first byte of its response; 0: not known.
         old: Connections that are too old for use, to be closed when there is time.
+        turned_away: How many unused connections the peer has closed soon after they were opened.
     """
 
     def __init__(self, close: "Callable[[Connection], None]") -> None:
@@ -53,9 +55,11 @@ class IdleConnections:
         self._resting: OrderedDict[Connection, None] = OrderedDict()
         self._rested: OrderedDict[Connection, None] = OrderedDict()
         self.old: deque[Connection] = deque()
+        self.turned_away = 0
         self._probe: Connection | None = None
         self._rest_ns = LONG_REST_NS
         self._used_at_ns = 0  # greatest age at which a connection was used again with success
+        self._rested_ns = 0  # up to which one may be used, since another has lasted through its rest
 
     def __iter__(self) -> "Iterator[Connection]":
         yield from (*self._unused, *self._resting, *self._rested, *self.old)
@@ -68,10 +72,10 @@ class IdleConnections:
     @property
     def reusable(self) -> bool:
         """Whether the server lets a connection carry more than one request."""
-        return self._used_at_ns > 0 or self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS
+        return self.limit_ns is None or self.limit_ns >= FIRST_LIMIT_NS or self._proven_ns > 0
 
     def rest_left_s(self, at_ns: int) -> float:
-        """How long until the next of those that rest is ready, in seconds; 0 where none rests."""
+        """Return the seconds until the next resting connection is ready; 0 where none rests."""
         self._end_rests(at_ns)
         oldest = next(iter(self._resting), None)
         return 0.0 if oldest is None else (oldest.idle_since + self._rest_ns - at_ns) / NS_PER_S
@@ -89,12 +93,12 @@ class IdleConnections:
             self._close(connection)
 
     def begin(self, at_ns: int) -> None:
-        """The requests begin at `at_ns`, from when unused connections age: ten thousand take a second to open."""
+        """Start the ages of unused connections at `at_ns`: ten thousand take a second to open."""
         for connection in self._unused:
             connection.idle_since = at_ns
 
     def answered(self, connection: "Connection") -> None:
-        """The first byte of a response has come: learn the way to the server, and that its connections last."""
+        """Learn from a first byte the round trip to the server, and that its connections last."""
         record = connection.record
         round_trip_ns = record.first_byte - record.sent
         self.round_trip_ns = min(self.round_trip_ns or round_trip_ns, round_trip_ns)
@@ -102,12 +106,12 @@ class IdleConnections:
             self._used_at_ns = max(self._used_at_ns, record.sent - connection.idle_since)
 
     def ready(self, at_ns: int) -> int:
-        """How many connections a request may use at `at_ns`."""
+        """Return how many connections a request may use at `at_ns`."""
         self._end_rests(at_ns)
         return len(self._unused) + len(self._rested)
 
     def ready_for_longer(self, at_ns: int) -> int:
-        """How many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
+        """Return how many of them will still be young enough REPLACE_AHEAD_NS after `at_ns`."""
         count, until_ns = self.ready(at_ns), at_ns + REPLACE_AHEAD_NS
         for idle in (self._unused, self._rested):
             for connection in idle:
@@ -117,7 +121,7 @@ class IdleConnections:
         return count
 
     def take(self, at_ns: int) -> "Connection | None":
-        """A connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""
+        """Take a connection for a request that is sent at `at_ns`: the newest used one, else the oldest unused one."""
         self._end_rests(at_ns)
         while self._rested and self._is_young(next(reversed(self._rested)), at_ns):
             connection, _ = self._rested.popitem()
@@ -131,11 +135,12 @@ class IdleConnections:
             elif connection.is_open():
                 return connection
             else:
+                self._turned_away(connection, at_ns)
                 self._close(connection)
         return None
 
     def retire(self, until_ns: int) -> None:
-        """Put away what will be too old for use at `until_ns`; while the limit is not known, one stays to learn it."""
+        """Retire connections that are too old for use at `until_ns`; one stays while the limit is not known."""
         for idle in (self._unused, self._rested):
             while idle and not self._is_young(next(iter(idle)), until_ns):
                 connection, _ = idle.popitem(last=False)
@@ -145,29 +150,31 @@ class IdleConnections:
                     self.old.append(connection)
 
     def close_old(self, count: int) -> bool:
-        """Close `count` of those put away, or as many as there are; returns whether others are left."""
+        """Close up to `count` retired connections, and return whether others are left."""
         for _ in range(min(count, len(self.old))):
             self._close(self.old.popleft())
         return bool(self.old)
 
     def lost(self, connection: "Connection", at_ns: int) -> None:
-        """The peer has closed an idle connection at `at_ns`."""
+        """Handle an idle connection that the peer has closed at `at_ns`."""
         for idle in (self._unused, self._resting, self._rested):
             idle.pop(connection, None)
         if connection is self._probe:
             self._probe = None
         if connection.requests:
             self._learn(at_ns - connection.idle_since)
+        else:
+            self._turned_away(connection, at_ns)
         if connection not in self.old:
             self._close(connection)
 
     def lost_request(self, connection: "Connection") -> None:
-        """The peer has closed a connection without a byte of a response: perhaps it had been idle for too long."""
+        """Learn from a connection that closed without a byte of a response: perhaps it was idle for too long."""
         if connection.requests > 1:
             self._learn(connection.record.sent - connection.idle_since)
 
     def close_all(self) -> None:
-        """Close every one."""
+        """Close all connections."""
         for connection in list(self):
             self._close(connection)
         for idle in (self._unused, self._resting, self._rested, self.old):
@@ -175,44 +182,59 @@ class IdleConnections:
         self._probe = None
 
     def _end_rests(self, at_ns: int) -> None:
-        """Make those ready that have rested for long enough."""
+        """Make connections ready that have rested for long enough."""
         while self._resting and at_ns - next(iter(self._resting)).idle_since >= self._rest_ns:
             connection, _ = self._resting.popitem(last=False)
             if connection.is_open():
                 self._rest_ns = REST_NS
+                self._rested_ns = max(self._rested_ns, self._safe_ns(at_ns - connection.idle_since))
                 self._rested[connection] = None
             else:
                 self._closed_by_peer(connection, at_ns)
 
     def _is_young(self, connection: "Connection", at_ns: int) -> bool:
-        """Whether a request may use a connection at `at_ns`, by its age."""
+        """Return whether a request may use a connection at `at_ns`, by its age."""
         age_ns, limit_ns = at_ns - connection.idle_since, self.limit_ns
-        margin_ns = MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
         if limit_ns is None:
-            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - margin_ns
+            return age_ns < FIRST_LIMIT_NS or age_ns < self._lasted_ns(at_ns) - self._margin_ns
         if limit_ns < FIRST_LIMIT_NS:  # of used connections; and one close may have had another reason than age
-            return age_ns < (self._used_at_ns if connection.requests else FIRST_LIMIT_NS)
+            return age_ns < (self._proven_ns if connection.requests else FIRST_LIMIT_NS)
+        return age_ns < self._safe_ns(limit_ns)
+
+    @property
+    def _proven_ns(self) -> int:
+        """Age up to which a connection may be used again, also where others were closed."""
+        return max(self._used_at_ns, self._rested_ns)
+
+    @property
+    def _margin_ns(self) -> int:
+        return MARGIN_NS + MARGIN_ROUND_TRIPS * self.round_trip_ns
+
+    def _safe_ns(self, open_ns: int) -> int:
+        """Return the age up to which a connection may be used, where connections are open up to `open_ns`."""
         # The first byte may be late because the server computes. Half of the limit is safe on any real network.
-        return age_ns < max(limit_ns - margin_ns, limit_ns // 2)
+        return max(open_ns - self._margin_ns, open_ns // 2)
 
     def _lasted_ns(self, at_ns: int) -> int:
-        """For how long the probe has lasted; 0 without one."""
-        if self._probe is None:
-            return 0
-        if self._probe.is_open():
-            return at_ns - self._probe.idle_since
-        probe, self._probe = self._probe, None
-        self._closed_by_peer(probe, at_ns)
-        return 0
+        """Return how long the probe has lasted; 0 without one, and where it was lost just now.
+
+        `at_ns` may lie ahead, and only `lost` learns when that was.
+        """
+        return at_ns - self._probe.idle_since if self._probe is not None and self._probe.is_open() else 0
+
+    def _turned_away(self, connection: "Connection", at_ns: int) -> None:
+        self.turned_away += at_ns - connection.idle_since < REPLACE_AHEAD_NS
 
     def _closed_by_peer(self, connection: "Connection", at_ns: int) -> None:
-        """The kernel says that the peer has closed an idle connection, and the event loop has yet to say it."""
+        """Handle an idle connection that the peer has closed, before the event loop says so."""
         self._learn(at_ns - connection.idle_since)
         self._close(connection)
 
     def _learn(self, age_ns: int) -> None:
-        """A connection was closed at this age. One that is younger than others have been used at says nothing."""
+        """Learn from a connection that was closed at this age, unless others were used at a greater age."""
         if age_ns >= FIRST_LIMIT_NS or age_ns > self._used_at_ns:
+            if age_ns < FIRST_LIMIT_NS and not self._used_at_ns:  # it speaks against those that lasted through a rest
+                self._rest_ns, self._rested_ns = LONG_REST_NS, 0
             self._limit(age_ns)
 
     def _limit(self, age_ns: int) -> None:

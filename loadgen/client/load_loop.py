@@ -1,15 +1,16 @@
-"""Load: the part of a run that is on the clock: sends what is due and waits until all of it has ended."""
+"""The load on the clock: sends each request when it is due, and waits until all have ended."""
 
 import asyncio
 from collections.abc import Callable
-from typing import ParamSpec, Protocol
+from typing import Protocol
 
-from loadgen.client.loop_probe import Heartbeat
+from loadgen.client.loop_probe import LoopProbe
 from loadgen.client.pacer import Pacer
 from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings, is_closed_loop
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, Bell, Record
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import BY_EVENTS, Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.streamed_tokens import Sample
 from loadgen.util.arrays import Int64s
@@ -17,21 +18,19 @@ from loadgen.util.clock import KERNEL, NS_PER_S, Clock
 from loadgen.workload.arrivals import FOLLOWS, is_bounded_by_time
 from loadgen.workload.request_store import Requests
 
-P = ParamSpec("P")
-
 
 class Sender(Protocol):
-    """What brings requests to a server: a `Transport`, or a network in memory.
+    """Brings requests to a server: a `Transport`, or a network in memory.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Rung between reads, for whoever has to send on time.
+        bell: Compares each read with the next due time.
     """
 
     on_end: Callable[[Record], None]
 
     @property
-    def bell(self) -> Bell: ...  # noqa: D102
+    def bell(self) -> SendHook: ...  # noqa: D102
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as there is a connection."""
@@ -42,26 +41,26 @@ class Load:
 
     Args:
         settings: For the cap, the duration and what closes the loop.
-        transport: What sends; its `on_end` is taken.
-        requests: What is sent.
-        recorder: What counts; its start is that of the clock.
+        transport: Sends requests; its `on_end` is taken.
+        requests: The requests of the run.
+        recorder: Counts them; its start is that of the clock.
         due: When each request of the run is due, ns from the start, sorted; FOLLOWS for a further turn of the session
             of the request before it.
         index: The numbers of those that are sent here: whole sessions, ascending.
-        clock: By which requests are due, the transport's too.
+        clock: Of the due times, and of the transport.
         on_record: Called with every record as it ends, e.g. to write it out.
-        count_tokens: Counts the tokens of texts, for answers of which the server counts none, and for a sample of those
-            whose events show fewer tokens than it counts; it takes its time, and may be unable to (None).
+        count_tokens: Counts the tokens of texts, for answers that the server does not count, and for a sample of those
+            whose events show fewer tokens than it counts. It is slow, and returns None where it cannot count.
         workers: How many share the run, each with its share of the sample.
 
     Attributes:
         ended: Requests that have ended.
-        tokenized: What `count_tokens` has counted of answers that the server did not: request number to tokens.
-        sampled: What it has counted of answers that the server did count.
+        tokenized: Tokens by `count_tokens` of answers that the server did not count, by request number.
+        sampled: The same of answers that the server did count.
         ends_by_time: Whether it may send fewer than are scheduled: a closed loop of a duration.
         closed_loop: Whether a request is due when a slot is free for it.
         sending_s: When the last request is due, on the clock; None where that depends on the answers.
-        reached: Where time alone bounds it, the number of the request after the last that was sent; else 0.
+        reached: Where time alone bounds it, the number after that of the last request sent; else 0.
         draining: Whether all has been sent, and only answers are waited for.
     """
 
@@ -81,7 +80,7 @@ class Load:
     ) -> None:
         self._transport, self._requests, self._recorder, self._clock = transport, requests, recorder, clock
         self._index = index
-        transport.on_end = self._guarded(self._ended)
+        transport.on_end = self._ended
         # A trace has due times, whatever the rate.
         self.closed_loop = closed_loop = is_closed_loop(settings) and not (due > 0).any()
         due = due[index]
@@ -94,7 +93,7 @@ class Load:
         self._pacer = Pacer(
             recorder.start_ns + due[begins],
             index[begins],
-            self._guarded(self._send),
+            self._send,
             transport.bell,
             following=following,
             cap=settings.max_concurrency,
@@ -140,17 +139,17 @@ class Load:
 
     @property
     def streamed_tokens(self) -> int:
-        """Tokens that have come, as events tell."""
+        """Tokens that have come, as events show them."""
         return self._transport.bell.tokens - self._streamed_before
 
     async def run(self) -> None:
         """Send everything when it is due, then wait for the last one to end.
 
         Raises:
-            Exception: A fault of ours on the clock; what was in flight has been ended.
+            Exception: An error of ours on the clock.
         """
         try:
-            with Heartbeat(self._clock, self._transport.bell, self._recorder.histograms["loop_stall"]):
+            with LoopProbe(self._clock, self._transport.bell, self._recorder.histograms["loop_stall"]):
                 self._pacer.start()
                 await self._pacer.all_sent.wait()
                 self._recorder.scheduled -= self._pacer.never_due
@@ -163,9 +162,9 @@ class Load:
             raise self._failure
 
     async def count(self) -> None:
-        """Once all have ended: count the tokens of answers whose server has not; then they are recorded too.
+        """Count the tokens of answers that the server did not count, and record these; call once all have ended.
 
-        Where it counts more than events showed, those of the sample are counted as well.
+        Where the server counts more than events showed, the sample is tokenized, too.
         """
         self.tokenized = await self._tokens_of(self._uncounted)
         if self._sample.is_in_doubt:
@@ -180,53 +179,67 @@ class Load:
         self._uncounted.clear()
 
     async def _tokens_of(self, records: list[Record]) -> dict[int, int]:
-        """The tokens of the texts of these, by their numbers; none where nothing can count them."""
+        """Return the tokens of records' texts by request number; {} where they cannot be counted."""
         if not records or self._count_tokens is None:
             return {}
         counts = await asyncio.to_thread(self._count_tokens, [record.text for record in records])
         return {} if counts is None else dict(zip([record.index for record in records], counts, strict=True))
 
     def stop(self, reason: str) -> None:
-        """Send nothing more; what was never sent is cancelled."""
+        """Send nothing more; requests that were not sent are cancelled."""
         count = self._pacer.stop()
         first = int(self._index[len(self._index) - count]) if count else 0
         self._recorder.add_never_sent(first, count, Outcome.CANCELLED, reason)
 
     def _send(self, index: int, due_ns: int, ready_ns: int) -> None:
-        record = Record(index, *self._requests.tokens(index), due_ns)
-        record.ready = ready_ns
-        record.keeps_text = self._keeps_text or (self._count_tokens is not None and self._sample.take(index))
-        if self._keeps_answer:
-            record.keeps_answer = True
-        record.server_tokens = self._requests.server_tokens(index)
-        self._started += 1
-        if self._by_time_alone:
-            self.reached = index + 1
-            if index >= self._requests.prepared:
-                self._recorder.counters["repeated_prompts"] += self._requests.repeats(index)
-        self._transport.send(record, self._body(index))
+        try:
+            record = Record(index, *self._requests.tokens(index), due_ns)
+            record.ready = ready_ns
+            is_sampled = self._count_tokens is not None and self._sample.take(index)
+            record.keeps_text = self._keeps_text or is_sampled
+            if self._keeps_answer:
+                record.keeps_answer = True
+            record.server_tokens = self._requests.server_tokens(index)
+            self._started += 1
+            if self._by_time_alone:
+                self.reached = index + 1
+                if index >= self._requests.prepared:
+                    self._recorder.counters["repeated_prompts"] += self._requests.repeats(index)
+            self._transport.send(record, self._body(index))
+        except Exception as error:  # noqa: BLE001 - run() raises it
+            self._fail(error)
 
     def _ended(self, record: Record) -> None:
-        self.ended += 1
-        counted = record.completion_tokens >= 0 or record.counted_by != BY_EVENTS
-        if record.outcome is Outcome.OK and record.keeps_text and not counted:
-            self._uncounted.append(record)
-        else:
-            self._keeps_text = self._keeps_text and not counted
-            self._recorder.add(record)
-            if record.outcome is Outcome.OK:
-                self._sample.add(record)
-        if self._on_record is not None:
-            self._on_record(record)
-        if self._sessions is not None:
-            self._go_on(self._sessions, record)
-        self._pacer.release()
-        if not self.in_flight and self._pacer.all_sent.is_set():
+        try:
+            self.ended += 1
+            counted = record.completion_tokens >= 0 or record.counted_by != BY_EVENTS
+            if record.outcome is Outcome.OK and record.keeps_text and not counted:
+                self._uncounted.append(record)
+            else:
+                self._keeps_text = self._keeps_text and not counted
+                self._recorder.add(record)
+                if record.outcome is Outcome.OK:
+                    self._sample.add(record)
+            if self._on_record is not None:
+                self._on_record(record)
+            if self._sessions is not None:
+                self._go_on(self._sessions, record)
+            self._pacer.release()
+            if not self.in_flight and self._pacer.all_sent.is_set():
+                self._drained.set()
+        except Exception as error:  # noqa: BLE001 - run() raises it
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End the run with an error of ours: in the event loop it would be logged, and the run would never end."""
+        if self._failure is None:
+            self._failure = error
+            self._pacer.stop()
             self._drained.set()
 
     def _go_on(self, sessions: Sessions, record: Record) -> None:
         """Have the next turn of the session follow, or none where this one has failed."""
-        if self._pacer.all_sent.is_set():  # nothing follows any more, and what would have has been counted
+        if self._pacer.all_sent.is_set():  # nothing follows any more, and follow-ups were counted as cancelled
             return
         if record.outcome is Outcome.OK:
             due_ns = sessions.next_due_ns(record)
@@ -240,23 +253,9 @@ class Load:
                 self._on_record(turn)
         self._started += len(given_up)
         self.ended += len(given_up)
-        self._pacer.forgo(len(given_up))
-
-    def _guarded(self, act: Callable[P, None]) -> Callable[P, None]:
-        """`act`, whose fault ends the run: raised into the event loop it would be logged and the run never end."""
-
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
-            try:
-                act(*args, **kwargs)
-            except Exception as failure:  # noqa: BLE001 - run() raises it
-                if self._failure is None:
-                    self._failure = failure
-                    self._pacer.stop()
-                    self._drained.set()
-
-        return guarded
+        self._pacer.cancel_followups(len(given_up))
 
 
 def _last_s(due: Int64s) -> float:
-    """When the last of so many requests is due, in seconds; of none, at once."""
+    """Return when the last request is due, in seconds; 0 where there is none."""
     return float(due.max(initial=0)) / NS_PER_S

@@ -1,50 +1,50 @@
-"""Heartbeat: how long a token may wait in the event loop before it is stamped."""
+"""Measures how long a token may wait in the event loop before it is stamped."""
 
 import asyncio
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.wire import Bell
+from loadgen.core.read_loop import SendHook
 from loadgen.util.clock import Clock
 
-EVERY_NS = 10_000_000  # two thousand a run of 20 s; more of them cost a tenth of what measuring costs
+PERIOD_NS = 10_000_000  # 2,000 probes in a run of 20 s; more of them cost a tenth of what measuring costs
 
 
-class Heartbeat:
-    """Appointments at regular times, in `with` as long as they are kept; their lateness, ns, is added to `stalls`.
+class LoopProbe:
+    """Alarms at regular times, in `with`; how late the loop comes to them, ns, is added to `stalls`.
 
-    The kernel rings for one as it does for a stream with something to read, and the loop comes to both in the order in
-    which they became ready: so an appointment waits for as long as a token that came when it was due. Each counts once,
-    also every one missed while the loop was away, and once more for every read since the one before: so a hundredth of
+    The kernel signals an alarm as it signals a stream with something to read, and the loop comes to both in the order
+    in which they became ready. So an alarm waits as long as a token that came when it was due. Each alarm counts once,
+    also those missed while the loop was away, and once more for every read since the one before: so a hundredth of
     `stalls` is a hundredth of the tokens where there are many, and of the time where there are few. Reads between two
-    appointments count with the lateness of the later one, whichever of the two that is.
+    alarms count with the greater lateness of the two.
 
     Args:
-        clock: Which the appointments are by.
+        clock: Of the alarms.
         bell: Of the connections; counts their reads.
-        stalls: What is added to.
+        stalls: The histogram that gets the lateness.
     """
 
-    def __init__(self, clock: Clock, bell: Bell, stalls: Histogram) -> None:
+    def __init__(self, clock: Clock, bell: SendHook, stalls: Histogram) -> None:
         self._clock, self._now_ns, self._bell, self._stalls = clock, clock.now_ns, bell, stalls
 
     def __enter__(self) -> None:
-        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._beat)
-        self._due_ns = self._now_ns() + EVERY_NS
+        self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._on_alarm)
+        self._due_ns = self._now_ns() + PERIOD_NS
         self._late_ns, self._reads = 0, self._bell.reads
         self._alarm.set(self._due_ns)
-        self._bell.beats = True
+        self._bell.probed = True
 
     def __exit__(self, *error: object) -> None:
-        self._bell.beats = False
+        self._bell.probed = False
         self._alarm.close()
 
-    def _beat(self) -> None:
+    def _on_alarm(self) -> None:
         at_ns, reads = self._now_ns(), self._bell.reads
         late_ns, stalls = at_ns - self._due_ns, self._stalls
         if reads > self._reads:
             stalls.record(max(late_ns, self._late_ns), reads - self._reads)
         while self._due_ns <= at_ns:
             stalls.record(at_ns - self._due_ns)
-            self._due_ns += EVERY_NS
+            self._due_ns += PERIOD_NS
         self._late_ns, self._reads = late_ns, reads
         self._alarm.set(self._due_ns)

@@ -1,4 +1,4 @@
-"""Pacer: sends every request when it is due; never early, never skipped."""
+"""Hands out every request when it is due: never early, and none is skipped."""
 
 import asyncio
 import heapq
@@ -9,27 +9,27 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from loadgen.core.wire import NEVER, Bell
+from loadgen.core.read_loop import NEVER, SendHook
 from loadgen.util.clock import KERNEL, AnyAlarm, Clock
 
 TURN_NS = 1_000_000  # after sending for so long in one go, streams get to be read
 
 
 class Pacer:
-    """Walks a schedule and hands out requests, with at most `cap` of them in flight.
+    """Hands out the requests of a schedule when they are due, with at most `cap` of them in flight.
 
     Args:
         due_ns: Absolute ns on the clock, sorted; one per request.
-        index: The number of each of those requests within the whole run.
+        index: The number of each request within the whole run.
         send: Called as send(index, due_ns, ready_ns) when a request may go; ready - due is its wait for a slot.
-        bell: Rung by streams as they are read, so that a long turn of the loop holds nobody up.
-        following: How many more requests become due only once others have ended: `follow()` tells of each of them, or
-            `forgo()` that it will never be.
-        cap: Most requests in flight; None for no limit. Tell `release()` when one has ended.
+        bell: Checked at each read of a stream, so that requests are sent on time also in a long turn of the loop.
+        following: How many more requests become due only once others have ended: `follow()` says when, or
+            `cancel_followups()` that they never do.
+        cap: Maximum of requests in flight; None for no limit. Call `release()` when one has ended.
         closed_loop: Every request is due when a slot is free for it: a burst under a cap has no other due time. Those
             that follow have one, and go first.
         until_ns: Nothing becomes due from then on.
-        clock: By which requests are due.
+        clock: Of the due times.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Pacer:
         due_ns: npt.NDArray[np.int64],
         index: npt.NDArray[np.int64],
         send: Callable[[int, int, int], None],
-        bell: Bell,
+        bell: SendHook,
         *,
         following: int = 0,
         cap: int | None = None,
@@ -61,30 +61,30 @@ class Pacer:
 
     @property
     def overdue(self) -> int:
-        """Requests that are due and have not been handed out: without a slot, or late but for late turns."""
+        """How many requests are due and not handed out: without a slot, or late; without late further turns."""
         late = 0 if self._closed_loop else bisect_right(self._due, self._now_ns(), self._next) - self._next
         return len(self._waiting) + late
 
     def start(self) -> None:
-        """Begin; call in the loop that sends."""
+        """Start; call in the loop that sends."""
         if self._stopped:
             return
         self._alarm = self._clock.alarm(asyncio.get_running_loop(), self._wake)
-        self._bell.ring = self._wake
+        self._bell.callback = self._wake
         self._wake()
 
     def stop(self) -> int:
-        """Send nothing more; returns how many requests were due or would have been. A second stop finds none."""
+        """Send nothing more; return how many requests were due or would have been. A second stop returns 0."""
         self._stopped = True
         left = self._drop_all()
-        if self._until is not None:  # how many more would have found a slot in time, nobody knows
+        if self._until is not None:  # how many more would have found a slot in time is unknown
             self.never_due += left
             left = 0
         self._finish()
         return left
 
     def release(self) -> None:
-        """A request has ended: its slot goes to the next one that is due."""
+        """Give the slot of a request that has ended to the next one that is due."""
         self._slots += 1
         if self._waiting:
             due, index = self._waiting.popleft()
@@ -97,14 +97,14 @@ class Pacer:
             self._finish_if_done()
 
     def follow(self, index: int, due_ns: int) -> None:
-        """One of those that follow is due at `due_ns`; call it before `release()`, so that it can have the slot."""
+        """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can have the slot."""
         if not self.all_sent.is_set():
             heapq.heappush(self._later, (due_ns, index))
             if self._later[0][1] == index:  # sooner than the alarm is set for, perhaps even now
                 self._wake()
 
-    def forgo(self, count: int) -> None:
-        """So many of those that follow will never be due."""
+    def cancel_followups(self, count: int) -> None:
+        """Cancel this many follow-ups, which will never be due."""
         if not self.all_sent.is_set():
             self._following -= count
             self._finish_if_done()
@@ -122,7 +122,7 @@ class Pacer:
             elif later:
                 follows = True
             else:
-                self._bell.at_ns = NEVER
+                self._bell.due_ns = NEVER
                 break
             if follows:
                 due = later[0][0]
@@ -146,7 +146,7 @@ class Pacer:
     def _wake_at(self, due_ns: int) -> None:
         assert self._alarm is not None
         self._alarm.set(due_ns)  # in the past: at the loop's next turn
-        self._bell.at_ns = max(due_ns, self._now_ns())
+        self._bell.due_ns = max(due_ns, self._now_ns())
 
     def _hand_out(self, index: int, due_ns: int, ready_ns: int) -> None:
         if self._until is not None and ready_ns >= self._until:
@@ -156,7 +156,7 @@ class Pacer:
         self._send(index, due_ns, ready_ns)
 
     def _drop_all(self) -> int:
-        """Forget what has not been handed out; returns how many requests those are."""
+        """Drop the requests that have not been handed out, and return how many those are."""
         left = len(self._due) - self._next + len(self._waiting) + self._following
         self._next, self._following = len(self._due), 0
         self._waiting.clear()
@@ -171,5 +171,5 @@ class Pacer:
         if not self.all_sent.is_set():
             if self._alarm is not None:
                 self._alarm.close()
-            self._bell.at_ns = NEVER
+            self._bell.due_ns = NEVER
             self.all_sent.set()

@@ -1,21 +1,21 @@
-"""Sessions: the turns of a run that follow others, and the answers that their bodies repeat."""
+"""Sessions: the turns that follow others, and the answers that their bodies repeat."""
 
 import json
 import re
 
-from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
-from loadgen.workload.prompt import HOLE
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.record import Record
+from loadgen.workload.prompt import ANSWER_PLACEHOLDER
 from loadgen.workload.request_store import Requests
 
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Sessions:
-    """What goes on in the sessions of one load.
+    """The state of the sessions of one load.
 
     Args:
-        requests: Of the run; the turns of a session stand there in a row.
+        requests: Of the run; the turns of a session are neighbours.
         end: One beyond the last request of this load.
     """
 
@@ -24,17 +24,17 @@ class Sessions:
         self._answers: dict[int, list[bytes]] = {}  # so far, by the number of the turn that comes next
 
     def body(self, index: int) -> bytes:
-        """The JSON body of request `index`, with the answers to the turns before it."""
-        parts = self._requests.body(index).split(HOLE)
+        """Return the JSON body of request `index`, with the answers to the turns before it."""
+        parts = self._requests.body(index).split(ANSWER_PLACEHOLDER)
         if len(parts) == 1:
             return parts[0]
-        # Every hole stands for an answer: what is left over, no turn of the session has given.
+        # Every hole stands for an answer to an earlier turn.
         given = self._answers.get(index, [])
         pieces = [piece for pair in zip(parts[1:], given, strict=True) for piece in reversed(pair)]
         return b"".join([parts[0], *pieces])
 
     def next_due_ns(self, record: Record) -> int | None:
-        """When the next turn is due, now that `record` has ended well; None where there is none."""
+        """Return when the next turn is due, now that `record` has ended well; None where there is none."""
         index = record.index + 1
         given = self._answers.pop(record.index, [])
         think_ns = self._requests.think_ns(index) if index < self._end else None
@@ -45,12 +45,16 @@ class Sessions:
         return record.closed + think_ns
 
     def given_up(self, record: Record) -> list[Record]:
-        """The records of the turns that will never be due, now that `record` has not ended well."""
+        """Return records of the turns that will never be due, now that `record` has failed.
+
+        Where that was a fault of the client's own, they have the same outcome.
+        """
         self._answers.pop(record.index, None)
         index, given_up = record.index + 1, list[Record]()
+        outcome = record.outcome if record.outcome in OUR_FAULTS else Outcome.CANCELLED
         while index < self._end and self._requests.think_ns(index) is not None:
             turn = Record(index, *self._requests.tokens(index), record.closed)
-            turn.outcome, turn.closed, turn.target = Outcome.CANCELLED, record.closed, record.target
+            turn.outcome, turn.closed, turn.target = outcome, record.closed, record.target
             turn.detail = f"never due: request {record.index} of its session ended as {record.outcome}"
             given_up.append(turn)
             index += 1
@@ -58,7 +62,7 @@ class Sessions:
 
 
 def _sendable(record: Record) -> bytes:
-    """The answer as the inside of a JSON string that every parser takes: UTF-8, without halves of surrogate pairs."""
+    """Return the answer as the inside of a JSON string that every parser takes: UTF-8 without lone surrogates."""
     if SURROGATE.search(record.answer):
         return json.dumps(record.answer_text)[1:-1].encode()
     return record.answer.decode("utf-8", "replace").encode()

@@ -8,8 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from loadgen.client.idle_connections import IdleConnections
-from loadgen.core.wire import Poll
-from loadgen.util import machine
+from loadgen.core.read_loop import ReadLoop
 from loadgen.util.clock import NS_PER_S, now_ns
 
 MAINTAIN_NS = 50_000_000  # how often connections are retired, opened and closed
@@ -27,6 +26,7 @@ class SpareConnections:
         connect: Opens one and puts it there.
         in_use: How many connections requests use or open themselves.
         poll: That of the transport, which leaves the loop its turns while a connection is opened.
+        max_connections: How many this process may have to the target in all.
 
     Attributes:
         opened: How many have been opened here.
@@ -37,31 +37,35 @@ class SpareConnections:
         idle: IdleConnections,
         connect: Callable[[], Coroutine[Any, Any, None]],
         in_use: Callable[[], int],
-        poll: Poll,
+        poll: ReadLoop,
+        max_connections: int,
     ) -> None:
         self._idle, self._connect, self._in_use, self._poll = idle, connect, in_use, poll
         self.opened = 0
         self._count = 0
-        self._most = machine.most_connections() * 9 // 10  # the rest is for requests that find none
+        self._most = max_connections * 9 // 10  # the rest is for requests that find none
         self._sends = self._sends_before = self._most_sends = 0  # in all, until the last round, between two rounds
+        self._may_open = 0  # until the next round: a peer that closes them at once must not be asked without end
+        self._turned_away = 0  # connections, until the last round
         self._opening: set[asyncio.Task[None]] = set()
         self._unreachable = False  # the last one could not be opened
         self._timer: asyncio.TimerHandle | None = None
 
     def keep(self, count: int) -> None:
-        """From now on see to it that up to `count` connections can be used at any time."""
+        """Keep up to `count` connections ready for use from now on."""
         self._count = count
         if self._timer is None:
+            self._sends = self._sends_before = 0  # those before the clock starts show no demand of the run
             self._maintain()
 
     def sent(self, at_ns: int) -> None:
-        """A request has taken a connection at `at_ns`, or found none."""
+        """Count a request that has taken a connection at `at_ns`, or found none."""
         self._sends += 1
         if 2 * self._idle.ready(at_ns) < self._wanted:
             self._refill()
 
     async def close(self) -> None:
-        """Open no more, and give up those that are being opened."""
+        """Open no more, and cancel those that are being opened."""
         self._count = 0
         if self._timer is not None:
             self._timer.cancel()
@@ -75,35 +79,42 @@ class SpareConnections:
         return min(self._count, 1 + self._most_sends) if is_known else self._count
 
     def _maintain(self) -> None:
-        """Put away connections that are too old before the next round, and open others in their place."""
+        """Retire connections that are too old before the next round, and open others in their place."""
         self._idle.retire(now_ns() + MAINTAIN_NS)
         if self._sends > SENDS_UNTIL_KNOWN * self._count:
             self._most_sends = max(self._most_sends, self._sends - self._sends_before)
         self._sends_before = self._sends
+        turned_away = self._idle.turned_away
+        self._may_open = 1 if turned_away > self._turned_away else max(AT_ONCE, self._wanted)
+        self._turned_away = turned_away
         self._refill()
         self._close_old()
         self._timer = asyncio.get_running_loop().call_later(MAINTAIN_NS / NS_PER_S, self._maintain)
 
     def _close_old(self) -> None:
-        """Close some in this turn of the loop, so that no token waits, and the others in those after it."""
+        """Close a few connections in each turn of the loop, so that no token waits."""
         if self._idle.close_old(AT_ONCE):
             asyncio.get_running_loop().call_soon(self._close_old)
 
     def _refill(self) -> None:
-        """Open as many as are short, a few at a time; one where the last one failed."""
-        if not self._count:
+        """Open the connections that are missing, a few at a time.
+
+        That is one where the last one failed, and none where the peer has just closed one.
+        """
+        if not self._count or self._idle.turned_away > self._turned_away:
             return
         short = self._wanted - self._idle.ready_for_longer(now_ns()) - len(self._opening)
         room = self._most - len(self._idle) - self._in_use() - len(self._opening)
         at_once = (1 if self._unreachable else AT_ONCE) - len(self._opening)
-        for _ in range(min(short, room, at_once)):
-            self._poll.leaning += 1
+        for _ in range(min(short, room, at_once, self._may_open)):
+            self._may_open -= 1
+            self._poll.loop_users += 1
             task = asyncio.get_running_loop().create_task(self._connect())
             self._opening.add(task)
             task.add_done_callback(self._opening_ended)
 
     def _opening_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         self._opening.discard(task)
         self._unreachable = task.cancelled() or task.exception() is not None  # the requests will tell why
         if not self._unreachable:

@@ -1,13 +1,12 @@
-"""Transport: sends request bytes over pooled connections and brings every Record to its end.
+"""Sends requests over connections to one target, and brings every Record to its end.
 
 aiohttp's connector resolves, connects and does TLS. Each connection is checked out of it once, given the
-compiled protocol of `loadgen.core.wire`, and kept in `IdleConnections` of our own, so that a send is a pop and a
+compiled protocol of `loadgen.core.connection`, and kept in `IdleConnections` of our own, so that a send is a pop and a
 write in place: no task, future or coroutine per request. While a run is on the clock, connections are opened in the
 background in place of those that have grown old, so that requests do not wait for one.
 """
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,59 +16,75 @@ from loadgen.client.capture import TappedReader
 from loadgen.client.idle_connections import IdleConnections
 from loadgen.client.spare_connections import SpareConnections
 from loadgen.client.timeouts import Timeouts
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection, Poll, Record
-from loadgen.metrics.reachability import SILENCE_NS, Contact, Listener
-from loadgen.util import http_client
+from loadgen.core.read_loop import ReadLoop
+from loadgen.core.record import Record
+from loadgen.metrics.reachability import SILENCE_NS, Reachability, ReachabilityTracker
+from loadgen.util import http_client, machine
 from loadgen.util.clock import now_ns
 from loadgen.util.redaction import Redaction
-from loadgen.util.source_address import Sources
+from loadgen.util.source_address import SourceAddresses
 from loadgen.workload.target import Target
 
 if TYPE_CHECKING:
-    from loadgen.core.wire import Tap
+    from loadgen.core.connection import Tap
 
 CONNECTS_AT_ONCE = 64
-REFUSED_PAUSE_S = 0.1  # before a slot is free again: a closed loop must not ask a dead server thousands of times
-SHORTEST_SWEEP_NS = 20_000_000
+# A request that reached no server is handed on this much later: a closed loop must not retry a dead one at full speed.
+REFUSED_PAUSE_S = 0.1
+MIN_SWEEP_NS = 20_000_000
 SWEPT_AT_ONCE = 200  # connections: a tenth of a millisecond
 HEARD_NS = 250_000_000  # so fresh a sign of life is as good as the latest
+HELD_NS = 500_000_000  # a proxy accepts at once and closes only when it has found no server
 
 
 class Transport:
-    """The connections to one target.
+    """The connections of a run to one target.
 
     Args:
         target: Where to ask.
         timeouts: Limits for connecting and for each request.
         poll: That of transports to other targets in the same loop; by default one of its own.
         sources: Where its connections come from; by default the system chooses.
+        max_connections: How many it may have open; by default as many as a process can have to one server.
 
     Attributes:
         on_end: Called once with every Record that was given to `send`, when it has its outcome.
-        bell: Rung between reads, for whoever has to send on time.
+        bell: Compares each read with the next due time.
         opened: Connections opened so far.
         silent: Requests of whose streams no token has come for SILENCE_NS as they were looked at last, by index, and
             the stamp of the last token.
     """
 
     def __init__(
-        self, target: Target, timeouts: Timeouts, poll: Poll | None = None, sources: Sources | None = None
+        self,
+        target: Target,
+        timeouts: Timeouts,
+        poll: ReadLoop | None = None,
+        sources: SourceAddresses | None = None,
+        max_connections: int | None = None,
     ) -> None:
         self.target, self.timeouts = target, timeouts
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = self._poll = poll or Poll()
+        self._poll = poll or ReadLoop()
+        self.bell = self._poll.hook
         self.opened = 0
         self.silent: dict[int, int] = {}
-        self._listener = Listener()
-        self._sources = sources or Sources()
+        self._tracker = ReachabilityTracker()
+        self._sources = sources or SourceAddresses()
         self._head = target.head(f"{secrets.token_hex(8)}-")
         self._redacted = Redaction(target.headers)
         self._idle = IdleConnections(self._close)
         self._active: set[Connection] = set()
         self._late: dict[asyncio.Task[None], Record] = {}  # requests that wait for a connection of their own
+        self._pausing: dict[Record, asyncio.Handle] = {}  # what reached no server, until it is handed on
         self._spare = SpareConnections(
-            self._idle, self._connect_ahead, lambda: len(self._active) + len(self._late), self._poll
+            self._idle,
+            self._connect_ahead,
+            lambda: len(self._active) + len(self._late),
+            self._poll,
+            machine.max_connections() if max_connections is None else max_connections,
         )
         self._reading: set[asyncio.Task[None]] = set()  # responses that aiohttp's reader has taken over
         self._tap: Tap | None = None
@@ -108,7 +123,7 @@ class Transport:
         return self._idle.reusable
 
     async def warm(self, count: int) -> int:
-        """Open connections ahead of the requests until `count` can be used; returns how many there are then.
+        """Open connections ahead of the requests until `count` can be used; return how many there are.
 
         Those that are open can be used where it is cancelled, too.
         """
@@ -117,13 +132,14 @@ class Transport:
         self._idle.retire(now_ns())
         while (ready := self._idle.ready(now_ns())) < count:
             batch = [self._connect_ahead() for _ in range(min(CONNECTS_AT_ONCE, count - ready))]
-            if any(await asyncio.gather(*batch, return_exceptions=True)):
+            failed = any(await asyncio.gather(*batch, return_exceptions=True))
+            if failed or self._idle.ready(now_ns()) <= ready:  # not opened, or closed at once
                 break  # the requests themselves will tell why
         self._idle.begin(now_ns())
         return self._idle.ready(now_ns())
 
     def keep_spare(self, count: int) -> None:
-        """From now on see to it that up to `count` connections can be used at any time."""
+        """Keep up to `count` connections ready for use from now on."""
         self._spare.keep(count)
 
     @property
@@ -132,7 +148,7 @@ class Transport:
         return self._spare.opened
 
     def tap(self, tap: "Tap") -> None:
-        """Tell `tap` of all that is sent and comes from now on; call while nothing is in flight."""
+        """Have `tap` capture all traffic from now on; call while nothing is in flight."""
         self._tap = tap
         for connection in self._idle:
             connection.tap = tap
@@ -142,34 +158,37 @@ class Transport:
         request = self._head % (record.index, len(body)) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
-        self._spare.sent(at_ns)
         if connection is not None:
-            record.reused = True
+            record.reused = connection.requests > 0
             self._active.add(connection)
             connection.send(request, record)
         else:
-            self._poll.leaning += 1  # until the task has ended: the loop is to see to it at once
+            self._poll.loop_users += 1  # until the task has ended: the loop is to see to it at once
             task = asyncio.get_running_loop().create_task(self._send_late(record, request))
             self._late[task] = record
             task.add_done_callback(self._late_ended)
+        self._spare.sent(at_ns)
 
-    def contact(self, start_ns: int) -> Contact:
-        """Whether the server still answers, as these connections tell; on a clock that started at `start_ns`."""
-        latest_ns, fresh_ns = 0, now_ns() - HEARD_NS
+    def reachability(self, start_ns: int) -> Reachability:
+        """Return whether the server still accepts connections, on a clock that started at `start_ns`."""
+        at_ns = now_ns()
+        latest_ns, fresh_ns = 0, at_ns - HEARD_NS
         for connection in self._active:
             record = connection.record
-            latest_ns = max(latest_ns, record.last_token or record.first_byte)
+            held_ns = record.sent if at_ns - record.sent >= HELD_NS else 0
+            latest_ns = max(latest_ns, record.last_token or record.first_byte or held_ns)
             if latest_ns > fresh_ns:
                 break
         if latest_ns:
-            self._listener.heard(latest_ns)
-        return self._listener.contact(start_ns)
+            self._tracker.answered(latest_ns)
+        return self._tracker.reachability(start_ns)
 
     def abandon(self, outcome: Outcome, detail: str) -> None:
         """End everything in flight with `outcome`."""
         self._abandoned = (outcome, detail)
         for connection in list(self._active):
             self._abandon(connection, outcome, detail)
+        self._end_pauses()
         for task in [*self._late, *self._reading]:
             task.cancel()
 
@@ -180,6 +199,7 @@ class Transport:
         await self._spare.close()
         self.abandon(Outcome.CANCELLED, "the run ended")
         await asyncio.gather(*self._late, *self._reading, return_exceptions=True)
+        self._end_pauses()
         self._idle.close_all()
         if self._session is not None:
             await self._session.close()
@@ -189,16 +209,22 @@ class Transport:
     # -- what Connection calls ---------------------------------------------------------------------------
 
     def ended(self, connection: Connection) -> None:
-        """A response is whole: keep the connection or close it, then hand the record on."""
+        """Keep or close a connection whose response has ended, then hand the record on."""
+        record = connection.record
         self._active.discard(connection)
-        if connection.record.first_byte:
+        if record.first_byte:
             self._idle.answered(connection)
-            self._listener.heard(connection.record.last_token or connection.record.first_byte)
+            self._tracker.answered(record.last_token or record.first_byte)
         self._idle.add(connection, now_ns())
-        self._tell(connection.record)
+        if record.outcome is not Outcome.REFUSED:
+            self._hand_on(record)
+            return
+        if connection.requests == 1:
+            self._tracker.refused(record.closed, record.detail or "closed before a byte of a response")
+        self._hand_on_later(record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
-        """The peer or the network ended the connection; aiohttp's handler must know, or closing would wait for it."""
+        """Handle a connection that the peer or the network ended; aiohttp's handler must know, too."""
         handler = connection.handle.protocol
         if handler is not None:
             handler.connection_lost(error)
@@ -208,7 +234,7 @@ class Transport:
             self._idle.lost_request(connection)
 
     def reader(self, connection: Connection) -> None:
-        """A body that the compiled path does not decode: aiohttp's own reader takes the response over."""
+        """Have aiohttp's own reader take a response over whose body the compiled path does not decode."""
         connection.record.by_reader = True
         handler = connection.handle.protocol
         tapped = handler if self._tap is None else TappedReader(handler, connection.record, self._tap)
@@ -227,20 +253,21 @@ class Transport:
         except Exception as error:
             outcome = transport_errors.of_connecting(error)
             if outcome is Outcome.REFUSED:
-                self._listener.refused(now_ns(), http_client.reason(error) or type(error).__name__)
-            elif outcome is not Outcome.CLIENT_ERROR:
-                self._listener.heard(now_ns())
+                self._tracker.refused(now_ns(), http_client.error_reason(error) or type(error).__name__)
+            elif outcome is Outcome.TLS_ERROR:
+                self._tracker.answered(now_ns())
             raise
         connection = Connection(self, handle, handle.transport, self._poll)
         connection.transport.set_protocol(connection)
         connection.begin_reading()
         connection.tap = self._tap
         self.opened += 1
-        self._listener.heard(now_ns())
+        if _is_secured(connection):
+            self._tracker.answered(now_ns())
         return connection
 
     async def _connect_ahead(self) -> None:
-        """A connection is at hand as soon as it is open, though others be given up that were to be opened with it."""
+        """Open a connection; it is ready at once, also where others that open with it are cancelled."""
         self._idle.add(await self._connect(), now_ns())
 
     async def _send_late(self, record: Record, request: bytes) -> None:
@@ -248,27 +275,35 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            outcome, at_ns = transport_errors.of_connecting(error), now_ns()
-            if outcome is Outcome.REFUSED:
-                with contextlib.suppress(asyncio.CancelledError):  # the run ends; the outcome stays
-                    await asyncio.sleep(REFUSED_PAUSE_S)
-            self._fail(record, outcome, http_client.reason(error) or type(error).__name__, at_ns)
+            record.outcome, record.closed = transport_errors.of_connecting(error), now_ns()
+            record.detail = http_client.error_reason(error) or type(error).__name__
+            self._hand_on_later(record)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
             connection.send(request, record)
 
     def _late_ended(self, task: "asyncio.Task[None]") -> None:
-        self._poll.leaning -= 1
+        self._poll.loop_users -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
-            self._fail(record, *self._abandoned)
+            record.outcome, record.detail = self._abandoned
+            record.closed = now_ns()
+            self._hand_on(record)
 
-    def _fail(self, record: Record, outcome: Outcome, detail: str, at_ns: int | None = None) -> None:
-        record.outcome, record.detail, record.closed = outcome, detail, at_ns or now_ns()
-        self._tell(record)
+    def _hand_on_later(self, record: Record) -> None:
+        """Hand on the record of a request that reached no server, after a pause."""
+        self._pausing[record] = asyncio.get_running_loop().call_later(REFUSED_PAUSE_S, self._end_pause, record)
 
-    def _tell(self, record: Record) -> None:
+    def _end_pause(self, record: Record) -> None:
+        self._pausing.pop(record).cancel()
+        self._hand_on(record)
+
+    def _end_pauses(self) -> None:
+        for record in list(self._pausing):
+            self._end_pause(record)
+
+    def _hand_on(self, record: Record) -> None:
         """Hand an ended record on, without credentials that the server may have repeated."""
         if record.detail:
             record.detail = self._redacted(record.detail)
@@ -283,6 +318,9 @@ class Transport:
         """Give the connection back to aiohttp as one that must not be pooled, and close it."""
         connection.release()
         if connection.handle.protocol is not None:
+            # What is left of a request that was given up must not be sent, and a silent peer not keep a TLS session.
+            if connection.transport.get_write_buffer_size() or _is_secured(connection):
+                connection.transport.abort()
             if not connection.lost:
                 connection.transport.set_protocol(connection.handle.protocol)
             connection.handle.close()
@@ -330,7 +368,7 @@ class Transport:
             self._sweeper = loop.call_soon(self._look, among, again_ns, silent)
             return
         self.silent = silent
-        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, SHORTEST_SWEEP_NS)
+        pause_ns = max(again_ns - at_ns, self.timeouts.smallest // 10, MIN_SWEEP_NS)
         self._sweeper = loop.call_later(pause_ns / 1e9, self._sweep)
 
     async def _read(self, connection: Connection, handler: Any) -> None:
@@ -350,3 +388,7 @@ class Transport:
         connection.lost = True
         if connection in self._active:
             self.ended(connection)
+
+
+def _is_secured(connection: Connection) -> bool:
+    return connection.transport.get_extra_info("sslcontext") is not None

@@ -1,4 +1,4 @@
-"""Transport errors: which outcome of a request an error of asyncio or aiohttp means."""
+"""Maps errors of asyncio and aiohttp to the outcome of a request."""
 
 import asyncio
 import errno
@@ -11,7 +11,7 @@ OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, er
 
 
 def of_connecting(error: BaseException) -> Outcome:
-    """The outcome of a request for which no connection could be opened."""
+    """Return the outcome of a request for which no connection could be opened."""
     import aiohttp
 
     match error:
@@ -29,7 +29,7 @@ def of_connecting(error: BaseException) -> Outcome:
 
 
 def of_reading(error: Exception) -> Outcome:
-    """The outcome of a response that aiohttp's reader could not read to its end."""
+    """Return the outcome of a response that aiohttp's reader could not read to its end."""
     from aiohttp.http_exceptions import ContentLengthError, HttpProcessingError, TransferEncodingError
 
     cause = error.__cause__ or error

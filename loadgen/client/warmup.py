@@ -1,27 +1,31 @@
-"""Rehearsal: requests sent off the record before the clock starts: the test request and the warm-ups."""
+"""Readiness check and warm-up: requests before the clock starts, which leave no record."""
 
 import asyncio
 import itertools
+import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import Unreachable
 from loadgen.util.clock import now_ns
 from loadgen.workload.request_store import Requests
 
+logger = logging.getLogger("loadgen")
 
-class Rehearsal:
-    """Sends requests to one target that are no part of the run, and forgets them.
+
+class Warmup:
+    """Sends requests to one target that are no part of the run.
 
     They are numbered downwards from -1, so that none has the X-Request-Id of another, nor of a request of the run.
 
     Args:
-        transport: What sends; its `on_end` is taken.
-        requests: What is sent; those of the run are others.
-        stopped: Tells whether the user wants no more of it.
+        transport: Sends them; its `on_end` is taken.
+        requests: The requests that may be sent.
+        stopped: Returns whether the user has stopped the run.
     """
 
     def __init__(self, transport: Transport, requests: Requests, stopped: Callable[[], bool]) -> None:
@@ -44,18 +48,25 @@ class Rehearsal:
             if record.outcome is Outcome.OK or self._stopped():
                 return
             if time.monotonic() >= deadline:
-                status = f"({record.status})" if record.outcome is Outcome.STATUS else ""
                 raise Unreachable(
                     f"--ready-check-timeout-sec: no success in {limit_s:g} s at {self._transport.target.url}: "
-                    f"{record.outcome}{status} {record.detail or ''}".strip()
+                    f"{_named(record)} {record.detail or ''}".strip()
                 )
             await asyncio.sleep(min(1.0, limit_s / 10))
 
     async def warm_up(self, rows: Sequence[int], together: int | None) -> None:
-        """Send the requests in these rows, at most `together` at once; wait until all have ended, however."""
+        """Send the requests in these rows, at most `together` at once, and wait until all have ended.
+
+        A warning says how many failed.
+        """
+        failed, count = Counter[str](), len(rows)
         while rows and not self._stopped():
-            await self._send(rows[:together])
+            ended = await self._send(rows[:together])
+            failed.update(_named(record) for record in ended if record.outcome not in (Outcome.OK, Outcome.CANCELLED))
             rows = rows[together or len(rows) :]
+        if failed:
+            how = ", ".join(f"{outcome}: {times}" for outcome, times in failed.items())
+            logger.warning("%d of %d warm-up requests failed (%s)", failed.total(), count, how)
 
     async def _send(self, rows: Sequence[int]) -> list[Record]:
         self._records, self._wanted = [], len(rows)
@@ -71,3 +82,7 @@ class Rehearsal:
         self._records.append(record)
         if len(self._records) == self._wanted:
             self._ended.set()
+
+
+def _named(record: Record) -> str:
+    return f"{record.outcome}({record.status})" if record.outcome is Outcome.STATUS else str(record.outcome)

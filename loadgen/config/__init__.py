@@ -1,1 +1,1 @@
-"""What a run is asked: settings, the metadata of their flags, SLOs, presets."""
+"""The settings of a run: fields by topic, their flags, validation, SLO limits, presets, and their form in files."""

@@ -1,120 +1,107 @@
-"""The settings that say which prompts are sent: the data set and what it takes."""
+"""Settings of the data set: which prompts are sent."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from loadgen.config.option import DATA, option, require
+from loadgen.config.option import DATA, option
 
 Rule = Literal["vllm-0.11", "vllm-0.9", "guidellm-0.5", "benchmark-runner"]
-FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules whose tools ask the server to ignore EOS
-TRACE = "trace"  # the data set that says when each request is due
-NO_TOKENIZER = "none"  # as --tokenizer: prompts are sent as they are, and nobody counts them but the server
-MULTI_TURN = "multi_turn"  # one of sessions whatever --turns says
+FULL_LENGTH: tuple[Rule, ...] = ("guidellm-0.5", "benchmark-runner")  # rules of tools that ask the server to ignore EOS
+TRACE = "trace"  # the data set with a due time for each request
+NO_TOKENIZER = "none"  # value of --tokenizer: prompts are sent as they are, and only the server counts tokens
+MULTI_TURN = "multi_turn"  # a data set of sessions for any --turns
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings:
-    """What is asked; names and meanings are `vllm bench serve`'s. Lengths are tokens."""
+    """Fields of the data set, with the names and meanings of `vllm bench serve`. Lengths are tokens."""
 
     workload: str | None = option(
-        None, DATA, "preset name or YAML profile; flags given beside it win", metavar="NAME|FILE"
+        None, DATA, "name of a preset, or YAML profile; other flags override it", metavar="NAME|FILE"
     )
     dataset_name: str = option(
         "random",
         DATA,
-        "random, prefix_repetition, multi_turn, sharegpt, trace, prose (also sonnet), jsonl, csv, custom, hf, or one "
-        "that a package adds",
+        "random, prefix_repetition, multi_turn, sharegpt, trace, prose (also sonnet), jsonl, csv, custom, hf, or a "
+        "data set of an installed package",
         metavar="NAME",
     )
-    dataset_path: str | None = option(None, DATA, "file of the data set, or its name on the hub", metavar="FILE|NAME")
+    dataset_path: str | None = option(
+        None, DATA, "file of the data set, or its name on the Hugging Face hub", metavar="FILE|NAME"
+    )
     dataset_rule: Rule | None = option(
-        None, DATA, "make the prompts as another tool did, to compare with what it published (the data set's own rule)"
+        None,
+        DATA,
+        "make prompts by the rule of another tool, to compare with its published results (the data set's own rule)",
     )
     random_input_len: int | str = option(
         1024,
         DATA,
-        "tokens of a random prompt: a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], lognormal:..., a list as 10,20, "
-        "or the @FILE that holds one",
+        "tokens of a random prompt: a number, 900:1100, normal:MEAN:STDEV[:MIN:MAX], lognormal:..., a list such as "
+        "10,20, or @FILE with a list",
         metavar="TOKENS",
     )
-    random_output_len: int | str = option(128, DATA, "tokens asked of each answer, written likewise", metavar="TOKENS")
+    random_output_len: int | str = option(
+        128, DATA, "maximum tokens of each answer, in the same forms as --random-input-len", metavar="TOKENS"
+    )
     random_range_ratio: str = option(
         "0.0",
         DATA,
-        'draw a length that is one number from [len*(1-r), len*(1+r)]; R or {"input": r, "output": r}; the opposite '
-        "of SGLang's flag, which means [len*r, len]",
+        'draw lengths given as one number from [len*(1-r), len*(1+r)]; R or {"input": r, "output": r}; unlike the flag '
+        "of SGLang, which means [len*r, len]",
         metavar="R",
     )
-    random_prefix_len: int = option(0, DATA, "tokens of a prefix that all random prompts share", metavar="TOKENS")
+    random_prefix_len: int = option(0, DATA, "tokens of a prefix shared by all random prompts", metavar="TOKENS")
     input_len_counts: Literal["raw", "server"] = option(
         "raw",
         DATA,
-        "whose tokens the length of a prompt of random or prefix_repetition is: its text's alone, or all that the "
-        "server counts, those of the chat template too",
+        "what a length of random and prefix_repetition counts: the tokens of the text alone (raw), or all tokens that "
+        "the server counts, with its chat template (server)",
     )
     sharegpt_output_len: int | None = option(
-        None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
+        None, DATA, "maximum tokens of each answer (the length of the recorded answer)", metavar="TOKENS"
     )
     turns: str | None = option(
-        None, DATA, "turns of a session: a number, or all of a conversation (sharegpt 1, multi_turn 3)", metavar="N|all"
+        None,
+        DATA,
+        "turns of a session: a number, or all turns of a conversation (sharegpt 1, multi_turn 3)",
+        metavar="N|all",
     )
     think_time: str = option(
-        "0", DATA, "seconds from the end of an answer to the next turn: a number, or exp:MEAN", metavar="SECONDS"
+        "0",
+        DATA,
+        "seconds from the end of an answer to the next turn: a number, or exp:MEAN for exponential times",
+        metavar="SECONDS",
     )
     history: Literal["real", "recorded"] = option(
-        "real", DATA, "whose answers further turns repeat: those of this server, or those of the data set"
+        "real", DATA, "answers that further turns repeat: those of the server (real), or those of the data set"
     )
-    trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "whose trace it is")
-    time_scale: float = option(1.0, DATA, "send a trace so many times as fast", metavar="FACTOR")
+    trace_format: Literal["auto", "mooncake", "burstgpt", "azure"] = option("auto", DATA, "format of the trace")
+    time_scale: float = option(1.0, DATA, "factor by which a trace is sent faster", metavar="FACTOR")
     prefix_repetition_prefix_len: int = option(256, DATA, "tokens of each repeated prefix", metavar="TOKENS")
-    prefix_repetition_suffix_len: int = option(256, DATA, "tokens that follow a repeated prefix", metavar="TOKENS")
-    prefix_repetition_num_prefixes: int = option(10, DATA, "repeated prefixes", metavar="N")
-    prefix_repetition_output_len: int = option(128, DATA, "tokens asked of each answer", metavar="TOKENS")
+    prefix_repetition_suffix_len: int = option(256, DATA, "tokens after a repeated prefix", metavar="TOKENS")
+    prefix_repetition_num_prefixes: int = option(10, DATA, "number of repeated prefixes", metavar="N")
+    prefix_repetition_output_len: int = option(128, DATA, "maximum tokens of each answer", metavar="TOKENS")
     sonnet_input_len: int = option(550, DATA, "tokens of a prompt of prose", metavar="TOKENS")
-    sonnet_output_len: int = option(150, DATA, "tokens asked of each answer", metavar="TOKENS")
-    sonnet_prefix_len: int = option(200, DATA, "tokens of it that all prompts of prose share", metavar="TOKENS")
+    sonnet_output_len: int = option(150, DATA, "maximum tokens of each answer", metavar="TOKENS")
+    sonnet_prefix_len: int = option(200, DATA, "tokens of a prefix shared by all prompts of prose", metavar="TOKENS")
     custom_output_len: int = option(
         256,
         DATA,
-        "tokens asked where a row of jsonl, csv or custom does not say (256; -1: each says)",
+        "maximum tokens of answers to rows of jsonl, csv and custom without output_tokens (256; -1: all rows have it)",
         metavar="TOKENS",
     )
-    disable_shuffle: bool = option(False, DATA, "custom in the file's order")
+    disable_shuffle: bool = option(False, DATA, "send the rows of custom in the file's order")
     hf_subset: str | None = option(None, DATA, "subset of a data set on the hub", metavar="NAME")
     hf_split: str = option("train", DATA, "split of a data set on the hub", metavar="NAME")
     hf_output_len: int | None = option(
-        None, DATA, "ask this many tokens instead of the recorded answer's", metavar="TOKENS"
+        None, DATA, "maximum tokens of each answer (the length of the recorded answer)", metavar="TOKENS"
     )
     hf_column: tuple[str, ...] = option(
-        (), DATA, "what a data set on the hub calls prompt, messages, answer, ...", metavar="FIELD=COLUMN"
+        (), DATA, "columns of a data set on the hub: prompt, messages, answer, ...", metavar="FIELD=COLUMN"
     )
 
     @property
     def timed_by_data(self) -> bool:
-        """Whether only the data set knows how many requests begin at what rate: sessions, or a trace."""
+        """Whether the number of requests at a time depends on the data set: sessions, or a trace."""
         return self.dataset_name in (TRACE, MULTI_TURN) or self.turns not in (None, "1")
-
-    def check_data(self) -> None:
-        """Refuse what no data set can use; each refuses for itself what it cannot.
-
-        Raises:
-            BadInput: The first value that cannot be used.
-        """
-        for name in ("random_input_len", "random_output_len"):
-            if not isinstance(getattr(self, name), str):
-                require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
-        for name in (
-            "sharegpt_output_len",
-            "prefix_repetition_suffix_len",
-            "prefix_repetition_output_len",
-            "sonnet_input_len",
-            "sonnet_output_len",
-            "hf_output_len",
-        ):
-            require(name, getattr(self, name), lambda v: v >= 1, "1 token or more")
-        require("time_scale", self.time_scale, lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000")
-        for name in ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"):
-            require(name, getattr(self, name), lambda v: v >= 0, "0 tokens or more")
-        require("prefix_repetition_num_prefixes", self.prefix_repetition_num_prefixes, lambda v: v >= 1, "1 or more")
-        rows = "1 token or more, or -1 where every row says; what a row asks itself goes first anyway"
-        require("custom_output_len", self.custom_output_len, lambda v: v >= 1 or v == -1, rows)

@@ -1,64 +1,64 @@
-"""Profiles: GPUStack's benchmark profiles in YAML files, with its own keys.
+"""Benchmark profiles of GPUStack: YAML files with keys of their own.
 
-A file holds one profile, or, as GPUStack ships them, several with names in a list `profiles`.
+A file holds one profile, or, like the file that GPUStack ships, a list `profiles` of named ones.
 """
 
 import difflib
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from loadgen.errors import BadInput
 
-SETTINGS = {
-    "dataset_name": "dataset_name",
-    "dataset_input_tokens": "random_input_len",
-    "dataset_output_tokens": "random_output_len",
-    "dataset_seed": "seed",
-    "request_rate": "request_rate",
-    "total_requests": "num_prompts",
-}
-REMEDY = f"write a mapping of {', '.join(SETTINGS)}"
-SAID = {"name", "description", "dataset_source"}  # of a profile in a list: they set nothing
+IGNORED = {"name", "description", "dataset_source"}  # keys of a listed profile that set nothing
 UNLIMITED = -1  # requests per second
 
 
-class Profile(BaseModel):
-    """What GPUStack calls a benchmark profile; a key that is left out leaves its setting alone.
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a profile.
 
     Attributes:
-        dataset_name: Where prompts come from.
-        dataset_input_tokens: Tokens of a random prompt.
-        dataset_output_tokens: Tokens of each answer to a random prompt.
-        dataset_seed: Seed of everything drawn.
-        request_rate: Requests per second.
-        total_requests: Requests in all.
+        setting: The field of `RunSettings` that it sets.
+        holds: Whether a value is valid.
+        expected: The valid values, for people.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    setting: str
+    holds: Callable[[Any], bool]
+    expected: str
 
-    dataset_name: Literal["Random", "ShareGPT"] | None = None
-    dataset_input_tokens: int | None = Field(default=None, ge=1)
-    dataset_output_tokens: int | None = Field(default=None, ge=1)
-    dataset_seed: int | None = Field(default=None, ge=0)
-    request_rate: float | None = Field(default=None, gt=0)
-    total_requests: int | None = Field(default=None, ge=1)
+
+def _whole_from(low: int) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: type(value) is int and value >= low, f"a whole number from {low}"
+
+
+KEYS = {
+    "dataset_name": Key("dataset_name", lambda value: value in ("Random", "ShareGPT"), "Random or ShareGPT"),
+    "dataset_input_tokens": Key("random_input_len", *_whole_from(1)),
+    "dataset_output_tokens": Key("random_output_len", *_whole_from(1)),
+    "dataset_seed": Key("seed", *_whole_from(0)),
+    "request_rate": Key("request_rate", lambda value: type(value) in (int, float) and value > 0, "a number above 0"),
+    "total_requests": Key("num_prompts", *_whole_from(1)),
+}
+REMEDY = f"write a mapping of {', '.join(KEYS)}"
 
 
 def read(path: Path, name: str | None = None) -> dict[str, Any]:
-    """Return the fields of `RunSettings` that a profile sets.
+    """Read the fields of `RunSettings` that a profile sets.
 
     Args:
         path: The file.
-        name: Of the profile, where the file has several.
+        name: The name of the profile, where the file has several.
 
     Raises:
-        BadInput: The file cannot be read, is no YAML mapping, has no such profile, or one with an unknown key or a
+        BadInput: The file cannot be read, is not a YAML mapping, has no such profile, or one with an unknown key or a
             value out of range.
     """
+    import yaml  # slow to import
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -72,51 +72,47 @@ def read(path: Path, name: str | None = None) -> dict[str, Any]:
 
 
 def fields(content: object) -> dict[str, Any]:
-    """As `read`, of what a file holds.
+    """Convert a profile to fields of `RunSettings`. A missing key, or null, leaves its setting alone.
 
     Raises:
-        BadInput: It is no mapping, or has an unknown key or a value out of range; its field is the key, if any.
+        BadInput: The content is not a mapping, or has an unknown key or a value out of range. Its field is the key, or
+            empty.
     """
-    if isinstance(content, dict):
-        if content.get("auto_tune"):
-            raise BadInput("auto_tune", "is a search, and a profile here is one run", "use `loadgen search`")
-        content = {key: value for key, value in content.items() if key not in SAID}
-        if content.get("request_rate") == UNLIMITED:
-            content["request_rate"] = math.inf
-    try:
-        profile = Profile.model_validate(content)
-    except ValidationError as error:
-        raise _refusal(error) from error
-    given = profile.model_dump(exclude_none=True)
-    if "dataset_name" in given:
-        given["dataset_name"] = given["dataset_name"].lower()
-    return {SETTINGS[key]: value for key, value in given.items()}
+    if not isinstance(content, dict):
+        raise BadInput("", "is not a mapping", REMEDY)
+    if content.get("auto_tune"):
+        raise BadInput("auto_tune", "is a search, not a single run", "use `loadgen search`")
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        if name in IGNORED:
+            continue
+        if name not in KEYS:
+            near = difflib.get_close_matches(str(name), KEYS, n=1)
+            raise BadInput(str(name), "unknown key of a profile", f"did you mean {near[0]}?" if near else REMEDY)
+        if value is None:
+            continue
+        key = KEYS[name]
+        if name == "request_rate" and value == UNLIMITED:
+            value = math.inf
+        if not key.holds(value):
+            raise BadInput(name, f"invalid value {value!r}", f"give {key.expected}")
+        found[key.setting] = float(value) if name == "request_rate" else value
+    if "dataset_name" in found:
+        found["dataset_name"] = found["dataset_name"].lower()
+    return found
 
 
 def _chosen(content: Any, name: str | None) -> Any:
-    """The profile of that name; without a name the only one."""
+    """Return the profile of a name, or without a name the only one."""
     listed = content.get("profiles") if isinstance(content, dict) else None
     if not isinstance(listed, list):
         if name is not None:
-            raise BadInput("profiles", f"has none named {name!r}: it is one profile", "leave #NAME out")
+            raise BadInput("profiles", f"no profile is named {name!r}: the file has a single one", "leave #NAME out")
         return content
-    named = {str(one.get("name")): one for one in listed if isinstance(one, dict)}
-    if name is None and len(named) == 1:
-        return next(iter(named.values()))
-    if name not in named:
-        problem = "has several" if name is None else f"has none named {name!r}"
-        raise BadInput("profiles", problem, f"choose with FILE#NAME, from {', '.join(named)}")
-    return named[name]
-
-
-def _refusal(error: ValidationError) -> BadInput:
-    """Say in one line what the first thing wrong is."""
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if not key:
-        return BadInput("", "is no mapping", REMEDY)
-    if first["type"] != "extra_forbidden":
-        return BadInput(key, f"{first['input']!r} is not usable", first["msg"])
-    near = difflib.get_close_matches(key, SETTINGS, n=1)
-    remedy = f"did you mean {near[0]}?" if near else REMEDY
-    return BadInput(key, "is no key of a profile", remedy)
+    by_name = {str(profile.get("name")): profile for profile in listed if isinstance(profile, dict)}
+    if name is None and len(by_name) == 1:
+        return next(iter(by_name.values()))
+    if name not in by_name:
+        problem = "has several profiles" if name is None else f"no profile is named {name!r}"
+        raise BadInput("profiles", problem, f"choose with FILE#NAME, from {', '.join(by_name)}")
+    return by_name[name]

@@ -1,64 +1,52 @@
-"""Options: how a field of the settings becomes a flag, and how its value is refused."""
+"""Options: fields of a settings dataclass that are also command-line flags."""
 
-from collections.abc import Callable
 from dataclasses import field, fields
-from numbers import Real
 from typing import Any
 
 from loadgen.errors import BadInput
-from loadgen.util.number_format import seconds
+from loadgen.util.number_format import parse_seconds
 
 TARGET, ENGINE, SAMPLING, LOAD, DATA = "target", "engine", "sampling parameters", "load", "data set"
 CONNECTIONS, SCALE, JUDGEMENT, OUTPUT = "connections and timeouts", "scale", "judgement", "output"
-GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, SCALE, JUDGEMENT, OUTPUT)  # as `--help` lists them
+GROUPS = (TARGET, ENGINE, SAMPLING, LOAD, DATA, CONNECTIONS, SCALE, JUDGEMENT, OUTPUT)  # the order of `--help`
 
 
 def option(default: Any, group: str, text: str, *, alias: str = "", metavar: str = "", file: bool = False) -> Any:
-    """Declare a field that is also a flag.
+    """Declare a dataclass field that is also a flag.
 
     Args:
         default: The value when the flag is not given.
-        group: The heading it stands under in `--help`.
-        text: Its help line.
+        group: The heading of the flag in `--help`.
+        text: The help line.
         alias: A second spelling of the flag.
-        metavar: What stands for the value in `--help`.
-        file: Whether it names a file that a run writes.
+        metavar: The placeholder of the value in `--help`.
+        file: Whether the value names a file that a run writes.
     """
     meta = {"group": group, "help": text, "alias": alias, "metavar": metavar, "file": file}
     return field(default=default, metadata=meta)
 
 
 def flag(name: str) -> str:
-    """The command-line spelling of a field."""
+    """Return the flag of a field: request_rate -> --request-rate."""
     return "--" + name.replace("_", "-")
 
 
 def times(settings: Any) -> tuple[str, ...]:
-    """The fields of a dataclass of options, or of an instance, that are times in seconds."""
+    """Return the names of the fields of an options dataclass, or of an instance, that hold seconds."""
     return tuple(
         each.name for each in fields(settings) if each.metadata["metavar"] == "SECONDS" and each.type is not str
     )
 
 
 def read_times(settings: Any) -> None:
-    """Put seconds in place of the times of a frozen dataclass that are texts, as "30s".
+    """Convert the times of a frozen options dataclass that are texts, such as "30s", to seconds in place.
 
     Raises:
-        BadInput: One is no time.
+        BadInput: A text is not a time.
     """
     for name in times(settings):
         if isinstance(value := getattr(settings, name), str):
             try:
-                object.__setattr__(settings, name, seconds(value))
+                object.__setattr__(settings, name, parse_seconds(value))
             except ValueError as error:
-                raise BadInput(flag(name), str(error), "give seconds, as 30, or with their unit, as 30s") from error
-
-
-def require(name: str, value: Any, holds: Callable[[Any], bool], wanted: str) -> None:
-    """Refuse a value that is given and is no number, or not such as `holds` asks; NaN never holds.
-
-    Raises:
-        BadInput: It is refused.
-    """
-    if value is not None and (not isinstance(value, Real) or not holds(value)):
-        raise BadInput(flag(name), f"{value} is out of range", f"give {wanted}")
+                raise BadInput(flag(name), str(error), "give seconds, for example 30 or 30s") from error

@@ -1,4 +1,4 @@
-"""The settings that say what is reported of a run, and where it is kept."""
+"""Settings of the output: what is reported of a run, and the files that are written."""
 
 import re
 from dataclasses import dataclass, fields
@@ -9,101 +9,62 @@ from loadgen.errors import BadInput
 
 METRICS = ("ttft", "tpot", "itl", "e2el")
 LOOPBACK = "127.0.0.1"
-# Keys of the result that metadata would replace in vLLM's: here they name files, and say which runs are alike.
+# Keys of the result that --metadata may not replace: they name files, and identify runs for a comparison.
 NAMING = ("date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSettings:
-    """What is printed and written; names and meanings are `vllm bench serve`'s."""
+    """Fields of the output, with the names and meanings of `vllm bench serve`."""
 
     percentile_metrics: str = option("ttft,tpot,itl", OUTPUT, "latencies to report: ttft,tpot,itl,e2el", metavar="LIST")
     metric_percentiles: str = option("99", OUTPUT, "percentiles to report", metavar="LIST")
     save_result: bool = option(False, OUTPUT, "write the result as JSON")
-    save_detailed: bool = option(False, OUTPUT, "keep every request's lengths, latencies and text in it")
-    append_result: bool = option(False, OUTPUT, "append to the file, one JSON object a line")
-    label: str | None = option(None, OUTPUT, "kept in the result, and first in the name of its file (--backend)")
+    save_detailed: bool = option(False, OUTPUT, "write lengths, latencies and text of every request into the result")
+    append_result: bool = option(False, OUTPUT, "append the result to the file, one JSON object a line")
+    label: str | None = option(None, OUTPUT, "label in the result, and prefix of its file name (--backend)")
     result_dir: str | None = option(None, OUTPUT, "folder of the result file", metavar="DIR")
     result_filename: str | None = option(None, OUTPUT, "name of the result file", metavar="NAME", file=True)
-    metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs kept in the result", metavar="KEY=VALUE")
-    records: str | None = option(None, OUTPUT, "write one JSON line per request as it ends", metavar="FILE", file=True)
+    metadata: tuple[str, ...] = option((), OUTPUT, "KEY=VALUE pairs for the result", metavar="KEY=VALUE")
+    records: str | None = option(
+        None, OUTPUT, "write one JSON line for each request when it ends", metavar="FILE", file=True
+    )
     hlog: str | None = option(None, OUTPUT, "write the histograms as an HdrHistogram log", metavar="FILE", file=True)
-    html: str | None = option(None, OUTPUT, "write the report as one page of HTML", metavar="FILE.html", file=True)
+    html: str | None = option(None, OUTPUT, "write the report as an HTML page", metavar="FILE.html", file=True)
     capture: str | None = option(
-        None, OUTPUT, "keep the responses as they came, with their times, to be replayed", metavar="FILE", file=True
+        None, OUTPUT, "write the raw responses with their times, for a replay", metavar="FILE", file=True
     )
     prometheus: str | None = option(
         None,
         OUTPUT,
-        "while it goes on, tell how far it is as Prometheus text at http://127.0.0.1:PORT/metrics",
+        "serve the progress of the run as Prometheus metrics at http://127.0.0.1:PORT/metrics",
         metavar="PORT|HOST:PORT",
     )
-    json: bool = option(False, OUTPUT, "the result as one JSON object on stdout, all else on stderr")
-    quiet: bool = option(False, OUTPUT, "no progress")
-    disable_tqdm: bool = option(False, OUTPUT, "no progress bar (plain lines)")
-    log_level: Literal["debug", "info", "warning", "error"] = option("warning", OUTPUT, "what is logged to stderr")
-
-    def check_output(self) -> None:
-        """Refuse what cannot be reported.
-
-        Raises:
-            BadInput: The first value that cannot be used.
-        """
-        for metric in self.percentile_metrics.split(","):
-            if metric not in METRICS:
-                raise BadInput("--percentile-metrics", f"{metric!r} is no metric", f"choose from {','.join(METRICS)}")
-        for part in self.metric_percentiles.split(","):
-            try:
-                usable = 0 <= float(part) <= 100
-            except ValueError:
-                usable = False
-            if not usable:
-                raise BadInput(
-                    "--metric-percentiles", f"{part!r} is no percentile", "write numbers from 0 to 100, as 50,99"
-                )
-        check_page("--html", self.html)
-        for pair in self.metadata:
-            key, equals, _ = pair.partition("=")
-            if not equals:
-                raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
-            if key.strip() in NAMING:
-                problem = f"{key.strip()!r} is a key of the result itself, which names the run"
-                raise BadInput("--metadata", problem, "choose another key")
-        if self.prometheus is not None:
-            parse_listen(self.prometheus)
+    json: bool = option(False, OUTPUT, "print the result as one JSON object on stdout, everything else on stderr")
+    quiet: bool = option(False, OUTPUT, "show no progress")
+    disable_tqdm: bool = option(False, OUTPUT, "show progress as plain lines, without a bar")
+    log_level: Literal["debug", "info", "warning", "error"] = option(
+        "warning", OUTPUT, "lowest level of log messages on stderr"
+    )
 
 
-FILES = tuple(each.name for each in fields(OutputSettings) if each.metadata["file"])  # that a run writes
-
-
-def check_page(name: str, path: str | None) -> None:
-    """Refuse a file that is to hold a page and is not named as one.
-
-    Args:
-        name: Of the flag.
-        path: What it gives.
-
-    Raises:
-        BadInput: Naming it.
-    """
-    if path is not None and not path.endswith(".html"):
-        raise BadInput(name, f"{path!r} is no name of a page", "write FILE.html")
+FILES = tuple(each.name for each in fields(OutputSettings) if each.metadata["file"])  # files that a run writes
 
 
 def parse_percentiles(text: str) -> list[float]:
-    """Read "50,99,99.9"; the settings' check has refused anything else."""
+    """Parse checked percentiles, such as "50,99,99.9"."""
     return [float(part) for part in text.split(",")]
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """Read "9100", "0.0.0.0:9100" or "[::1]:9100": where --prometheus listens, on loopback unless a host is named.
+    """Parse the address of --prometheus, "9100", "0.0.0.0:9100" or "[::1]:9100"; the default host is loopback.
 
     Raises:
-        BadInput: It is neither.
+        BadInput: The text is not an address.
     """
     host, colon, port = text.rpartition(":")
     bare = host.removeprefix("[").removesuffix("]")
     port_fits = re.fullmatch("[0-9]{1,5}", port) and 0 < int(port) < 65536
     if not port_fits or (colon and not bare) or (":" in bare and host == bare):
-        raise BadInput("--prometheus", f"{text!r} is no place to listen", "write a port from 1 to 65535, or HOST:PORT")
+        raise BadInput("--prometheus", f"invalid address {text!r}", "write a port from 1 to 65535, or HOST:PORT")
     return bare or LOOPBACK, int(port)

@@ -1,8 +1,7 @@
-"""Workloads: named sets of settings that say what is asked and how fast, so that runs compare by a name.
+"""Presets: named workloads, for runs that can be compared by a name.
 
-There are two families. The plain names send everything at once, as `vllm bench serve` does when it is given no rate.
-`gpustack-*` is the load of GPUStack's benchmark profiles: evenly spaced requests, at most 512 of them in flight, and
-answers that go on to their full length.
+Presets with plain names send all requests at once, like `vllm bench serve` without a rate. Presets `gpustack-*` are the
+load of GPUStack's benchmark profiles: evenly spaced requests, at most 512 in flight, and answers of full length.
 """
 
 import math
@@ -20,7 +19,7 @@ SHAREGPT = {"dataset_name": "sharegpt", "num_prompts": 1000}
 
 
 def _random(input_len: int, output_len: int, count: int) -> dict[str, Any]:
-    """`count` random prompts of `input_len` tokens that ask for `output_len` tokens each."""
+    """Return the settings of `count` random prompts of `input_len` tokens, with answers of `output_len` tokens."""
     lengths = {"random_input_len": input_len, "random_output_len": output_len}
     return {"dataset_name": "random", **lengths, "num_prompts": count, "seed": 42}
 
@@ -43,10 +42,10 @@ def resolve(name_or_file: str) -> dict[str, Any]:
     """Return the fields of `RunSettings` that a preset or a GPUStack profile in a YAML file sets.
 
     Args:
-        name_or_file: Of a preset, or of the file; `FILE#NAME` is one of several profiles in it.
+        name_or_file: The name of a preset, or a file; `FILE#NAME` chooses one of several profiles.
 
     Raises:
-        BadInput: There is neither a preset nor a file of that name, or the file says what is not understood.
+        BadInput: There is neither a preset nor a file of that name, or the file is invalid.
     """
     if name_or_file in PRESETS:
         return dict(PRESETS[name_or_file])
@@ -56,4 +55,4 @@ def resolve(name_or_file: str) -> dict[str, Any]:
             from loadgen.config import gpustack_profile
 
             return GPUSTACK | gpustack_profile.read(Path(os.path.expanduser(path)), chosen)
-    raise BadInput(FIELD, f"{name_or_file!r} is neither a preset nor a file", f"choose one of: {', '.join(PRESETS)}")
+    raise BadInput(FIELD, f"unknown preset or file {name_or_file!r}", f"choose one of: {', '.join(PRESETS)}")

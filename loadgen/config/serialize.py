@@ -1,28 +1,40 @@
-"""Written: settings of a run as files and command lines say them.
-
-Names have dashes or none, values nearly the right type; and all of them as flags again.
-"""
+"""Settings of a run in files and as command lines: read them from a mapping, restore them from JSON, write flags."""
 
 import dataclasses
 import difflib
 import json
+import types
 import typing
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from loadgen.config.load import SWEPT
 from loadgen.config.option import flag, times
-from loadgen.config.settings import SWEPT, RunSettings
+from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.util.number_format import number, seconds
+from loadgen.util.number_format import parse_number, parse_seconds
 
 SECRET = ("api_key", "header")
+REMEDY = "see `loadgen run --help`"
+KINDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    tuple: "a list of texts",
+    dict: "a mapping",
+}
+TRUE_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
 
 
 def fields(found: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields of `RunSettings` that a mapping out of a file sets, with their types as far as they can be had.
+    """Convert a mapping from a file to fields of `RunSettings`, with their types.
+
+    Args:
+        found: Names, with dashes or underscores, and values.
 
     Raises:
-        BadInput: A key is none, or its value is of another type; its field is the key.
+        BadInput: A key is unknown, or a value has the wrong type; its field is the key.
     """
     return {(name := _field(key)): _one_or_several(name, value) for key, value in found.items()}
 
@@ -36,7 +48,7 @@ def _field(key: Any) -> str:
         for near in difflib.get_close_matches(name, known, 1):
             meant = near.replace("_", "-") if "-" in str(key) else near
             remedy = f"did you mean {meant!r}?"
-        raise BadInput(str(key), "is no setting of a run", remedy)
+        raise BadInput(str(key), "unknown setting", remedy)
     return name
 
 
@@ -46,60 +58,81 @@ def _one_or_several(name: str, value: Any) -> Any:
 
 
 def _typed(name: str, value: Any) -> Any:
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    import msgspec  # used for files alone
 
     kind = typing.get_type_hints(RunSettings)[name]
+    members = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    shown = "" if name in SECRET else f"{value!r}: "
     try:
-        if isinstance(value, str) and float in (kind, *typing.get_args(kind)):
-            return seconds(value) if name in times(RunSettings) else number(value)
+        if isinstance(value, str) and float in members:
+            return parse_seconds(value) if name in times(RunSettings) else parse_number(value)
     except ValueError as error:
-        raise BadInput(name, str(error), "see `loadgen run --help` for what it takes") from error
+        raise BadInput(name, str(error), REMEDY) from error
+    if isinstance(value, str) and bool in members:
+        value = TRUE_WORDS.get(value.lower(), value)
     try:
-        return TypeAdapter(kind, config=ConfigDict(coerce_numbers_to_str=True)).validate_python(value)
-    except ValidationError as error:
-        message = error.errors()[0]["msg"]
-        shown = "" if name in SECRET else f"{value!r}: "
-        problem = f"{shown}{message[:1].lower()}{message[1:]}"
-        raise BadInput(name, problem, "see `loadgen run --help` for what it takes") from error
+        return msgspec.convert(_texts(value, members), kind, strict=False)
+    except msgspec.ValidationError as error:
+        expected = " or ".join(text for member in members if (text := _expected(member)))
+        raise BadInput(name, f"{shown}expected {expected}", REMEDY) from error
+
+
+def _texts(value: Any, members: tuple[Any, ...]) -> Any:
+    """Convert numbers to text where a field takes text: a file may hold 3 for "3"."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and str in members and not {int, float} & set(members):
+        return str(value)
+    if isinstance(value, list | tuple) and any(typing.get_origin(member) is tuple for member in members):
+        return [_texts(each, (str,)) for each in value]
+    return value
+
+
+def _expected(kind: Any) -> str:
+    """Describe a type of a field for people; empty for None."""
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(typing.get_args(kind))}"
+    return KINDS.get(typing.get_origin(kind) or kind, "")
 
 
 def restored(shown: Mapping[str, Any]) -> RunSettings:
-    """The settings of which `settings.public` made all or some of `shown`; secrets are not in it.
+    """Restore settings from the JSON of `settings.public`, or a part of it. Secrets are missing.
 
     Raises:
-        TypeError, ValueError: It made something else.
+        TypeError, ValueError: The JSON has other keys or values.
     """
     kinds = typing.get_type_hints(RunSettings)
 
-    def value(name: str, told: Any) -> Any:
-        if isinstance(told, list):
-            return tuple(told)
-        return float(told) if kinds.get(name) is float else told  # JSON has no infinity: "inf"
+    def value(name: str, stored: Any) -> Any:
+        if isinstance(stored, list):
+            return tuple(stored)
+        return float(stored) if kinds.get(name) is float else stored  # JSON has no infinity: "inf"
 
-    return RunSettings(**{name: value(name, told) for name, told in shown.items()})
+    return RunSettings(**{name: value(name, stored) for name, stored in shown.items()})
 
 
 def flags(settings: RunSettings) -> list[str]:
-    """The settings as flags of `loadgen run`."""
-    who_first = sorted(said(settings).items(), key=lambda item: item[0] != "base_url")
-    return [word for name, value in who_first for word in _flag(flag(name), value)]
+    """Write the settings as flags of `loadgen run`."""
+    url_first = sorted(explicit(settings).items(), key=lambda item: item[0] != "base_url")
+    return [word for name, value in url_first for word in _flag(flag(name), value)]
 
 
-def said(settings: RunSettings) -> dict[str, Any]:
-    """The settings that one has to name: all that differ from the defaults, and how long random prompts are."""
-    named = {field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default}
+def explicit(settings: RunSettings) -> dict[str, Any]:
+    """Return the fields to name in a file: all that differ from the defaults, and the lengths of random prompts."""
+    changed = {
+        field.name for field in dataclasses.fields(RunSettings) if getattr(settings, field.name) != field.default
+    }
     lengths = {"random_input_len", "random_output_len"} if settings.dataset_name == "random" else set[str]()
     return {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(RunSettings)
-        if field.name in named | lengths
+        if field.name in changed | lengths
     }
 
 
 def _flag(name: str, value: Any) -> list[str]:
     if value is True:
         return [name]
-    if value is False:  # of one that may also be left open
+    if value is False:  # of a flag whose default is neither true nor false
         return [f"--no-{name[2:]}"]
     if name == flag("base_url"):
         return [word for url in ((value,) if isinstance(value, str) else value) for word in (name, url)]

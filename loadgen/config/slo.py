@@ -1,10 +1,10 @@
-"""SLO: limits on the results of a run, as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
+"""The grammar of SLO limits on the results of a run, such as `ttft_p99<500ms,tpot_mean<50ms,error_rate<1%`.
 
-`itl` is the gap between tokens, `icl` (inter-chunk latency) that between token-bearing events. Tails are best judged on
-`icl`: where an event brings several tokens, the gaps of `itl` are equal parts of the one gap that was measured.
+`itl` is the gap between tokens, `icl` (inter-chunk latency) the gap between events with tokens. Judge tails by `icl`:
+where an event brings several tokens, the gaps of `itl` are equal parts of the one measured gap.
 
-A request that failed is beyond every limit: `ttft_p99<500ms` is that 99 % of the requests have a TTFT below 500 ms. A
-mean, and a percentile of gaps, is of requests that succeeded; where there is no other limit, FAILURES is demanded too.
+A failed request misses every limit: `ttft_p99<500ms` means that 99 % of all requests have a TTFT below 500 ms. Means,
+and percentiles of gaps, are over successful requests only; if an SLO has no other limit, DEFAULT_LIMIT is added.
 """
 
 import math
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from loadgen.errors import BadInput
 
 LATENCY_METRICS = ("ttft", "ttfo", "tpot", "itl", "icl", "e2el")
-GAPS = ("itl", "icl")  # of which a request has many
+GAPS = ("itl", "icl")  # latencies with many values per request
 RATES = ("error_rate",)
-FAILURES = "error_rate<1%"  # goes without saying where nothing else limits them
+DEFAULT_LIMIT = "error_rate<1%"  # added where no other limit counts failed requests
 STATISTICS = "p50, p90, p99, p99.9, ..., mean, median, max"
 _UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "": 1.0}
 _SHARES = {"%": 0.01, "": 1.0}
@@ -25,68 +25,68 @@ _LIMIT = re.compile(r"\s*([a-z0-9]+)_(\w[\w.]*)\s*(<=?)\s*([0-9.]+)\s*([a-z%]*)\
 _BARE_METRIC = re.compile(r"([a-z0-9]+)\s*(<.*)")
 _STATISTIC = re.compile(r"p\d{1,2}(\.\d+)?|mean|median|max")
 _BARE = {False: "ms", True: "a share"}
-_EXAMPLE = 'write e.g. "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
+_EXAMPLE = 'write for example "ttft_p99<500ms,tpot_mean<50ms,error_rate<1%"'
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit.
+    """One limit of an SLO.
 
     Attributes:
-        text: As it was written.
+        text: The limit as it was written.
         metric: A latency of LATENCY_METRICS, or "error".
         statistic: p0 ... p99.9, mean, median or max; "rate" for errors.
-        inclusive: Whether the limit itself still meets it.
-        most: The limit, ms for latencies, a share for rates.
+        inclusive: Whether a value equal to the limit meets it (<=).
+        threshold: The limit, in ms for latencies, as a share for rates.
     """
 
     text: str
     metric: str
     statistic: str
     inclusive: bool
-    most: float
+    threshold: float
 
     @property
     def name(self) -> str:
-        """What is limited: ttft_p99, error_rate."""
+        """The limited quantity: ttft_p99, error_rate."""
         return f"{self.metric}_{self.statistic}"
 
     @property
     def percentile(self) -> float | None:
-        """The percentile that is limited; None for a mean, a maximum or a rate."""
+        """The limited percentile; None for a mean, a maximum or a rate."""
         return percentile(self.statistic)
 
     @property
     def of_survivors(self) -> bool:
-        """Whether it is on what only requests that succeed have: a mean, or gaps."""
+        """Whether the quantity covers successful requests only: a mean, or gaps."""
         return self.statistic == "mean" or self.metric in GAPS
 
     def met_by(self, value: float | None) -> bool:
-        """Whether `value` is within the limit; an unmeasured value is not, nor is one among failures, inf."""
-        return value is not None and (value <= self.most if self.inclusive else value < self.most)
+        """Return whether a value meets the limit. None (not measured) and inf (a failed request) never do."""
+        return value is not None and (value <= self.threshold if self.inclusive else value < self.threshold)
 
 
 def parse(text: str) -> list[Limit]:
-    """Read limits separated by commas.
+    """Parse limits separated by commas.
 
     Raises:
-        BadInput: A limit that is not understood.
+        BadInput: A limit cannot be parsed.
     """
     return [_limit(part.strip()) for part in text.split(",")]
 
 
-def demanded(text: str) -> list[Limit]:
-    """What an SLO demands: its limits; and FAILURES, where all of them are on what only requests that succeed have.
+def required_limits(text: str) -> list[Limit]:
+    """Parse an SLO, and add DEFAULT_LIMIT where all its limits cover successful requests only.
 
     Raises:
-        BadInput: A limit that is not understood.
+        BadInput: A limit cannot be parsed.
     """
     limits = parse(text)
-    return limits + parse(FAILURES) if all(limit.of_survivors for limit in limits) else limits
+    return limits + parse(DEFAULT_LIMIT) if all(limit.of_survivors for limit in limits) else limits
 
 
 def is_limit(text: str) -> bool:
-    """Whether a text has the form of a limit."""
+    """Return whether a text has the form of a limit."""
     return _LIMIT.fullmatch(text) is not None
 
 
@@ -95,59 +95,63 @@ def _limit(text: str) -> Limit:
     if match is None:
         bare = _BARE_METRIC.fullmatch(text)
         if bare is not None and bare[1] in LATENCY_METRICS:
-            raise BadInput("--slo", f"{text!r} names no statistic", f"add one, as {bare[1]}_p99{bare[2]}")
-        raise BadInput("--slo", f"{text!r} is no limit", _EXAMPLE)
+            raise BadInput("--slo", f"{text!r} has no statistic", f"write for example {bare[1]}_p99{bare[2]}")
+        raise BadInput("--slo", f"invalid limit {text!r}", _EXAMPLE)
     metric, statistic, sign, number, unit = match.groups()
     is_rate = f"{metric}_{statistic}" in RATES
     units = _SHARES if is_rate else _UNITS
     if not is_rate and metric not in LATENCY_METRICS:
         known = ", ".join((*LATENCY_METRICS, *RATES))
-        raise BadInput("--slo", f"{text!r} limits no metric that is known", f"known are {known}; {_EXAMPLE}")
+        raise BadInput("--slo", f"unknown metric in {text!r}", f"choose from {known}; {_EXAMPLE}")
     if not is_rate and not _STATISTIC.fullmatch(statistic):
-        raise BadInput("--slo", f"{text!r} limits no statistic that is known", f"known are {STATISTICS}; {_EXAMPLE}")
+        raise BadInput("--slo", f"unknown statistic in {text!r}", f"choose from {STATISTICS}; {_EXAMPLE}")
     if unit not in units:
         known = ", ".join(filter(None, units))
-        raise BadInput("--slo", f"{text!r} has an unknown unit", f"known are {known}, or none for {_BARE[is_rate]}")
+        raise BadInput("--slo", f"unknown unit in {text!r}", f"choose from {known}, or none for {_BARE[is_rate]}")
     try:
-        most = float(number) * units[unit]
+        threshold = float(number) * units[unit]
     except ValueError as error:
-        raise BadInput("--slo", f"{text!r} has no number", _EXAMPLE) from error
-    if is_rate and most > 1:
-        raise BadInput("--slo", f"{text!r} is more than all requests", "write a share up to 1, or a percentage with %")
-    return Limit(text, metric, statistic, sign == "<=", most)
+        raise BadInput("--slo", f"invalid number in {text!r}", _EXAMPLE) from error
+    if is_rate and threshold > 1:
+        raise BadInput("--slo", f"{text!r} allows a rate above 1", "write a share up to 1, or a percentage with %")
+    return Limit(text, metric, statistic, sign == "<=", threshold)
 
 
 def percentile(statistic: str) -> float | None:
-    """Which percentile a statistic is; None for a mean, a maximum or a rate."""
+    """Return the percentile of a statistic: p99 -> 99.0, median -> 50.0; None for a mean, a maximum or a rate."""
     if statistic == "median":
         return 50.0
     return float(statistic[1:]) if statistic.startswith("p") else None
 
 
-def named(name: str) -> tuple[str, str] | None:
-    """The latency and the statistic that a name is of, as ttft_p99; None where it is of none."""
+def split_name(name: str) -> tuple[str, str] | None:
+    """Split a name such as ttft_p99 into latency and statistic; None where it is not such a name."""
     metric, _, statistic = name.partition("_")
     known = metric in LATENCY_METRICS and _STATISTIC.fullmatch(statistic)
     return (metric, statistic) if known else None
 
 
 def distribution(metric: str, clock: str) -> str:
-    """Which distribution of a Snapshot a limit on a latency is held against.
+    """Return the name of the distribution in a snapshot to which a limit on a latency applies.
 
     Args:
         metric: One of LATENCY_METRICS.
-        clock: "due" or "sent", for the latencies that start with a request.
+        clock: "due" or "sent": the start of latencies that begin with a request.
     """
     return f"{metric}_{clock}" if metric in ("ttft", "ttfo", "e2el") else metric
 
 
 def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> list[dict[str, object]]:
-    """Say of each limit whether it is met: rows with limit, value, beyond and met.
+    """Judge each limit of an SLO.
 
     Args:
         limits: The limits.
-        lookup: Gives the value of (metric, statistic), in ms or as a share; None where it was not measured, inf where
-            it lies among requests that failed: `beyond`, of which the row has no value.
+        lookup: Returns the value of (metric, statistic), in ms or as a share; None if it was not measured, inf if it
+            falls among failed requests.
+
+    Returns:
+        A row for each limit: `limit` (its text), `value` (None where not measured or beyond), `beyond` (whether the
+        value falls among failed requests) and `met`.
     """
     rows: list[dict[str, object]] = []
     for limit in limits:
@@ -159,10 +163,10 @@ def judge(limits: list[Limit], lookup: Callable[[str, str], float | None]) -> li
 
 
 def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
-    """Read --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, as metric to ns.
+    """Parse --goodput limits, `ttft:200 tpot:50 e2el:5000` in ms, and return ns by metric.
 
     Raises:
-        BadInput: A pair that is not understood.
+        BadInput: A pair cannot be parsed.
     """
     limits = {}
     for pair in pairs:
@@ -172,6 +176,6 @@ def parse_goodput(pairs: tuple[str, ...]) -> dict[str, int]:
         except ValueError:
             milliseconds = -1.0
         if metric not in ("ttft", "tpot", "e2el") or not 0 <= milliseconds < math.inf:
-            raise BadInput("--goodput", f"{pair!r} is no limit", "write ttft:MS, tpot:MS or e2el:MS")
+            raise BadInput("--goodput", f"invalid limit {pair!r}", "write ttft:MS, tpot:MS or e2el:MS")
         limits[metric] = int(milliseconds * 1e6)
     return limits

@@ -1,46 +1,100 @@
 # cython: language_level=3
-"""Tally: sums and histograms over the requests of a run, taken from each record once."""
+"""Tally: sums and histograms over the requests of a run, each record counted once when it has ended.
+
+Budget per gap between two token-bearing events: three histogram counters, one of them in the timeline, and one bin;
+no Python object.
+"""
 from libc.stdint cimport int64_t
 from loadgen.core.histogram cimport COARSE, Histogram, index_of, uint128
-from loadgen.core.wire cimport Record
+from loadgen.core.record cimport BY_EVENTS, BY_IDS, BY_USAGE, UNPLANNED, Record
 
 from array import array
 
 from loadgen.core.outcome import Outcome
-from loadgen.workload.prompt import UNPLANNED
-from loadgen.core.timeline import COLUMNS, ROWS, SHORTEST_NS, Timeline, empty, width_for, widened
-from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE
+from loadgen.core.timeline import COLUMNS, ROWS, MIN_WIDTH_NS, Timeline, empty, width_for, widened
 
-cdef int64_t early_ns = 50_000, unplanned = UNPLANNED
-cdef int by_events = BY_EVENTS, by_ids = BY_IDS, by_usage = BY_USAGE
+cdef enum:
+    EARLY_NS = 50000  # a request sent so long before it was due counts as early
+    BIN_GROWTH = 1000  # bins added at a time
+
 cdef object OK = Outcome.OK
-cdef Py_ssize_t GROWTH = 1_000  # bins added at a time
 cdef int64_t columns = COLUMNS, rows = ROWS
 
 
+cpdef int64_t fold_events(
+    Record record, Histogram icl, Histogram itl, int64_t[::1] bins, int64_t start_ns, int64_t bin_ns
+) except -1:
+    """Add a record's gaps between events to `icl`, those between tokens to `itl`, and its tokens to `bins`.
+
+    If an event brings k tokens, the gap since the last event that brought any counts as k gaps of a k-th of it. The
+    tokens of the answer are spread over the events by how many each bears, in whole tokens; hidden reasoning tokens are
+    spread evenly over the time from sent to the first event.
+
+    Args:
+        record: An ended record with outcome OK.
+        icl, itl: Histograms of ns.
+        bins: Tokens per `bin_ns` since `start_ns`; they reach to the last token.
+
+    Returns:
+        How many gaps in `itl` are such k-ths.
+    """
+    cdef Py_ssize_t i, bin, first_bin, last_bin
+    cdef int64_t attributed, k = 1, borne = 0, given = 0, imputed = 0, hidden = record.hidden_reasoning()
+    cdef int64_t tokens = record.confirmed_output() - hidden
+    cdef int64_t *stamps_ns = record.stamps_ns
+    cdef int64_t since_ns = stamps_ns[0] if record.events else 0
+    if hidden:
+        last_bin = max(0, min((stamps_ns[0] - start_ns) // bin_ns, bins.shape[0] - 1))
+        first_bin = max(0, min((record.sent - start_ns) // bin_ns, last_bin))
+        for bin in range(first_bin, last_bin + 1):
+            attributed = hidden * (bin - first_bin + 1) // (last_bin - first_bin + 1)
+            bins[bin] += attributed - given
+            given = attributed
+        given = 0
+    for i in range(record.events):
+        if record.tokens != NULL:
+            k = record.tokens[i]
+        borne += k
+        attributed = tokens * borne // max(record.counted, 1)
+        bin = (stamps_ns[i] - start_ns) // bin_ns
+        bins[max(0, min(bin, bins.shape[0] - 1))] += attributed - given
+        given = attributed
+        if i > 0:
+            icl.add(stamps_ns[i] - stamps_ns[i - 1], 1)
+        if i > 0 and k > 0:
+            itl.add((stamps_ns[i] - since_ns) // k, k)
+            if k > 1:
+                imputed += k
+        if k > 0:
+            since_ns = stamps_ns[i]
+    return imputed
+
+
 cdef class Tally:
-    """Counts records into its attributes, into `histograms`, and output tokens over time into `bins`.
+    """Counts records into its attributes and into histograms, and output tokens over time into `bins`.
 
     Args:
         start_ns: When the clock of the run starts.
         bin_ns: How long a bin is.
-        histograms: By the names of `snapshot.DISTRIBUTIONS`.
-        from_due: Whether TTFT on the timeline counts from due (else from sent).
+        histograms: Histograms of ns by the names in `metrics.snapshot.DISTRIBUTIONS`.
+        from_due: Whether TTFT on the timeline counts from due; else from sent.
 
     Attributes:
-        bins: Output tokens per bin, as an array of int64 that may end in zeros.
+        bins: Output tokens per bin, an array of int64 that may end in zeros.
+
+    The other attributes are the counters that `metrics.snapshot.COUNTERS` describes.
     """
 
     cdef int64_t start_ns, bin_ns
-    cdef int64_t[::1] into
+    cdef int64_t[::1] bin_counts
     cdef readonly object bins
     cdef bint from_due
-    cdef int64_t column_ns, end_ns  # how wide a column of the timeline is; where the last of them ends, from the start
+    cdef int64_t column_ns  # the width of a column of the timeline
+    cdef int64_t end_ns  # when its last column ends, from the start
     cdef int64_t[:, ::1] ttft_over_time, icl_over_time
     cdef Histogram lag, pool_wait, connect, ttft_due, ttft_sent, ttfo_due, ttfo_sent, e2el_due, e2el_sent
     cdef Histogram tpot, tpot_n1, icl, itl
-    # `snapshot.COUNTERS` says what they are.
-    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # of all streams, side by side for days
+    cdef readonly uint128 sojourn_ns, stream_ns, decode_ns  # sums over many streams for days exceed 64 bits
     cdef readonly int64_t early, late_connections, by_reader, disordered, lost_token_events
     cdef readonly int64_t planned_input_tokens, predicted_server_input_tokens, input_predicted, input_tokens
     cdef readonly int64_t cached_tokens, cached_counted, input_as_planned, input_counted, unexpected_input_tokens
@@ -60,17 +114,17 @@ cdef class Tally:
         self.e2el_due, self.e2el_sent = histograms["e2el_due"], histograms["e2el_sent"]
         self.tpot, self.tpot_n1 = histograms["tpot"], histograms["tpot_n1"]
         self.icl, self.itl = histograms["icl"], histograms["itl"]
-        self._reach(GROWTH)
-        self.column_ns, self.end_ns = SHORTEST_NS, SHORTEST_NS * columns
+        self._extend_bins(BIN_GROWTH)
+        self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
         self.ttft_over_time, self.icl_over_time = empty(), empty()
 
     @property
     def timeline(self):
-        """The `Timeline` of what has been counted, which stays as it is."""
+        """A copy of the `Timeline` of the records counted so far."""
         return Timeline(self.column_ns, self.ttft_over_time.base.copy(), self.icl_over_time.base.copy())
 
     def add(self, Record record not None):
-        """Count a record that has its outcome."""
+        """Count an ended record."""
         if record.sent:
             self._add_waits(record)
         if record.outcome is OK:
@@ -83,25 +137,25 @@ cdef class Tally:
             self.lost_token_events += record.events
 
     cdef int _add_waits(self, Record record) except -1:
-        cdef int64_t lag = record.lag()
+        cdef int64_t lag = record.send_lag_ns()
         self.lag.add(max(lag, 0), 1)
         self.pool_wait.add(record.ready - record.due, 1)
         self.connect.add(record.connect_ns, 1)
         self.sojourn_ns += record.closed - record.sent
-        self.early += lag < -early_ns
+        self.early += lag < -EARLY_NS
         self.late_connections += record.connect_ns != 0
         self.by_reader += record.by_reader
-        if lag >= 0 and not record.is_ordered():  # one sent early is counted as that
+        if lag >= 0 and not record.has_ordered_stamps():  # one sent early is counted as that
             self.disordered += 1
         return 0
 
     cdef int _add_input(self, Record record) except -1:
-        cdef int64_t expected = record.input_expected(), told = max(record.prompt_tokens, 0)
-        if record.input_tokens == unplanned:
+        cdef int64_t expected = record.expected_input(), counted = max(record.prompt_tokens, 0)
+        if record.input_tokens == UNPLANNED:
             self.unplanned_requests += 1
-            self.unplanned_input_tokens += told
+            self.unplanned_input_tokens += counted
             self.unknown_input += record.prompt_tokens < 0
-            self.input_tokens += told
+            self.input_tokens += counted
         else:
             self.planned_input_tokens += record.input_tokens
             if record.server_tokens >= 0:
@@ -118,7 +172,7 @@ cdef class Tally:
         return 0
 
     cdef int _add_output(self, Record record) except -1:
-        cdef int64_t tokens = record.output_confirmed()
+        cdef int64_t tokens = record.confirmed_output()
         self.planned_output_tokens += record.output_tokens
         self.output_as_planned += tokens == record.output_tokens
         self.output_tokens += tokens
@@ -126,34 +180,34 @@ cdef class Tally:
             self.usage_requests += 1
             self.unseen_tokens += max(tokens - record.counted, 0)
             self.surplus_events += max(record.counted - tokens, 0)
-            self.hidden_tokens += record.hidden()
+            self.hidden_tokens += record.hidden_reasoning()
         elif record.tokenized >= 0:
             self.tokenizer_requests += 1
-        elif record.counted_by == by_events:
+        elif record.counted_by == BY_EVENTS:
             self.event_requests += 1
         else:
             self.id_requests += 1
-        self.usage_per_event += record.counted_by == by_usage
-        self.ids_per_event += record.counted_by == by_ids
+        self.usage_per_event += record.counted_by == BY_USAGE
+        self.ids_per_event += record.counted_by == BY_IDS
         return 0
 
     cdef int _add_events(self, Record record) except -1:
-        """Its events, the gaps between them and between tokens, and the tokens over time."""
+        """Count its events, the gaps between them and between tokens, and its tokens over time."""
         cdef int64_t last_bin = (record.last_token - self.start_ns) // self.bin_ns
-        if last_bin >= self.into.shape[0]:
-            self._reach(last_bin + GROWTH)
+        if last_bin >= self.bin_counts.shape[0]:
+            self._extend_bins(last_bin + BIN_GROWTH)
         self.token_events += record.events
         self.token_reads += record.reads
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events
         self.nan_events += record.nan_events
-        self.imputed_gaps += record.fold(self.icl, self.itl, self.into, self.start_ns, self.bin_ns)
+        self.imputed_gaps += fold_events(record, self.icl, self.itl, self.bin_counts, self.start_ns, self.bin_ns)
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:
         cdef int64_t due = record.due, sent = record.sent, first = record.first_token, last = record.last_token
-        cdef int64_t after_first = record.after_first(), after_one = record.after_one()
+        cdef int64_t after_first = record.tokens_after_first_event(), but_one = record.tokens_but_one()
         self.ttft_due.add(first - due, 1)
         self.ttft_sent.add(first - sent, 1)
         self.e2el_due.add(last - due, 1)
@@ -162,35 +216,35 @@ cdef class Tally:
             self.ttfo_due.add(record.first_answer - due, 1)
             self.ttfo_sent.add(record.first_answer - sent, 1)
         self.stream_ns += last - first
-        self.unequal += record.spans() != last - first
+        self.unequal += record.stamped_span_ns() != last - first
         if after_first <= 0:
             return 0
         self.tpot.add((last - first) // after_first, 1)
         self.decode_ns += last - first
         self.decode_tokens += after_first
-        if after_one > 0:
-            self.tpot_n1.add((last - first) // after_one, 1)
+        if but_one > 0:
+            self.tpot_n1.add((last - first) // but_one, 1)
         return 0
 
     cdef int _add_over_time(self, Record record) except -1:
         cdef int64_t *stamps = record.stamps_ns
         cdef Py_ssize_t i
         if record.last_token - self.start_ns >= self.end_ns:
-            self._widen(record.last_token - self.start_ns)
-        self._count(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
+            self._widen_columns(record.last_token - self.start_ns)
+        self._count_over_time(self.ttft_over_time, record.first_token, record.due if self.from_due else record.sent)
         for i in range(1, record.events):
-            self._count(self.icl_over_time, stamps[i], stamps[i - 1])
+            self._count_over_time(self.icl_over_time, stamps[i], stamps[i - 1])
         return 0
 
-    cdef inline void _count(self, int64_t[:, ::1] counts, int64_t at_ns, int64_t since_ns) noexcept:
-        """Count what has taken from `since_ns` to `at_ns`, where it ended."""
+    cdef inline void _count_over_time(self, int64_t[:, ::1] counts, int64_t at_ns, int64_t since_ns) noexcept:
+        """Count the time from `since_ns` to `at_ns`, in the column of its end."""
         cdef int64_t column = (at_ns - self.start_ns) // self.column_ns, row
         if at_ns >= since_ns:
             row = index_of(at_ns - since_ns) // COARSE
             counts[max(0, min(column, columns - 1)), min(row, rows - 1)] += 1
 
-    cdef int _widen(self, int64_t last_ns) except -1:
-        """Have the columns of the timeline reach `last_ns` after the start."""
+    cdef int _widen_columns(self, int64_t last_ns) except -1:
+        """Make the columns of the timeline so wide that they reach `last_ns` after the start."""
         width_ns = width_for(last_ns, self.column_ns)
         times = width_ns // self.column_ns
         self.ttft_over_time = widened(self.ttft_over_time.base, times)
@@ -198,9 +252,10 @@ cdef class Tally:
         self.column_ns, self.end_ns = width_ns, width_ns * columns
         return 0
 
-    cdef int _reach(self, Py_ssize_t size) except -1:
+    cdef int _extend_bins(self, Py_ssize_t size) except -1:
+        """Make room for `size` bins."""
         grown = array("q", bytes(8 * size))
         if self.bins is not None:
             grown[: len(self.bins)] = self.bins
-        self.bins, self.into = grown, grown
+        self.bins, self.bin_counts = grown, grown
         return 0

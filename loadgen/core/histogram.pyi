@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 DAY_NS: int
 
 def coarse_row(value: int) -> int:
-    """Which group of 64 neighbouring buckets counts `value` >= 0: 16 a doubling, as `Histogram.coarse` has them."""
+    """Return the number of the group of 64 neighbouring buckets that counts `value` >= 0, as in `Histogram.coarse`."""
 
 def coarse_lowest(row: int) -> int:
-    """The lowest value of such a group; that of the next one ends it."""
+    """Return the lowest value of the group `row`; the next group begins where it ends."""
 
 @final
 class Histogram:
@@ -64,7 +64,7 @@ class Histogram:
     def record_many(self, values: NDArray[np.int64] | array[int]) -> None:
         """Count every value of a one-dimensional buffer of int64, such as a numpy array or `array('q')`."""
     def value_at_rank(self, rank: int) -> float:
-        """The value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
+        """Return the value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
 
         It is within 0.05 % of the true value; ranks 0 and `count` - 1 give minimum and maximum exactly.
 
@@ -72,7 +72,7 @@ class Histogram:
             IndexError: There is no such rank.
         """
     def percentile(self, p: float) -> float | None:
-        """The `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` defines it by default; None when empty.
+        """Return the `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` does by default; None when empty.
 
         Between neighbouring ranks it interpolates linearly (type 7 of Hyndman and Fan, 1996), from their
         `value_at_rank`: so it is within 0.05 % of the percentile of the raw values.
@@ -81,19 +81,19 @@ class Histogram:
             ValueError: `p` is not in its range.
         """
     def percentiles(self, ps: Iterable[float]) -> list[float | None]:
-        """The `percentile` of each of `ps`, in their order."""
+        """Return the percentile for each of `ps`, in their order."""
     def count_at_or_below(self, value: float) -> int:
-        """How many values are <= `value`, each standing at its `value_at_rank`: the inverse of `percentile`."""
+        """Return how many values are <= `value`, each taken at its `value_at_rank`: the inverse of `percentile`."""
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         """Yield (lowest value, highest value, count) of each non-empty bucket, in ascending order."""
     def coarse(self) -> dict[int, int]:
-        """Counts of 64 neighbouring buckets together, by the lowest value, ascending; those that are empty left out.
+        """Return the counts of groups of 64 buckets that are not empty, by their lowest value, ascending.
 
-        They are a sixteenth of a doubling wide, and end where doublings do: so many buckets that a process can tell
-        others of them while it measures.
+        A group is a sixteenth of a doubling wide and ends where doublings do: few enough counts to send to another
+        process while a run goes on.
         """
     def merge(self, other: Histogram) -> None:
-        """Add all that `other` holds, rejects too; the result is as if its values had been recorded here.
+        """Add the counts of `other`, rejects included, as if its values had been recorded here.
 
         Raises:
             ValueError: The two have different ranges.
@@ -104,7 +104,7 @@ class Histogram:
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
     def encode(self) -> str:
-        """The counts in HdrHistogram's V2 compressed base64 encoding, as `hdrh` and the other ports read it.
+        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which `hdrh` and the other ports read.
 
         Raises:
             OverflowError: There are 2**62 values or more.
@@ -113,7 +113,7 @@ class Histogram:
         """Return a dict for JSON from which `from_dict` makes an equal histogram; ints above 2**53 are strings."""
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Histogram:
-        """Return the histogram of which `to_dict` made `data`.
+        """Return the histogram that `to_dict` turned into `data`.
 
         Raises:
             BadInput: `data` is not complete, or does not agree with itself.

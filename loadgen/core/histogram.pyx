@@ -8,7 +8,9 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
-from loadgen.core.c.leak_count cimport BYTES, COUNTED, HISTOGRAMS, allocated, count, freed, living
+from loadgen.core.c.leak_count cimport (
+    BYTES, COUNTING, HISTOGRAMS, count_allocated, count_freed, count_objects, live_count,
+)
 
 from loadgen.errors import BadInput
 
@@ -28,12 +30,12 @@ cdef inline int64_t lowest_at(int64_t index) noexcept nogil:
 
 
 def coarse_row(int64_t value):
-    """Which group of 64 neighbouring buckets counts `value` >= 0: 16 a doubling, as `Histogram.coarse` has them."""
+    """Return the number of the group of 64 neighbouring buckets that counts `value` >= 0, as in `Histogram.coarse`."""
     return index_of(value) // COARSE
 
 
 def coarse_lowest(int64_t row):
-    """The lowest value of such a group; that of the next one ends it."""
+    """Return the lowest value of the group `row`; the next group begins where it ends."""
     return lowest_at(row * COARSE)
 
 
@@ -62,13 +64,13 @@ cdef class Histogram:
         self.counts = <int64_t *>calloc(self.size, sizeof(int64_t))
         if self.counts is NULL:
             raise MemoryError
-        count(HISTOGRAMS, 1)
-        allocated(self.counts)
+        count_objects(HISTOGRAMS, 1)
+        count_allocated(self.counts)
 
     def __dealloc__(self):
         if self.counts is not NULL:
-            count(HISTOGRAMS, -1)
-        freed(self.counts)
+            count_objects(HISTOGRAMS, -1)
+        count_freed(self.counts)
         free(self.counts)
 
     def record(self, int64_t value, int64_t count=1):
@@ -108,7 +110,7 @@ cdef class Histogram:
         return math.sqrt(count * squares - total * total) / count
 
     def value_at_rank(self, int64_t rank):
-        """The value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
+        """Return the value at `rank`, counted from 0 in ascending order: the middle of its bucket, in [min, max].
 
         It is within 0.05 % of the true value; ranks 0 and `count` - 1 give minimum and maximum exactly.
 
@@ -120,7 +122,7 @@ cdef class Histogram:
         return self.value_at(rank)
 
     def percentile(self, double p):
-        """The `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` defines it by default; None when empty.
+        """Return the `p`-th percentile, 0 <= `p` <= 100, as `numpy.percentile` does by default; None when empty.
 
         Between neighbouring ranks it interpolates linearly (type 7 of Hyndman and Fan, 1996), from their
         `value_at_rank`: so it is within 0.05 % of the percentile of the raw values.
@@ -141,11 +143,11 @@ cdef class Histogram:
         return value
 
     def percentiles(self, ps):
-        """The `percentile` of each of `ps`, in their order."""
+        """Return the percentile for each of `ps`, in their order."""
         return [self.percentile(p) for p in ps]
 
     def count_at_or_below(self, double value):
-        """How many values are <= `value`, each standing at its `value_at_rank`: the inverse of `percentile`."""
+        """Return how many values are <= `value`, each taken at its `value_at_rank`: the inverse of `percentile`."""
         cdef int64_t index, seen = 0
         if value >= self.largest:
             return self.count
@@ -166,10 +168,10 @@ cdef class Histogram:
                 yield lowest_at(index), lowest_at(index + 1) - 1, self.counts[index]
 
     def coarse(self):
-        """Counts of 64 neighbouring buckets together, by the lowest value, ascending; those that are empty left out.
+        """Return the counts of groups of 64 buckets that are not empty, by their lowest value, ascending.
 
-        They are a sixteenth of a doubling wide, and end where doublings do: so many buckets that a process can tell
-        others of them while it measures.
+        A group is a sixteenth of a doubling wide and ends where doublings do: few enough counts to send to another
+        process while a run goes on.
         """
         cdef int64_t index, first = index_of(self.smallest) & ~(COARSE - 1), last = index_of(max(self.largest, 0))
         cdef int64_t together
@@ -184,7 +186,7 @@ cdef class Histogram:
         return counts
 
     def merge(self, Histogram other not None):
-        """Add all that `other` holds, rejects too; the result is as if its values had been recorded here.
+        """Add the counts of `other`, rejects included, as if its values had been recorded here.
 
         Raises:
             ValueError: The two have different ranges.
@@ -202,9 +204,9 @@ cdef class Histogram:
         self.largest = max(self.largest, other.largest)
 
     def __add__(self, Histogram other not None):
-        whole = self.copy()
-        whole.merge(other)
-        return whole
+        total = self.copy()
+        total.merge(other)
+        return total
 
     def copy(self):
         """Return an equal histogram that shares nothing with this one."""
@@ -236,7 +238,7 @@ cdef class Histogram:
         return Histogram.from_dict, (self.to_dict(),)
 
     def encode(self):
-        """The counts in HdrHistogram's V2 compressed base64 encoding, as `hdrh` and the other ports read it.
+        """Return the counts in HdrHistogram's V2 compressed base64 encoding, which `hdrh` and the other ports read.
 
         Raises:
             OverflowError: There are 2**62 values or more.
@@ -265,26 +267,26 @@ cdef class Histogram:
 
     @staticmethod
     def from_dict(data):
-        """Return the histogram of which `to_dict` made `data`.
+        """Return the histogram that `to_dict` turned into `data`.
 
         Raises:
             BadInput: `data` is not complete, or does not agree with itself.
         """
-        cdef Histogram made
+        cdef Histogram histogram
         try:
-            made = decoded(data["counts"])
-            made.count, made.rejects = int(data["count"]), int(data["rejects"])
-            made.total, made.total_of_squares = int(data["total"]), int(data["total_of_squares"])
-            if made.count:
-                made.smallest, made.largest = int(data["min"]), int(data["max"])
+            histogram = decoded(data["counts"])
+            histogram.count, histogram.rejects = int(data["count"]), int(data["rejects"])
+            histogram.total, histogram.total_of_squares = int(data["total"]), int(data["total_of_squares"])
+            if histogram.count:
+                histogram.smallest, histogram.largest = int(data["min"]), int(data["max"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise BadInput("histogram", f"cannot be read: {error!r}", _REMEDY) from error
-        if not made.agrees():
+        if not histogram.agrees():
             raise BadInput("histogram", "count, min or max disagree with the counts", _REMEDY)
-        return made
+        return histogram
 
     cdef bint agrees(self):
-        """Whether count, minimum and maximum fit the counts, on which `value_at` relies to stay inside them."""
+        """Whether count, minimum and maximum fit the counts; `value_at` relies on it to stay inside the array."""
         buckets = list(self)
         if any(count < 0 for _, _, count in buckets) or self.count != sum(count for _, _, count in buckets):
             return False
@@ -294,12 +296,12 @@ cdef class Histogram:
         return first <= self.smallest <= first_end and last <= self.largest <= last_end
 
     cdef double middle(self, int64_t index) noexcept nogil:
-        """The value that stands for all of the bucket at `index`."""
+        """Return the value that stands for all values of the bucket at `index`."""
         cdef double value = (lowest_at(index) + lowest_at(index + 1) - 1) / 2.0
         return min(max(value, <double>self.smallest), <double>self.largest)
 
     cdef double value_at(self, int64_t rank) noexcept nogil:
-        """`value_at_rank` of a rank that exists."""
+        """Return `value_at_rank` of a rank that exists."""
         cdef int64_t index, seen
         if rank == 0:
             return self.smallest
@@ -314,12 +316,16 @@ cdef class Histogram:
 
 
 def live():
-    """What lives now of this module's objects: how many, and their bytes; None unless it is a debug build."""
-    return {"histograms": living(HISTOGRAMS), "bytes": living(BYTES)} if COUNTED else None
+    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    return {"histograms": live_count(HISTOGRAMS), "bytes": live_count(BYTES)} if COUNTING else None
 
 
 cdef Histogram decoded(encoded):
-    """The counts, and nothing else, of a V2 encoding; ValueError if it is none."""
+    """Return a histogram with the counts of a V2 encoding, and no sums.
+
+    Raises:
+        ValueError: It is not a V2 encoding of such counts.
+    """
     from hdrh.codec import HdrCookieException, HdrLengthException
     from hdrh.histogram import HdrHistogram
 
@@ -329,7 +335,7 @@ cdef Histogram decoded(encoded):
         raise ValueError(f"not a V2 encoding: {error}") from error
     if (twin.lowest_trackable_value, twin.significant_figures) != (1, _SIGNIFICANT_DIGITS):
         raise ValueError(f"not counts of integers to {_SIGNIFICANT_DIGITS} digits")
-    cdef Histogram made = Histogram(twin.highest_trackable_value)
+    cdef Histogram histogram = Histogram(twin.highest_trackable_value)
     cdef bytes counts = bytes(twin.counts)
-    memcpy(made.counts, <const char *>counts, min(<size_t>len(counts), made.size * sizeof(int64_t)))
-    return made
+    memcpy(histogram.counts, <const char *>counts, min(<size_t>len(counts), histogram.size * sizeof(int64_t)))
+    return histogram

@@ -1,22 +1,22 @@
-"""How a request can end: every scheduled request ends in exactly one of these."""
+"""Outcome: how a request ended. Every scheduled request ends with exactly one."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """The single ending of a request.
+    """The outcome of a request; its value is the name in files.
 
     Attributes:
-        about: What it means, in a sentence.
+        about: What it means, in one sentence.
     """
 
     about: str
 
     def __new__(cls, value: str, about: str = "") -> "Outcome":
-        """A member, as Enum makes it of its value and what it means."""
-        made = str.__new__(cls, value)
-        made._value_, made.about = value, about
-        return made
+        """Make a member of its value and its meaning."""
+        member = str.__new__(cls, value)
+        member._value_, member.about = value, about
+        return member
 
     OK = "ok", "At least one token came, and a finish reason."
     REFUSED = "refused", "No connection, or it was closed before any byte of a response."

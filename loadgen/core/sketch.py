@@ -1,4 +1,4 @@
-"""Sketch: a distribution as it is told while a run goes on: coarse counts, small to send, that merge without loss."""
+"""Sketch: a coarse histogram for live progress, small to send and mergeable without loss."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -7,19 +7,19 @@ from itertools import accumulate
 
 from loadgen.core.histogram import Histogram, coarse_lowest, coarse_row
 
-MOST_ERROR = 1 / 32  # of a percentile, beside that of the histogram itself
+MAX_ERROR = 1 / 32  # relative error of a percentile, besides that of the histogram itself
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """How often values occurred, ns, to a sixteenth.
+    """How often values occurred, ns, to one sixteenth.
 
-    A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So percentiles
-    are within `MOST_ERROR` of those of the histogram that it was made of, and 32 ns.
+    A bucket is a sixteenth of the power of two at or below its lowest value wide, and at least 64 ns. So its
+    percentiles are within `MAX_ERROR`, plus 32 ns, of those of the histogram that it was made from.
 
     Attributes:
-        counts: How many values lie in each bucket, by its lowest value, ascending; empty ones are left out.
-        total_ns: The sum of the values, exactly.
+        counts: The number of values in each bucket that is not empty, by its lowest value, ascending.
+        total_ns: The exact sum of the values.
     """
 
     counts: Mapping[int, int] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Sketch:
 
     @classmethod
     def of(cls, histogram: Histogram) -> "Sketch":
-        """What a histogram of ns holds by now."""
+        """Return the sketch of a histogram of ns."""
         return cls(histogram.coarse(), histogram.total)
 
     def __add__(self, other: "Sketch") -> "Sketch":
@@ -37,38 +37,38 @@ class Sketch:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return sum(self.counts.values())
 
     @property
     def mean_ms(self) -> float | None:
-        """The arithmetic mean, from the exact sum; None where there is no value."""
+        """The arithmetic mean from the exact sum; None if there is no value."""
         return self.total_ns / self.count / 1e6 if self.counts else None
 
     @property
     def p50_ms(self) -> float | None:
-        """The median; None where there is no value."""
+        """The median; None if there is no value."""
         return self.percentile_ms(50)
 
     @property
     def p90_ms(self) -> float | None:
-        """See `percentile_ms`."""
+        """The 90th percentile; None if there is no value."""
         return self.percentile_ms(90)
 
     @property
     def p99_ms(self) -> float | None:
-        """See `percentile_ms`."""
+        """The 99th percentile; None if there is no value."""
         return self.percentile_ms(99)
 
     def percentile_ms(self, p: float) -> float | None:
-        """The `p`-th percentile, 0 <= `p` <= 100, of the middles of buckets; None where there is no value."""
+        """Return the `p`-th percentile, 0 <= `p` <= 100, of the middles of buckets; None if there is no value."""
         if not self.counts:
             return None
-        upto, middles = list(accumulate(self.counts.values())), list(map(_middle_ns, self.counts))
-        position = (upto[-1] - 1) * p / 100
+        up_to, middles = list(accumulate(self.counts.values())), list(map(_middle_ns, self.counts))
+        position = (up_to[-1] - 1) * p / 100
         rank = int(position)
-        low = middles[bisect_left(upto, rank + 1)]
-        high = middles[bisect_left(upto, min(rank + 2, upto[-1]))]
+        low = middles[bisect_left(up_to, rank + 1)]
+        high = middles[bisect_left(up_to, min(rank + 2, up_to[-1]))]
         return (low + (high - low) * (position - rank)) / 1e6
 
 

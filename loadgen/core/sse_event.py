@@ -1,6 +1,5 @@
-"""What one streamed event says, read with a real JSON parser: the definition that the scanner must match."""
+"""Parser of one streamed event: the definition that the compiled scanner (c/json_scan.pxd) must match."""
 
-import functools
 import json
 import re
 from collections.abc import Iterator
@@ -9,45 +8,39 @@ from typing import Any
 
 import orjson
 
-CONTENT, REASONING, OTHER = 1, 2, 4
-TOKENS = CONTENT | REASONING | OTHER
-# What else an event says: tools differ in which of these they take for a token.
-CHOICE, ROLE, EMPTY, FINISH, USAGE, OLD_REASONING, TOOL, DONE = 8, 16, 32, 64, 128, 256, 512, 1024
-NAMES = {
-    "content": CONTENT,
-    "reasoning": REASONING,
-    "other": OTHER,
-    "choice": CHOICE,
-    "role": ROLE,
-    "empty": EMPTY,
-    "finish": FINISH,
-    "usage": USAGE,
-    "reasoning_content": OLD_REASONING,
-    "tool": TOOL,
-    "done": DONE,
-}
-SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-NO_NUMBER = re.compile(rb"NaN|Infinity")
-MOST_TOKENS = 10**9  # a server that counts more of them in one answer is mistaken
+from loadgen.core.event_flags import (
+    CHOICE,
+    CONTENT,
+    EMPTY,
+    FINISH,
+    OLD_REASONING,
+    OTHER,
+    REASONING,
+    ROLE,
+    TOOL,
+    USAGE,
+)
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NON_FINITE = re.compile(rb"NaN|Infinity")
+MAX_TOKENS = 10**9  # a larger count for one answer is an error of the server
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The facts of one event.
+    """The facts that one event states.
 
     Attributes:
-        kinds: Which kinds of token the event bears (CONTENT | REASONING | OTHER); 0 for role-only, empty,
-            finish-only and usage-only events.
-        says: What else it says: it has a CHOICE, names a ROLE, has a content or text that is EMPTY, a FINISH reason,
-            an object of USAGE, a `reasoning_content` that is text (OLD_REASONING), the call of a TOOL.
-        tokens: How many tokens it bears by its token ids, else by its logprobs; -1 where neither is told.
-        text: What these tokens say.
-        answer: What those of them say that are content.
-        finish_reason: The server's word for why the answer ended, if this event says so.
-        matched_stop: The stop word or the id of the token that ended it, as SGLang (`matched_stop`) and vLLM
-            (`stop_reason`) tell; None where neither does.
-        prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens: The server's own counts; -1 where not told.
-        has_nan: Whether it holds a NaN or an infinity, which is no JSON: logits that are none.
+        kinds: The kinds of token that the event bears, a subset of TOKENS; 0 for role-only, empty, finish-only and
+            usage-only events.
+        says: Its other flags (event_flags.pxd).
+        tokens: The number of its tokens by token ids, else by logprobs; -1: it has neither.
+        text: The text of these tokens.
+        answer: The text of those that are content.
+        finish_reason: Why the answer ended, if this event says it.
+        matched_stop: The stop word or token id that ended it, from SGLang's `matched_stop` or vLLM's `stop_reason`.
+        prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens: The server's counts; -1: it gives none.
+        has_nan: Whether it holds NaN or an infinity, which are not JSON: logprobs of a broken model.
         error: An error object inside the stream, as JSON text.
     """
 
@@ -66,23 +59,17 @@ class Delta:
     error: str | None = None
 
 
-@functools.cache
-def named(says: int) -> bytes:
-    """The names of these flags, as JSON."""
-    return orjson.dumps("+".join(name for name, flag in NAMES.items() if says & flag))
-
-
 def parse(payload: bytes) -> Delta:
-    """Read one event's payload.
+    """Parse the payload of one event.
 
     Raises:
-        ValueError: It is not a JSON object, or its parts have shapes the API does not know.
+        ValueError: It is not a JSON object, or its members have types that the API does not have.
     """
     event, has_nan = _loads(payload)
     if not isinstance(event, dict):
         raise ValueError("not a JSON object")
     if event.get("error") is not None or event.get("object") == "error":
-        return Delta(error=_dumped(event.get("error") or event))
+        return Delta(error=_to_json(event.get("error") or event))
     kinds, says, tokens, texts, answers, finish_reason = 0, 0, -1, list[str](), list[str](), None
     matched_stop: int | str | None = None
     for choice in _list(event, "choices"):
@@ -95,8 +82,8 @@ def parse(payload: bytes) -> Delta:
             if kind == CONTENT:
                 answers.append(text)
         says |= _says(choice)
-        told = _tokens(choice)
-        tokens = tokens if told is None else max(tokens, 0) + told
+        count = _tokens(choice)
+        tokens = tokens if count is None else max(tokens, 0) + count
         finish_reason = _text(choice, "finish_reason").encode(errors="replace").decode() or finish_reason
         stop = _stop(choice)
         matched_stop = matched_stop if stop is None else stop
@@ -119,45 +106,45 @@ def parse(payload: bytes) -> Delta:
 
 
 def _loads(payload: bytes) -> tuple[Any, bool]:
-    """The payload's value, and whether a NaN or an infinity stands in it."""
+    """Return the payload's value, and whether it holds NaN or an infinity."""
     try:
         return orjson.loads(payload), False
     except orjson.JSONDecodeError:
-        if not SURROGATE.search(payload) and not NO_NUMBER.search(payload):
+        if not _SURROGATE.search(payload) and not _NON_FINITE.search(payload):
             raise
-    # Half a surrogate pair is JSON, and what servers send that cut a character in two; orjson refuses it. NaN is what
-    # Python's servers write of logprobs that are none: the answer is read all the same.
-    odd: list[float] = []
+    # Half a surrogate pair is JSON, and some servers send it when they cut a character in two; orjson refuses it.
+    # Servers in Python write NaN for broken logprobs; the answer is read all the same.
+    non_finite: list[float] = []
 
     def constant(word: str) -> float:
-        odd.append(float(word))
-        return odd[-1]
+        non_finite.append(float(word))
+        return non_finite[-1]
 
     try:
-        return json.loads(payload.decode(), parse_constant=constant), bool(odd)
+        return json.loads(payload.decode(), parse_constant=constant), bool(non_finite)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
 
 
 def _refuse_further(choice: dict[str, Any]) -> None:
-    """Raise for any choice but the first: their tokens come side by side, and no gap between them is a pace."""
+    """Raise ValueError for any choice but the first: gaps between tokens of several answers measure nothing."""
     index = choice.get("index")
     if type(index) is int and index > 0:
         raise ValueError(f"choice {index} of several: ask for one answer a request")
 
 
 def _stop(choice: dict[str, Any]) -> int | str | None:
-    """What ended the choice: a token id, or a stop word. A help: one of another shape says nothing."""
+    """Return the token id or stop word that ended the choice; None if it is missing or of another type."""
     for key in ("matched_stop", "stop_reason"):
         stop = choice.get(key)
         if isinstance(stop, str) and stop:
             return stop.encode(errors="replace").decode()
-        if type(stop) is int and abs(stop) <= MOST_TOKENS:
+        if type(stop) is int and abs(stop) <= MAX_TOKENS:
             return stop
     return None
 
 
-def _dumped(error: Any) -> str:
+def _to_json(error: Any) -> str:
     try:
         return orjson.dumps(error).decode()
     except TypeError:  # half a surrogate pair, or a number beyond 64 bits
@@ -165,16 +152,16 @@ def _dumped(error: Any) -> str:
 
 
 def _texts(choice: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """The texts that bear tokens, and the kind of each."""
+    """Yield the texts that bear tokens with the kind of each."""
     delta = _dict(choice, "delta")
-    found = [(REASONING, _text(delta, key)) for key in ("reasoning", "reasoning_content")]
-    found += [*_content(delta), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
-    found += [(OTHER, _arguments(call)) for call in _list(delta, "tool_calls")]
-    return ((kind, text) for kind, text in found if text)
+    texts = [(REASONING, _text(delta, key)) for key in ("reasoning", "reasoning_content")]
+    texts += [*_content(delta), (CONTENT, _text(choice, "text")), (OTHER, _text(delta, "refusal"))]
+    texts += [(OTHER, _arguments(call)) for call in _list(delta, "tool_calls")]
+    return ((kind, text) for kind, text in texts if text)
 
 
 def _content(delta: dict[str, Any]) -> Iterator[tuple[int, str]]:
-    """The content: a text, or a list of parts, some of which may be thoughts (Mistral's)."""
+    """Yield the content: a text, or a list of parts of which some may be thoughts (Mistral)."""
     if not isinstance(delta.get("content"), list):
         yield CONTENT, _text(delta, "content")
         return
@@ -187,10 +174,10 @@ def _content(delta: dict[str, Any]) -> Iterator[tuple[int, str]]:
 
 
 def _objects(holder: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = _list(holder, key)
-    if not all(isinstance(one, dict) for one in found):
+    parts = _list(holder, key)
+    if not all(isinstance(part, dict) for part in parts):
         raise ValueError(f"a part of {key} is not an object")
-    return found
+    return parts
 
 
 def _says(choice: dict[str, Any]) -> int:
@@ -201,7 +188,7 @@ def _says(choice: dict[str, Any]) -> int:
 
 
 def _tokens(choice: dict[str, Any]) -> int | None:
-    """How many tokens a choice says it holds. A help where it is there: one of another shape says nothing."""
+    """Return the number of tokens that a choice says it holds; None if it does not, or in another type."""
     logprobs = choice.get("logprobs")
     logprobs = logprobs if isinstance(logprobs, dict) else {}
     # The logprobs of chat, and those of completions.
@@ -239,7 +226,7 @@ def _dict(holder: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _reasoning(usage: dict[str, Any]) -> int:
-    """How many of the tokens are reasoning. A help: one of another shape says nothing."""
+    """Return the reasoning tokens of a usage object; -1 if it has none, or in another type."""
     details = usage.get("completion_tokens_details")
     try:
         return _count(details, "reasoning_tokens") if isinstance(details, dict) else -1
@@ -248,11 +235,11 @@ def _reasoning(usage: dict[str, Any]) -> int:
 
 
 def _count(holder: dict[str, Any], key: str) -> int:
-    """A count; -1 where it is not told. Some gateways write it as a float."""
+    """Return a count; -1 if it is missing. Some gateways write it as a float."""
     value = holder.get(key)
     if isinstance(value, float) and value.is_integer():
         holder = {key: int(value)}
     count = int(_typed(holder, key, int, -1))
-    if key in holder and holder[key] is not None and not 0 <= count <= MOST_TOKENS:
+    if key in holder and holder[key] is not None and not 0 <= count <= MAX_TOKENS:
         raise ValueError(f"{key} is {count}")
     return count

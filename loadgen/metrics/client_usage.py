@@ -1,29 +1,32 @@
-"""Client: what measuring took of the processes that measured, and what they met."""
+"""Resources that the measuring processes used, and what disturbed them: the values, and the sampler that makes them."""
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from loadgen.util import machine
+
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
-    """Facts about a measuring process, or several, from the start of the clock to its end; None where nobody knows.
+class ClientUsage:
+    """Facts about one or several measuring processes, from the start of the clock to its end; None where unknown.
 
     Attributes:
-        wall_s: Time that went by.
+        wall_s: Wall time.
         cpu_s: CPU time of the process, all threads; of several processes the sum.
         busy_share: Share of the wall time for which the thread of the loop ran; of several loops that of the busiest.
-        peak_memory_bytes: The most resident memory since the process started; of several processes the sum.
+        peak_memory_bytes: Maximum resident memory since the process started; of several processes the sum.
         engine_cpu_s: CPU time of the engines that were started for the run.
         engine_runs: Whether each of them is still the process that it was.
         stolen_share: Share of all cores' time that the host gave to others.
         throttled_s: Time for which a CPU limit held the process back.
         disturbance: What else kept the machine busy, in words; empty where nothing did.
-        connections_reused: Whether the server lets a connection bear more than one request.
+        connections_reused: Whether the server lets a connection carry more than one request.
         spare_connections: Connections that were opened in the background while the clock ran.
         records_error: Why the records are not complete; None too where they are.
-        capture: What was captured, as JSON; None too where nothing was to be.
+        capture: What was captured, as JSON; None too where nothing was to be captured.
     """
 
     wall_s: float | None = None
@@ -42,38 +45,80 @@ class Client:
 
     @property
     def known(self) -> bool:
-        """Whether a process lived to tell any of it."""
+        """Whether a process came to its end and reported."""
         return self.wall_s is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return dict(vars(self))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
+        """Read the facts from their JSON form.
 
         Raises:
-            KeyError, TypeError: It made something else.
+            KeyError, TypeError: `data` holds other keys.
         """
         return cls(**{field.name: data[field.name] for field in dataclasses.fields(cls)})
 
     @classmethod
-    def together(cls, clients: Sequence[Self]) -> Self:
-        """The facts about all of them: what they took is added up, of what each of them met the worst is kept."""
+    def together(cls, usages: Sequence[Self]) -> Self:
+        """Combine several processes: what they used is summed, of what disturbed them the worst is kept."""
 
-        def of_all(name: str, combine: Callable[[Iterable[Any]], Any]) -> Any:
-            told = [value for client in clients if (value := getattr(client, name)) is not None]
-            return combine(told) if told else None
+        def combined(name: str) -> Any:
+            known = [value for usage in usages if (value := getattr(usage, name)) is not None]
+            return _COMBINED[name](known) if known else None
 
-        return cls(**{field.name: of_all(field.name, _COMBINED[field.name]) for field in dataclasses.fields(cls)})
+        return cls(**{field.name: combined(field.name) for field in dataclasses.fields(cls)})
+
+
+class UsageSampler:
+    """Measures the resources of the thread that makes it, whose loop measures, and of its machine, from then on.
+
+    Args:
+        engine_pids: The processes of engines that were started for the run.
+        other_pids: Further processes that belong to it: other workers on this machine.
+    """
+
+    def __init__(self, engine_pids: tuple[int, ...], other_pids: tuple[int, ...] = ()) -> None:
+        self._engine_pids, self._other_pids = engine_pids, other_pids
+        self._before = machine.CpuTimes.now()
+        self._engine_s, self._other_s = _cpu_s(engine_pids), _cpu_s(other_pids)
+        self._thread_s = time.thread_time()
+
+    @property
+    def busy_share(self) -> float:
+        """The share of the time so far for which the thread ran."""
+        wall_s = time.monotonic() - self._before.at_s
+        return (time.thread_time() - self._thread_s) / wall_s if wall_s else 0.0
+
+    def so_far(self) -> ClientUsage:
+        """Return the usage so far, with all that the machine can tell."""
+        busy_share, before, after = self.busy_share, self._before, machine.CpuTimes.now()
+        engine_s, wall_s = _cpu_s(self._engine_pids) - self._engine_s, after.at_s - before.at_s
+        other_s = _cpu_s(self._other_pids) - self._other_s
+        return ClientUsage(
+            wall_s=wall_s,
+            cpu_s=after.own_s - before.own_s,
+            busy_share=busy_share,
+            peak_memory_bytes=machine.peak_memory_bytes(),
+            engine_cpu_s=engine_s if self._engine_pids else None,
+            engine_runs=all(map(machine.is_running, self._engine_pids)) if self._engine_pids else None,
+            stolen_share=machine.stolen_share(before, after),
+            throttled_s=after.throttled_s - before.throttled_s,
+            disturbance=machine.disturbance(before, after, engine_s + other_s),
+        )
+
+
+def _cpu_s(pids: tuple[int, ...]) -> float:
+    return sum(map(machine.process_cpu_s, pids))
 
 
 def _first(values: Iterable[Any]) -> Any:
     return next((value for value in values if value), next(iter(values)))
 
 
-# Machine, engines and control groups are the same for all, and each process has looked at them by itself.
+# Machine, engines and control groups are the same for all processes, and each has read them by itself.
 _COMBINED: dict[str, Callable[[Iterable[Any]], Any]] = {
     "wall_s": max,
     "cpu_s": sum,

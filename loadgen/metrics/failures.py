@@ -1,4 +1,4 @@
-"""Failures: how many requests of a run failed, by the server and by the client itself."""
+"""How many requests of a run failed, by fault of the server and of the client."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from loadgen.core.outcome import OUR_FAULTS, Outcome
 class Failures:
     """Failed requests, and those among which they count.
 
-    A request that was cancelled because the run ended early counts nowhere: nobody knows what would have become of it.
-    A turn that was never due, since one before it had failed, is as much of a failure as that one.
+    A request that was cancelled because the run ended early counts nowhere: its end is unknown.
+    A turn that was never due, since one before it had failed, is as much of a failure as that one, of the server or of
+    the client: after a fault of the client it has that outcome, else it is cancelled.
 
     Attributes:
         of: Requests that ended, but for those that the end of the run cancelled.
@@ -26,11 +27,11 @@ class Failures:
 
     @classmethod
     def among(cls, outcomes: Mapping[str, int], never_due: int) -> Self:
-        """The failures among requests that ended in so many ways.
+        """Count the failures among requests by outcome.
 
         Args:
             outcomes: Requests by outcome; "status(404)" spells an HTTP status out.
-            never_due: Turns among the cancelled that were never due, since one before them had failed.
+            never_due: Turns among the cancelled that were never due, since the server had failed one before them.
         """
         of = sum(outcomes.values()) - outcomes.get(Outcome.CANCELLED, 0) + never_due
         client = sum(outcomes.get(fault, 0) for fault in OUR_FAULTS)
@@ -43,10 +44,10 @@ class Failures:
 
     @property
     def server_rate(self) -> float | None:
-        """The share that the server failed; None of no requests."""
+        """The share that the server failed; None without requests."""
         return self.server / self.of if self.of else None
 
     @property
     def client_rate(self) -> float | None:
-        """The share that the client failed to send; None of no requests."""
+        """The share that the client failed to send; None without requests."""
         return self.client / self.of if self.of else None

@@ -1,4 +1,4 @@
-"""Progress: how far a run is, told a few times a second while it goes on; what its parts tell adds up to the whole."""
+"""Progress of a run, reported a few times a second; the progress of several workers adds up to that of the run."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
-from loadgen.metrics.reachability import Contact
+from loadgen.metrics.reachability import Reachability
 
 BEFORE, ON_THE_CLOCK, DONE = ("connecting", "warming up", "ready"), ("running", "draining"), "done"
 PHASES = (*BEFORE, *ON_THE_CLOCK, DONE)  # of a run that is carried out, in their order; no worker is ever done
@@ -34,13 +34,13 @@ class Progress:
         sent: Requests that were handed to a connection; one that was refused was not.
         never_due: Those that were never sent, since a turn before them had failed.
         output_tokens: Of those that ended well, as the result counts them.
-        note: What the engine said last, or why the server is waited for.
+        note: The engine's last line, or why the server is waited for.
         usual_s: That this engine takes to start.
         waiting: Requests that are due and have not been sent: without a slot under the cap, or late.
         cap: Most requests in flight; None for no limit.
         closed_loop: Whether a request is due when a slot is free for it.
-        sending_s: When the last request is due, on the clock; None where nobody knows beforehand.
-        counted_tokens: Of those that ended well, as their events told them: one an event that says nothing of it.
+        sending_s: When the last request is due, on the clock; None where that is not known beforehand.
+        counted_tokens: Of those that ended well, as events show them: one for an event without a count.
         streamed_tokens: The same of all requests, those in flight included.
         imputed_gaps: Gaps of `itl` that are equal parts of one between two events; where there are none, `itl` says no
             more than `icl`.
@@ -54,7 +54,7 @@ class Progress:
         contacts: Of each target, whether it still lets anybody connect.
         silent: Streams in which no token has come for 60 s, and when the last one came, seconds on the clock, by the
             number of the request.
-        server: What the servers said of themselves last, where they are asked: running, waiting, kv_usage (0 to 1).
+        server: The latest server metrics, where they are scraped: running, waiting, kv_usage (0 to 1).
             Nothing where the running loop measures, which would have to read it.
     """
 
@@ -86,7 +86,7 @@ class Progress:
     lag: Sketch = Sketch()
     loop_stall: Sketch = Sketch()
     reached: int = 0
-    contacts: tuple[Contact, ...] = ()
+    contacts: tuple[Reachability, ...] = ()
     silent: Mapping[int, float] = field(default_factory=dict)
     server: Mapping[str, float] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ class Progress:
         return self.phase in (*ON_THE_CLOCK, DONE)
 
     @property
-    def no_answer(self) -> Contact | None:
+    def no_answer(self) -> Reachability | None:
         """The target that was lost last, where all of them refuse every connection; None while one does not."""
         if not self.contacts or not all(contact.gone for contact in self.contacts):
             return None
@@ -129,7 +129,7 @@ class Progress:
 
     @classmethod
     def together(cls, each: Sequence[Self]) -> Self:
-        """How far several workers are: in the phase of the last of them."""
+        """Combine the progress of several workers; the phase is that of the last of them."""
         added: dict[str, Any] = {
             name: reduce(add, (getattr(one, name) for one in each)) for name in (*COUNTS, *LATENCIES)
         }
@@ -150,5 +150,5 @@ class Progress:
 
 
 def _of_all(combine: Callable[[Iterable[Any]], Any], values: Sequence[float | None]) -> Any:
-    """What the values make together; None where one of them is."""
+    """Combine values; None where one of them is None."""
     return None if None in values else combine(values)

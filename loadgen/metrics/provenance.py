@@ -1,17 +1,18 @@
-"""Provenance: what one needs to know to make the same run again."""
+"""Provenance: the facts that are needed to repeat a run."""
 
 import importlib.metadata
 from functools import cache
 from typing import Any
 
-from loadgen.config.settings import SEEDS, RunSettings, public, seed_of
+from loadgen.config.load import SEEDS
+from loadgen.config.settings import RunSettings, public, seed_of
 from loadgen.util import machine
 
 PACKAGES = ("loadgen", "aiohttp", "uvloop", "orjson", "numpy", "tokenizers")
 
 
 def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]) -> dict[str, Any]:
-    """Gather it, as JSON, all but where the prompts come from and when they are due.
+    """Collect the provenance of a run as JSON, without that of prompts and schedule.
 
     Args:
         settings: As resolved.
@@ -30,7 +31,7 @@ def provenance(settings: RunSettings, asked: RunSettings, engine: dict[str, Any]
 
 
 def versions() -> dict[str, str | None]:
-    """Of loadgen and of what its numbers rest on; None where a package is not installed."""
+    """Return the versions of loadgen and of the packages it measures with; None where one is not installed."""
     return {name: _version(name) for name in PACKAGES}
 
 

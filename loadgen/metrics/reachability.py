@@ -1,38 +1,40 @@
-"""Contact: whether a server still lets anybody connect, told by those who send to it."""
+"""Whether a server still accepts connections, as the connections of a run show."""
 
 from dataclasses import dataclass
 from typing import Self
 
-PATIENCE_S = 5.0  # of refusals alone, after which a server counts as gone
-SILENCE_NS = 60_000_000_000  # in a stream that has begun, after which a user is warned
+PATIENCE_S = 5.0  # a server that only refused for so long counts as gone
+SILENCE_NS = 60_000_000_000  # a stream without a token for so long is reported to the user
 
 
 @dataclass(frozen=True, slots=True)
-class Contact:
-    """What the connections to one target tell. Times are seconds on the clock of the run.
+class Reachability:
+    """What the connections to one target show. Times are seconds on the clock of the run.
 
     Attributes:
-        heard_s: The last sign of life: a connection that opened, or failed in another way than being refused, or bytes
-            of a response; 0 where there was none since the clock started.
-        refused_s: The first connection that was refused after that; None where none was.
-        last_s: The last that was.
-        why: What the system said to it.
+        answered_s: The last sign of life: bytes of a response, an answer to a TLS handshake, or a request that was sent
+            and is held; 0 where there was none since the clock started. A name that does not resolve, or a connection
+            that is not open in time, is neither that nor a refusal.
+        refused_s: The first connection that was refused after that, or closed before a byte of a response; None where
+            none was.
+        last_s: The last connection that was refused.
+        why: The system's message for it.
     """
 
-    heard_s: float = 0.0
+    answered_s: float = 0.0
     refused_s: float | None = None
     last_s: float = 0.0
     why: str = ""
 
     def __add__(self, other: Self) -> Self:
-        """What both tell, who send to the same target: it answers where either of them hears it."""
-        heard_s = max(self.heard_s, other.heard_s)
-        refused = [one for one in (self, other) if one.refused_s is not None and one.last_s > heard_s]
+        """Combine what two workers see of the same target: it answers where it answers either of them."""
+        answered_s = max(self.answered_s, other.answered_s)
+        refused = [one for one in (self, other) if one.refused_s is not None and one.last_s > answered_s]
         if not refused:
-            return type(self)(heard_s)
-        first_s = min(max(one.refused_s or 0.0, heard_s) for one in refused)
+            return type(self)(answered_s)
+        first_s = min(max(one.refused_s or 0.0, answered_s) for one in refused)
         last = max(refused, key=lambda one: one.last_s)
-        return type(self)(heard_s, first_s, last.last_s, last.why)
+        return type(self)(answered_s, first_s, last.last_s, last.why)
 
     @property
     def refusing(self) -> bool:
@@ -45,31 +47,31 @@ class Contact:
         return self.refused_s is not None and self.last_s - self.refused_s >= PATIENCE_S
 
 
-class Listener:
-    """Notes what becomes of connections to one target; times are ns, CLOCK_MONOTONIC."""
+class ReachabilityTracker:
+    """Tracks what becomes of connections to one target; times are ns, CLOCK_MONOTONIC."""
 
     def __init__(self) -> None:
-        self._heard_ns = self._refused_ns = self._last_ns = 0
+        self._answered_ns = self._refused_ns = self._last_ns = 0
         self._why = ""
 
-    def heard(self, at_ns: int) -> None:
-        """The server gave a sign of life."""
-        self._heard_ns = max(self._heard_ns, at_ns)
+    def answered(self, at_ns: int) -> None:
+        """Track a sign of life of the server."""
+        self._answered_ns = max(self._answered_ns, at_ns)
 
     def refused(self, at_ns: int, why: str) -> None:
-        """It refused a connection."""
-        if self._heard_ns >= self._last_ns:
+        """Track a connection that the server refused."""
+        if self._answered_ns >= self._last_ns:
             self._refused_ns = at_ns
         self._last_ns, self._why = at_ns, why
 
-    def contact(self, start_ns: int) -> Contact:
-        """What that comes to.
+    def reachability(self, start_ns: int) -> Reachability:
+        """Return what the connections show so far.
 
         Args:
             start_ns: When the clock of the run started.
         """
-        heard_s = max(0.0, (self._heard_ns - start_ns) / 1e9)
-        if self._last_ns <= max(self._heard_ns, start_ns):
-            return Contact(heard_s)
+        answered_s = max(0.0, (self._answered_ns - start_ns) / 1e9)
+        if self._last_ns <= max(self._answered_ns, start_ns):
+            return Reachability(answered_s)
         first_s, last_s = ((at_ns - start_ns) / 1e9 for at_ns in (self._refused_ns, self._last_ns))
-        return Contact(heard_s, max(heard_s, first_s), last_s, self._why)
+        return Reachability(answered_s, max(answered_s, first_s), last_s, self._why)

@@ -1,4 +1,4 @@
-"""Recorder: folds the Records of a run into histograms and counters as they end."""
+"""Folds the Records of a run into histograms and counters as they end."""
 
 import json
 from array import array
@@ -14,10 +14,19 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.accumulator import Tally
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
+from loadgen.core.record import Record
 from loadgen.core.sketch import Sketch
-from loadgen.core.wire import Record
 from loadgen.metrics.reachability import SILENCE_NS
-from loadgen.metrics.snapshot import BIN_NS, COUNTERS, DISTRIBUTIONS, UNFINISHED, Details, SampledAnswer, Snapshot
+from loadgen.metrics.snapshot import (
+    BIN_NS,
+    COUNTERS,
+    DISTRIBUTIONS,
+    UNFINISHED,
+    Details,
+    LoopTotals,
+    SampledAnswer,
+    Snapshot,
+)
 from loadgen.metrics.streamed_tokens import sampled
 
 COUNTED_HERE = (
@@ -25,13 +34,13 @@ COUNTED_HERE = (
     *("warm_connections", "broken_off", "silent_streams"),
 )
 GIVEN_UP = (Outcome.TIMEOUT, Outcome.TIMEOUT_FIRST_TOKEN, Outcome.STALLED, Outcome.CANCELLED)
-MOST_WORDS = 20  # reasons for an end are the server's words: more of them than this are counted together
-LONGEST_STOP = 64  # characters of a stop word
+MAX_WORDS = 20  # reasons for an end are the server's words: any beyond these are counted together
+MAX_STOP_CHARACTERS = 64
 _BLOCK = 3 * 8192  # numbers
 
 
 class Recorder:
-    """What is kept of the requests of one run, or of one worker's stripe of it.
+    """Counts the requests of one run, or of one worker's part of it.
 
     Args:
         start_ns: When the clock of the run starts.
@@ -70,7 +79,7 @@ class Recorder:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, start_ns: int, scheduled: int) -> Self:
-        """A recorder that keeps and judges what the settings ask."""
+        """Make a recorder that keeps and judges what the settings ask."""
         return cls(
             start_ns,
             scheduled,
@@ -112,7 +121,7 @@ class Recorder:
             self._add_details(self._details, record, "" if ok else f"{name}: {record.detail}")
 
     def add_sample(self, record: Record, streamed: int) -> None:
-        """Note of a record that was added how many tokens its text has."""
+        """Keep how many tokens the text of a record has that was added before."""
         self._sample.append(sampled(record, streamed))
 
     @property
@@ -121,28 +130,40 @@ class Recorder:
         return self.ended - sum(count for _, count in self.never_sent) - self._outcomes["ok"]
 
     @property
-    def failures(self) -> Counter[str]:
-        """Requests that did not end well, by their class; those never sent are among them."""
+    def failed_by_class(self) -> Counter[str]:
+        """Requests that did not end well, by their class, as "status(503)"; those never sent are among them."""
         return Counter({name: count for name, count in self._outcomes.items() if name != Outcome.OK})
 
     def count(self, name: str) -> int:
-        """One of the `snapshot.COUNTERS`, so far."""
+        """Return one of the `snapshot.COUNTERS`, so far."""
         return self._count(name)
 
     def sketch(self, name: str) -> Sketch:
-        """One of the `snapshot.DISTRIBUTIONS`, so far."""
+        """Return one of the `snapshot.DISTRIBUTIONS`, so far."""
         return Sketch.of(self.histograms[name])
 
     def add_never_sent(self, first: int, count: int, outcome: Outcome, detail: str) -> None:
-        """Count requests, of which the first has this number, that ended with `outcome` before they were sent."""
+        """Count `count` requests from the number `first` on, which ended with `outcome` before they were sent."""
         if count:
             self.ended += count
             self.never_sent.append((first, count))
             self._outcomes[str(outcome)] += count
             self._add_example(str(outcome), first, "scheduled", detail)
 
+    def restore(self, totals: LoopTotals) -> None:
+        """Set what records do not hold, once all of them have been added again."""
+        self.scheduled = totals.scheduled
+        self.counters["warm_connections"] = totals.warm_connections
+        self.counters["repeated_prompts"] = totals.repeated_prompts
+        for name, histogram in totals.histograms.items():
+            self.histograms[name].merge(histogram)
+
     def snapshot(self, partial: str | None = None) -> Snapshot:
-        """What has been counted so far, as it stands."""
+        """Copy what has been counted so far.
+
+        Args:
+            partial: Why the run ended early, or None.
+        """
         rows = np.concatenate([np.array(block, dtype=np.int64) for block in (*self._rows, self._row)])
         index, sent, closed = np.ascontiguousarray(rows.reshape(-1, 3).T)
         return Snapshot(
@@ -170,7 +191,7 @@ class Recorder:
         return self.counters[name] if name in self.counters else getattr(self._tally, name)
 
     def _judge(self, record: Record) -> None:
-        """Hold one request against the --goodput limits."""
+        """Count a request as good where it meets all --goodput limits."""
         start = record.due if self._from_due else record.sent
         self.counters["good"] += self._is_good(record, start, record.tpot_ns)
         self.counters["good_sent"] += self._is_good(record, record.sent, record.tpot_n1_ns)
@@ -218,7 +239,7 @@ class Recorder:
 
 
 def phase(record: Record) -> str:
-    """How far a request got: scheduled, connecting, waiting (for a byte), head, first token or streaming."""
+    """Return how far a request got: scheduled, connecting, waiting (for a byte), head, first token or streaming."""
     if record.events:
         return "streaming"
     if record.status:
@@ -231,12 +252,12 @@ def phase(record: Record) -> str:
 
 
 def _count_word(counts: Counter[str], word: str) -> None:
-    counts[word if word in counts or len(counts) < MOST_WORDS else "other"] += 1
+    counts[word if word in counts or len(counts) < MAX_WORDS else "other"] += 1
 
 
 def _why_ended(record: Record) -> str:
-    """The finish reason of an answer, with the stop word (in quotes) or the token id that was met, where it is told."""
+    """Return the finish reason of an answer, with the stop word (in quotes) or token id, where the server names it."""
     finish, stop = record.finish_reason or "none", record.matched_stop
     if stop is None:
         return finish
-    return f"{finish} ({json.dumps(stop[:LONGEST_STOP]) if isinstance(stop, str) else f'token {stop}'})"
+    return f"{finish} ({json.dumps(stop[:MAX_STOP_CHARACTERS]) if isinstance(stop, str) else f'token {stop}'})"

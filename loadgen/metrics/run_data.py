@@ -1,50 +1,61 @@
-"""Evidence: everything that a run leaves to be judged and reported."""
+"""All data of a run: what was asked, what was measured, under which circumstances. Checks and report read it."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from loadgen.config.output import parse_percentiles
 from loadgen.config.settings import RunSettings, is_closed_loop
-from loadgen.metrics.client_usage import Client
-from loadgen.metrics.records.header import Heading
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.workload.arrivals import Schedule
 
 USUAL_PERCENTILES = (50.0, 90.0, 99.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """What was asked, what was measured, and under which circumstances.
+class RunData:
+    """The data of a run.
 
     Attributes:
-        heading: What the run is.
+        header: What was run.
         schedule: The due times that were asked for.
-        snapshot: As measured.
-        shards: What became of each worker.
-        telemetry: What servers and GPUs said meanwhile.
-        no_answer_since_s: Seconds on the clock from which on the server refused every connection, for which the run was
-            ended; None where it was not.
+        snapshot: The numbers.
+        trailer: What only the measuring processes know.
     """
 
-    heading: Heading
+    header: RunHeader
     schedule: Schedule
     snapshot: Snapshot
-    shards: tuple[Shard, ...]
-    telemetry: Telemetry = Telemetry()
-    no_answer_since_s: float | None = None
+    trailer: RunTrailer
 
     @property
     def settings(self) -> RunSettings:
         """The settings, as resolved."""
-        return self.heading.settings
+        return self.header.settings
+
+    @property
+    def workers(self) -> tuple[WorkerReport, ...]:
+        """The report of each worker."""
+        return self.trailer.workers
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """Server and GPU metrics during the run."""
+        return self.trailer.telemetry
+
+    @property
+    def no_answer_since_s(self) -> float | None:
+        """Seconds on the clock since when the server refused every connection, so that the run was ended; or None."""
+        return self.trailer.no_answer_since_s
 
     @cached_property
-    def client(self) -> Client:
-        """What the measuring cost and met, all workers together."""
-        return Client.together([shard.client for shard in self.shards])
+    def client(self) -> ClientUsage:
+        """Resources that measuring took and what disturbed it, all workers together."""
+        return ClientUsage.together([worker.client for worker in self.workers])
 
     @property
     def closed_loop(self) -> bool:
@@ -64,5 +75,20 @@ class Evidence:
 
     @property
     def relied_on(self) -> bool:
-        """Whether somebody lets the run decide something, so that remarks on its worth count as failures."""
+        """Whether the user lets the run decide something, so that remarks on its worth count as failures."""
         return self.settings.strict or self.settings.slo is not None
+
+    # The names under which checks and report know these.
+
+    @property
+    def heading(self) -> RunHeader:
+        """The same as `header`."""
+        return self.header
+
+    @property
+    def shards(self) -> tuple[WorkerReport, ...]:
+        """The same as `workers`."""
+        return self.workers
+
+
+Evidence = RunData  # the name under which checks and report know it

@@ -1,4 +1,4 @@
-"""Snapshot: an immutable result of a run or of a part of it; parts merge into the whole without loss."""
+"""Immutable numbers of a run or of a part of it; parts merge into the whole without loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,7 @@ TOKENS = (
     "id_requests",  # ok requests whose output tokens are counted by token ids or logprobs
     "tokenizer_requests",  # ok requests whose output tokens a tokenizer has counted, after the run
     "event_requests",  # ok requests whose output tokens are counted events
-    "usage_per_event",  # ok requests in which usage told how many tokens each event bore
+    "usage_per_event",  # ok requests in which usage said how many tokens each event had
     "ids_per_event",  # ok requests in which token ids or logprobs did
     "imputed_gaps",  # gaps of `itl` that are equal parts of the gap between two events
     "token_events",  # token-bearing events of ok requests
@@ -81,7 +81,7 @@ COUNTERS = (*TOKENS, *REQUESTS, *CONNECTIONS)
 
 
 def requests_of(name: str, count: Callable[[str], int]) -> int:
-    """How many requests the values of a distribution come from: of gaps, no more than have ended.
+    """Return how many requests the values of a distribution come from: for gaps, no more than have ended.
 
     Args:
         name: One of the DISTRIBUTIONS.
@@ -92,7 +92,7 @@ def requests_of(name: str, count: Callable[[str], int]) -> int:
 
 @dataclass(frozen=True)
 class Details:
-    """What --save-detailed keeps: one entry per request, in the order of `Snapshot.index`."""
+    """Columns that --save-detailed keeps: one entry per request, in the order of `Snapshot.index`."""
 
     input_lens: list[int] = field(default_factory=list)
     output_lens: list[int] = field(default_factory=list)
@@ -122,6 +122,35 @@ class SampledAnswer(NamedTuple):
     streamed: int
     after_first: int
     span_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopTotals:
+    """What a snapshot holds that its records do not.
+
+    Attributes:
+        scheduled: How many requests were to be sent; where time alone bounded the run, how many were sent.
+        warm_connections, repeated_prompts: As in COUNTERS.
+        partial: Why the run ended early, or None.
+        histograms: LOOP_WAITS, ns.
+    """
+
+    scheduled: int
+    warm_connections: int
+    repeated_prompts: int
+    partial: str | None
+    histograms: dict[str, Histogram]
+
+    @classmethod
+    def of(cls, snapshot: "Snapshot") -> "LoopTotals":
+        """Take the totals from a snapshot, for a trailer."""
+        return cls(
+            scheduled=snapshot.scheduled,
+            warm_connections=snapshot.counters["warm_connections"],
+            repeated_prompts=snapshot.counters["repeated_prompts"],
+            partial=snapshot.partial,
+            histograms={name: snapshot.histograms[name] for name in LOOP_WAITS},
+        )
 
 
 @dataclass(frozen=True)
@@ -172,7 +201,7 @@ class Snapshot:
     EXAMPLES = 3
 
     def requests_of(self, name: str) -> int:
-        """How many requests the values of one of the DISTRIBUTIONS come from."""
+        """Return how many requests the values of one of the DISTRIBUTIONS come from."""
         return requests_of(name, lambda each: self.histograms[each].count)
 
     @property
@@ -191,7 +220,7 @@ class Snapshot:
         return Failures.among(self.outcomes, self.counters["never_due"])
 
     def on_clock(self, start_ns: int) -> "Snapshot":
-        """The same had the clock started at `start_ns`: times of another machine mean something only from there on."""
+        """Return a copy whose clock started at `start_ns`: times of another machine mean nothing but relative to it."""
         details, later_s = self.details, (start_ns - self.start_ns) / 1e9
         if details is not None:
             details = replace(details, start_times=[at_s + later_s for at_s in details.start_times])
@@ -199,7 +228,7 @@ class Snapshot:
         return replace(self, start_ns=start_ns, details=details, targets=targets)
 
     def merge(self, other: "Snapshot") -> "Snapshot":
-        """Return the whole of two parts; associative and commutative."""
+        """Combine two parts; associative and commutative."""
         if self.start_ns != other.start_ns:
             raise ValueError("parts of different runs")
         bins = np.zeros(max(len(self.bins), len(other.bins)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Streamed tokens: the text of some answers, tokenized after the run, held against the tokens that usage counts."""
+"""A sample of answers whose text is tokenized after the run, to compare with the tokens that usage counts."""
 
 import statistics
 from collections.abc import Iterable
@@ -6,31 +6,31 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from loadgen.core.histogram import Histogram
-from loadgen.core.wire import BY_USAGE, Record
+from loadgen.core.record import BY_USAGE, Record
 from loadgen.metrics.snapshot import SampledAnswer, Snapshot
 
-MOST_ANSWERS = 200  # whose text is kept
+MAX_ANSWERS = 200  # whose text is kept
 # A server counts marks and end tokens that it never streams, and text does not always become the same tokens again.
-MOST_SHARE_UNSEEN, MOST_UNSEEN = 0.1, 8
+MAX_UNSEEN_SHARE, MAX_UNSEEN = 0.1, 8
 
 
 class Sample:
-    """The records of some answers, spread evenly over a run whose length nobody need know, with their texts.
+    """The records of some answers with their texts, spread evenly over a run of unknown length.
 
     Args:
         of: How many workers share the run, each with a sample of its own.
 
     Attributes:
-        records: Those that ended with a count of the server's, at most MOST_ANSWERS among all workers.
+        records: Those that ended with a count of the server's, at most MAX_ANSWERS among all workers.
     """
 
     def __init__(self, of: int = 1) -> None:
-        self._of, self._most, self._step = of, max(1, MOST_ANSWERS // of), 1
+        self._of, self._most, self._step = of, max(1, MAX_ANSWERS // of), 1
         self._taken: list[int] = []
         self.records: list[Record] = []
 
     def take(self, index: int) -> bool:
-        """Whether the text of the request of this number is to be kept, which is sent now."""
+        """Return whether to keep the text of the request with this number, which is sent now."""
         if not self._wants(index):
             return False
         self._taken.append(index)
@@ -58,14 +58,14 @@ class Sample:
 
 
 def sampled(record: Record, streamed: int) -> SampledAnswer:
-    """What is kept of a record whose text has so many tokens."""
+    """Make the sampled answer of a record whose text has `streamed` tokens."""
     after_first = max(0, streamed - record.first_tokens) if record.events > 1 else 0
     return SampledAnswer(_to_stream(record), streamed, after_first, record.last_token - record.first_token)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the sample shows.
+    """Tokens by usage beside tokens in the text.
 
     Attributes:
         answers: How many there are.
@@ -83,7 +83,7 @@ class Comparison:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Self | None:
-        """The comparison of a run; None where no text was tokenized."""
+        """Compare a run's sample; None where no text was tokenized."""
         pairs = [(answer.counted, answer.streamed) for answer in snapshot.sample]
         if not pairs:
             return None
@@ -92,16 +92,16 @@ class Comparison:
 
 
 def differ(pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether the first of these numbers exceeds the second, in the median, by more than a server may leave unseen."""
+    """Return whether the first numbers exceed the second, in the median, by more than a server may leave unseen."""
     beyond = [(more - less, (more - less) / max(less, 1)) for more, less in pairs]
     if not beyond:
         return False
     tokens, share = (statistics.median(column) for column in zip(*beyond, strict=True))
-    return bool(tokens > MOST_UNSEEN and share > MOST_SHARE_UNSEEN)
+    return bool(tokens > MAX_UNSEEN and share > MAX_UNSEEN_SHARE)
 
 
 def paced(snapshot: Snapshot) -> Snapshot:
-    """The same with TPOT of the sample alone, over its streamed tokens, where usage counts tokens never streamed.
+    """Return a snapshot with TPOT over the streamed tokens of the sample, where usage counts tokens never streamed.
 
     Whether it does is a matter of the whole sample, so that all targets have the same TPOT.
     """

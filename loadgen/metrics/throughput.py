@@ -6,11 +6,11 @@ from loadgen.metrics.snapshot import BIN_NS, Snapshot
 from loadgen.util.arrays import Int64s
 
 SECOND = 1_000_000_000 // BIN_NS  # bins in a second
-LEAST_STEADY_NS = 1_000_000_000
+MIN_STEADY_NS = 1_000_000_000
 
 
 def wall_ns(snapshot: Snapshot) -> int:
-    """From the first send until the last request has ended, one that found no server too; 0 when nothing was sent."""
+    """Return the ns from the first send to the end of the last request, refused ones included; 0 without sends."""
     was_sent = snapshot.sent >= 0
     if not was_sent.any():
         return 0
@@ -18,12 +18,12 @@ def wall_ns(snapshot: Snapshot) -> int:
 
 
 def peak_output_tokens(snapshot: Snapshot) -> int:
-    """The most output tokens in any second, wherever it begins (to the hundredth)."""
+    """Return the maximum of output tokens in any second, to a hundredth of a second."""
     return best_second(snapshot.bins)
 
 
 def best_second(bins: Int64s) -> int:
-    """The largest sum of a second's worth of bins, each of BIN_NS."""
+    """Return the maximum sum of a second's worth of neighbouring bins, each of BIN_NS."""
     if not len(bins):
         return 0
     sums = np.concatenate(([0], np.cumsum(bins)))
@@ -33,7 +33,7 @@ def best_second(bins: Int64s) -> int:
 
 
 def steady_output_rate(snapshot: Snapshot) -> float | None:
-    """Output tokens per second while the load was steady: neither ramp nor tail.
+    """Return output tokens per second while the load was steady, without ramp and tail.
 
     The window begins when the first requests have had time to end (p99 E2EL after the first send) and ends at
     the last send. Tokens are counted when they arrived, so requests that straddle an edge bias nothing.
@@ -44,25 +44,25 @@ def steady_output_rate(snapshot: Snapshot) -> float | None:
     if e2el is None or not len(was_sent):
         return None
     begin, end = int(was_sent.min() + e2el), int(was_sent.max())
-    if end - begin < LEAST_STEADY_NS:
+    if end - begin < MIN_STEADY_NS:
         return None
     first, last = begin // BIN_NS + 1, end // BIN_NS
     return float(snapshot.bins[first:last].sum() / ((last - first) * BIN_NS / 1e9))
 
 
 def peak_concurrency(snapshot: Snapshot) -> int:
-    """The most requests between sent and closed at once; one that closes as another is sent makes room for it."""
+    """Return the maximum of requests between sent and closed at once; a close comes before a send at the same time."""
     was_sent = snapshot.sent >= 0
     return most_at_once(snapshot.sent[was_sent], snapshot.closed[was_sent])
 
 
 def most_at_once(begins: Int64s, ends: Int64s) -> int:
-    """The most intervals at once, each from its begin until just before its end; the two have one shape."""
+    """Return the maximum of intervals at once, each without its end; both arrays have the same shape."""
     return int(np.max(_at_once(begins, ends)[1], initial=0))
 
 
 def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
-    """The same in each stretch of time between two neighbouring edges, which ascend; shape (edges - 1,)."""
+    """Return the maximum of intervals at once between each two neighbouring edges, which ascend; shape (edges - 1,)."""
     times, counts = _at_once(begins, ends)
     first = np.searchsorted(times, edges)
     before = np.concatenate(([0], counts))[first[:-1]]
@@ -72,7 +72,7 @@ def most_in_each(begins: Int64s, ends: Int64s, edges: Int64s) -> Int64s:
 
 
 def _at_once(begins: Int64s, ends: Int64s) -> tuple[Int64s, Int64s]:
-    """When how many intervals there are changes, ascending, and how many there are from then on."""
+    """Return the times at which the number of intervals changes, ascending, and the number from then on."""
     times = np.concatenate((ends, begins))
     steps = np.concatenate((np.full(len(ends), -1), np.full(len(begins), 1)))
     order = np.argsort(times, kind="stable")  # at equal times the ends, which stand first, come first

@@ -1,38 +1,38 @@
-"""Shard: what became of one worker of a run."""
+"""The report of one worker of a run: what measuring cost it, and whether it came to its end."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
-from loadgen.metrics.client_usage import Client
+from loadgen.metrics.client_usage import ClientUsage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shard:
-    """One worker: the process, or the loop, that carried out one stripe.
+class WorkerReport:
+    """What one worker, a process or a loop, reports of its own partition of the run.
 
     Attributes:
-        number: Of that stripe, counted from 0.
-        client: What measuring cost it and met.
-        schedule_sha256: Of the whole schedule of which it took its stripe; None where it did not live to tell.
-        host: The address of its machine; None: the one on which the run was conducted.
-        lost: How it was lost, as in "was killed by signal 9"; None where it came to its end.
+        number: The index of that partition, from 0.
+        client: Resources that measuring took, and disturbances.
+        schedule_sha256: Hash of the whole schedule that the worker had; None where it died before it could say.
+        host: The address of its machine; None: the one that coordinated the run.
+        lost: How the worker died, as in "was killed by signal 9"; None where it came to its end.
     """
 
     number: int = 0
-    client: Client = Client()
+    client: ClientUsage = ClientUsage()
     schedule_sha256: str | None = None
     host: str | None = None
     lost: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return vars(self) | {"client": self.client.to_dict()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
+        """Read the report from its JSON form.
 
         Raises:
-            KeyError, TypeError: It made something else.
+            KeyError, TypeError: `data` is no report.
         """
-        return cls(**data | {"client": Client.from_dict(data["client"])})
+        return cls(**data | {"client": ClientUsage.from_dict(data["client"])})

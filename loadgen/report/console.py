@@ -13,7 +13,7 @@ from loadgen.report.client_lines import of_client
 from loadgen.report.result import OVER_SAMPLE, VLLM_MEANING
 from loadgen.report.run_summary import failed, noted, seen
 from loadgen.stats.percentile_interval import least_samples
-from loadgen.util.number_format import UNKNOWN, fixed, four, percent, percentile, plural
+from loadgen.util.number_format import UNKNOWN, fixed, four_digits, percent, percentile, plural
 from loadgen.util.terminal_text import printable
 
 WIDTH = 50
@@ -361,7 +361,7 @@ def of_slo(own: dict[str, Any]) -> Iterator[str]:
         elif row["value"] is None:
             value = UNKNOWN
         else:
-            value = f"{100 * row['value']:.4g}%" if is_rate else four(row["value"], "ms")
+            value = f"{100 * row['value']:.4g}%" if is_rate else four_digits(row["value"], "ms")
         yield f"SLO {row['limit']}{bare}: {'met' if row['met'] else 'MISSED'} ({value})"
 
 

@@ -23,7 +23,7 @@ from loadgen.report.hdr_log import write_hlog
 from loadgen.report.result import SCHEMA
 from loadgen.report.series import is_series
 from loadgen.util import private_files
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 NOT_ASCII = re.compile("[^ -~]")
 NOT_IN_NAMES = re.compile(r"[^\w.+=@-]")
@@ -70,12 +70,12 @@ def save(settings: RunSettings, data: dict[str, Any], snapshot: Snapshot) -> Sav
     saved, wall_s = Saved(), data["duration"]
     if settings.save_result or settings.append_result or settings.save_detailed:
         path, name = result_path(settings, data), "append_result" if settings.append_result else "save_result"
-        put = _append if settings.append_result else write_whole
+        put = _append if settings.append_result else write_atomic
         opener = opener_of(settings)
         saved.add(name, path, lambda: put(path, to_json(data) + "\n", opener))
         if pytorch_format.wanted():
             beside, records = pytorch_format.path_beside(path), pytorch_format.records(settings, data)
-            saved.add(name, beside, lambda: write_whole(beside, orjson.dumps(records).decode() + "\n"))
+            saved.add(name, beside, lambda: write_atomic(beside, orjson.dumps(records).decode() + "\n"))
     if hlog := settings.hlog:
         histograms = {name: h for name, h in snapshot.histograms.items() if h.count}
         saved.add("hlog", hlog, lambda: write_hlog(hlog, histograms, start_s=time.time() - wall_s, length_s=wall_s))
@@ -100,7 +100,7 @@ def save_page(path: str, results: Sequence[dict[str, Any]]) -> None:
     """
     from loadgen.report import run_page as page
 
-    write_whole(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
+    write_atomic(Path(path), page.html([orjson.loads(to_json(one)) for one in results]))
 
 
 def opener_of(settings: RunSettings) -> Callable[[str, int], int] | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from loadgen.core.histogram import Histogram
 from loadgen.errors import BadInput
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 HEADER = """\
 #[Logged by loadgen]
@@ -42,4 +42,4 @@ def write_hlog(path: str | Path, histograms: Mapping[str, Histogram], *, start_s
             raise BadInput("--hlog", f"{tag!r} cannot be a tag", "use a name without commas and white space")
         max_ms = (histogram.max or 0) / NS_PER_MS
         lines.append(f"Tag={tag},0.000,{length_s:.3f},{max_ms:.3f},{histogram.encode()}\n")
-    write_whole(Path(path), "".join(lines))
+    write_atomic(Path(path), "".join(lines))

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records import shards
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report.csv_file import Value
@@ -33,7 +33,7 @@ def rows(path: str) -> Iterator[dict[str, Value]]:
     Raises:
         BadInput: It is no such file, or a line of it is no record.
     """
-    for told, record in shards.told(RecordFile(path)):
+    for told, record in shards.lines(RecordFile(path)):
         yield {"file": path, **_row(told, record)}
 
 

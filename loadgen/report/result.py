@@ -207,7 +207,7 @@ def judged(limits: str | None, snapshot: Snapshot, clock: str) -> list[dict[str,
         clock: "due" or "sent", from which latencies start.
     """
     return slo.judge(
-        slo.demanded(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock)
+        slo.required_limits(limits) if limits else [], lambda metric, name: statistic(snapshot, metric, name, clock)
     )
 
 

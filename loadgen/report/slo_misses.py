@@ -21,7 +21,7 @@ def misses(limits: str, snapshot: Snapshot, clock: str) -> Iterator[str]:
     Raises:
         BadInput: A limit is not understood.
     """
-    for limit, row in zip(slo.demanded(limits), judged(limits, snapshot, clock), strict=True):
+    for limit, row in zip(slo.required_limits(limits), judged(limits, snapshot, clock), strict=True):
         if not row["met"]:
             value = row["value"]
             assert isinstance(value, float | None)

@@ -14,12 +14,11 @@ from loadgen.config.data import TRACE
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.runner.server import Server
-from loadgen.runner.targets import running
+from loadgen.runner.server import Server, probe
 from loadgen.util import gpus
 from loadgen.util.plugins import find
-from loadgen.util.redaction import public_words
-from loadgen.workload.template_overhead import Overhead
+from loadgen.util.redaction import redact_command
+from loadgen.workload.chat_template.overhead import Overhead
 
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
@@ -38,7 +37,7 @@ def wants_engine(settings: RunSettings) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def started_engine(
+async def open_engine_server(
     settings: RunSettings, check: Callable[[RunSettings], None], on_progress: Callable[[Progress], None]
 ) -> AsyncIterator[Server]:
     """Start the replicas of a run's engine, wait until all are ready, and stop them after the block.
@@ -67,17 +66,17 @@ async def started_engine(
 
     def check_process(process: Any) -> None:
         with _tokenizer_errors_name_model(settings):
-            check(settings_for([process], settings, simulated=name == SIMULATOR))
+            check(settings_for_engine([process], settings, simulated=name == SIMULATOR))
 
     devices = settings.devices.split(",") if settings.devices else []
-    begins = [partial(begin, share) for share in gpus.shares(devices, settings.replicas)]
+    begins = [partial(begin, share) for share in gpus.split_devices(devices, settings.replicas)]
     timeout_s = settings.engine_timeout
-    async with started_replicas(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as replicas:
-        yield await replicas.server(settings)
+    async with open_engines(engine, begins, timeout_s, on_progress, check=check_process, tries=2) as session:
+        yield await session.server(settings)
 
 
 @dataclass(frozen=True)
-class Replicas:
+class EngineSession:
     """Ready replicas of an engine.
 
     Attributes:
@@ -95,7 +94,7 @@ class Replicas:
             BadInput: They do not have the model.
         """
         name, simulated = self.engine.name, self.engine.name == SIMULATOR
-        server = await running(settings_for(self.processes, settings, simulated=simulated))
+        server = await probe(settings_for_engine(self.processes, settings, simulated=simulated))
         each = [await asyncio.to_thread(process.differences) for process in self.processes]
         installed = await asyncio.to_thread(self.engine.version)
         tokens = self.processes[0].template_tokens
@@ -105,7 +104,7 @@ class Replicas:
                 "name": name,
                 "simulated": simulated,
                 "installed": installed,
-                "commands": [shlex.join(public_words(process.launch.argv)) for process in self.processes],
+                "commands": [shlex.join(redact_command(process.launch.argv)) for process in self.processes],
                 "differences": [str(d) for one in each for d in one],
             }
             | server.about,
@@ -116,7 +115,7 @@ class Replicas:
 
 
 @contextlib.asynccontextmanager
-async def started_replicas(
+async def open_engines(
     engine: Any,
     begins: Sequence[Callable[[], Any]],
     timeout_s: float,
@@ -124,7 +123,7 @@ async def started_replicas(
     *,
     check: Callable[[Any], None] = lambda process: None,
     tries: int = 1,
-) -> AsyncIterator[Replicas]:
+) -> AsyncIterator[EngineSession]:
     """Start replicas of an engine, wait until all are ready, and stop them after the block.
 
     Args:
@@ -141,7 +140,7 @@ async def started_replicas(
     """
     starting = [asyncio.ensure_future(_start_replica(begin, check, timeout_s, on_progress, tries)) for begin in begins]
     try:
-        yield Replicas(engine, tuple(await asyncio.gather(*starting)))
+        yield EngineSession(engine, tuple(await asyncio.gather(*starting)))
     finally:
         await _stop_replicas(starting)
 
@@ -195,7 +194,7 @@ async def _start_replica(
     raise AssertionError("the last failure is raised")
 
 
-def settings_for(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
+def settings_for_engine(processes: Sequence[Any], settings: RunSettings, *, simulated: bool) -> RunSettings:
     """Return the settings of a run that sends its requests to servers of an engine.
 
     Args:

@@ -1,4 +1,4 @@
-"""Scraping: where servers tell of themselves, and the process that asks them while a run goes on."""
+"""Where servers have metrics, and the process that scrapes them during a run."""
 
 import asyncio
 import contextlib
@@ -12,29 +12,32 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.server.parser import is_json, is_text
 from loadgen.metrics.server.series import Source
-from loadgen.runner.metrics_scraper_main import MOST_LAST, PATIENCE_S, SETTLE_S, Order, ask
+from loadgen.runner.metrics_scraper_main import MAX_LAST_SCRAPES, PATIENCE_S, SETTLE_S, ScrapeOrder, get
 from loadgen.util import gpus
-from loadgen.util.child_process import Child
-from loadgen.util.redaction import without_user
+from loadgen.util.child_process import ChildProcess
+from loadgen.util.redaction import redact_user
 from loadgen.workload import target
 
 FLAG, AUTO, OFF = "--server-metrics", "auto", "off"
 PATHS = ("/metrics", "/prometheus/metrics")  # the second is TensorRT-LLM's, which has JSON at the first
 START_S = 10.0  # for the process to import what it needs
-LIMIT_S = START_S + MOST_LAST * (PATIENCE_S + SETTLE_S)
+LIMIT_S = START_S + MAX_LAST_SCRAPES * (PATIENCE_S + SETTLE_S)
 
 
-class Scraping:
-    """Has a process of its own ask what the order names, once a second, while the context lasts.
+class MetricsScraper:
+    """A process that scrapes server metrics once a second, as long as the context.
 
-    It is no thread: that would share the interpreter's lock with the loop that measures. What the process hears stays
-    with it, in a file, so that the loop has two messages of it to read in a run, both off the clock. Where it fails, or
-    dies, the run goes on.
+    It is no thread, which would share the interpreter's lock with the loop that measures. The process writes scrapes to
+    a file, so that the loop reads two messages of it in a run, both off the clock. Where it fails or dies, the run goes
+    on.
+
+    Args:
+        order: What to scrape; None: nothing, and there is no process.
     """
 
-    def __init__(self, order: Order | None) -> None:
+    def __init__(self, order: ScrapeOrder | None) -> None:
         self._order = order
-        self._child = Child("loadgen.runner.metrics_scraper_main") if order else None
+        self._child = ChildProcess("loadgen.runner.metrics_scraper_main") if order else None
 
     async def __aenter__(self) -> Self:
         if self._child:
@@ -47,32 +50,32 @@ class Scraping:
         if self._child:
             await self._child.__aexit__(*error)
 
-    async def first(self) -> None:
-        """Everybody is asked once, and from now on every second; returns when all have answered or had the time to."""
-        await self._say(b"first\n")
+    async def scrape_first(self) -> None:
+        """Scrape once, and from now on every second; returns when all have answered or had the time to."""
+        await self._command("first")
 
-    async def last(self) -> None:
-        """Everybody is asked for the last time; returns when all have answered or had the time to."""
-        await self._say(b"last\n")
+    async def scrape_last(self) -> None:
+        """Scrape for the last time; returns when all have answered or had the time to."""
+        await self._command("last")
 
-    async def _say(self, line: bytes) -> None:
+    async def _command(self, command: str) -> None:
         if self._child:
-            self._child.say(line)
-            with contextlib.suppress(TimeoutError):  # after which nothing is waited for any more
+            self._child.send(command)
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LIMIT_S):
                     await anext(self._answers, None)
 
 
-async def order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> Order | None:
-    """Who is to be asked of itself while a run goes on; None where nobody is, or nobody tells.
+async def scrape_order(settings: RunSettings, folder: Path, *, simulated: bool = False) -> ScrapeOrder | None:
+    """Find what to scrape during a run; None where the user wants nothing scraped, or no server has metrics.
 
     Args:
         settings: Resolved, with the URL at which the server answers.
         folder: Of the run.
-        simulated: Whether it is loadgen's simulator, started for the run, which is known to tell and has no GPU.
+        simulated: Whether it is loadgen's simulator, started for the run, which is known to have metrics and no GPU.
 
     Raises:
-        BadInput: A URL that the settings name is none, or tells nothing.
+        BadInput: The settings name what is no URL, or what has no metrics.
     """
     given = settings.server_metrics
     if given == (OFF,):
@@ -81,22 +84,22 @@ async def order(settings: RunSettings, folder: Path, *, simulated: bool = False)
     gpus_too = not simulated and any(map(_is_here, each)) and gpus.installed()
     missing: tuple[str, ...] = ()
     if given not in ((), (AUTO,)):
-        sources = [await _named(url, each) for url in dict.fromkeys(given)]
+        sources = [await _named_source(url, each) for url in dict.fromkeys(given)]
         missing = _unnamed(sources, each)
     elif simulated:
         sources = [_source(base + PATHS[0], base, alone) for base, alone in each.items()]
     else:
-        found = {base: await _found(base, alone) for base, alone in each.items()}
+        found = {base: await _usual_source(base, alone) for base, alone in each.items()}
         sources = [source for source in found.values() if source]
         if sources and len(sources) < len(each):  # the sums of some would be taken for those of all
             sources, missing = [], tuple(base for base, source in found.items() if source is None)
-    return Order(tuple(sources), folder, gpus_too, missing) if sources or gpus_too or missing else None
+    return ScrapeOrder(tuple(sources), folder, gpus_too, missing) if sources or gpus_too or missing else None
 
 
 def _unnamed(sources: Sequence[Source], bases: Collection[str]) -> tuple[str, ...]:
-    """The targets of which no source tells, where the sources are those of other targets; none of a common source."""
-    told = {target.origin(source.url) for source in sources}
-    missing = tuple(base for base in bases if target.origin(base) not in told)
+    """Return the targets without a source, where sources are those of other targets; () where all share a source."""
+    known = {target.origin(source.url) for source in sources}
+    missing = tuple(base for base in bases if target.origin(base) not in known)
     return missing if len(missing) < len(bases) else ()
 
 
@@ -108,13 +111,13 @@ def _is_here(url: str) -> bool:
         return host == "localhost"
 
 
-async def _found(base: str, settings: RunSettings) -> Source | None:
-    """The first of the usual places that tells; JSON only where there is nothing better."""
+async def _usual_source(base: str, settings: RunSettings) -> Source | None:
+    """Return the first of the usual paths with metrics; JSON only where there is no Prometheus text."""
     json = None
     for path in PATHS:
         source = _source(base + path, base, settings)
         try:
-            reply = await ask(source)
+            reply = await get(source)
         except Unreachable:
             return json
         if reply.status == 200 and is_text(reply.body):
@@ -125,8 +128,8 @@ async def _found(base: str, settings: RunSettings) -> Source | None:
     return json
 
 
-async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
-    """A place that the settings name, once it has told something."""
+async def _named_source(url: str, each: Mapping[str, RunSettings]) -> Source:
+    """Return the source of a URL that the settings name, once it has answered with metrics."""
     if url in (AUTO, OFF):
         raise BadInput(FLAG, f"{url} beside other values", f"give {url} alone, or URLs")
     try:
@@ -134,7 +137,7 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
         if "@" in parts.netloc:
             raise BadInput(
                 FLAG,
-                f"{without_user(url)!r} has a user in it",
+                f"{redact_user(url)!r} has a user in it",
                 "leave it out: --api-key and --header go to the host and port of --base-url",
             )
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -142,12 +145,12 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
     except ValueError:
         usable = False
     if not usable:
-        raise BadInput(FLAG, f"{without_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
+        raise BadInput(FLAG, f"{redact_user(url)!r} is no http or https URL", "write http://HOST:PORT/metrics")
     base = next((base for base in each if target.origin(base) == target.origin(url)), next(iter(each)))
     source = _source(url, base, each[base])
     remedy = "name another, start the server so that it tells (SGLang: --enable-metrics), or leave the flag out"
     try:
-        reply = await ask(source)
+        reply = await get(source)
     except Unreachable as error:
         raise BadInput(FLAG, str(error), remedy) from error
     if reply.status != 200:
@@ -158,6 +161,6 @@ async def _named(url: str, each: Mapping[str, RunSettings]) -> Source:
 
 
 def _source(url: str, base: str, settings: RunSettings) -> Source:
-    """A source of the target at `base`; credentials are for that server alone, and no other gets them."""
+    """Make a source of the target at `base`; credentials are sent to that server alone."""
     headers = target.headers(settings) if target.origin(url) == target.origin(base) else {}
     return Source(url, base, headers, not settings.insecure)

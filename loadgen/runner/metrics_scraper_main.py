@@ -1,8 +1,8 @@
-"""Scraper: a process that asks servers of themselves once a second, so that no process that measures has to.
+"""The metrics scraper process: scrapes server metrics once a second, so that no measuring process has to.
 
-`python -m loadgen.runner.metrics_scraper_main` reads one message, an Order, then the lines `first` and `last`, and
-answers None to each once it is done. In between it asks every second. What it hears it writes down at once: it outlives
-every process.
+`python -m loadgen.runner.metrics_scraper_main` reads one message, a ScrapeOrder, then the lines `first` and `last`, and
+answers None to each once it is done. In between it scrapes every second. It writes each scrape to a file at once, so
+that scrapes outlive every process.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ from loadgen.errors import Unreachable
 from loadgen.metrics.server.parser import Unreadable, read
 from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.util import http_client, messages
+from loadgen.util import child_process, http_client
 from loadgen.util.clock import now_ns
 from loadgen.util.gpus import Nvml
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 
 PERIOD_S = 1.0
 PATIENCE_S = 2.0  # for one answer
 SETTLE_S = 0.1
-MOST_LAST = 5  # a server may count what has ended a moment after it has said so
-NICENESS = 10  # whoever measures, or is measured, goes first
+MAX_LAST_SCRAPES = 5  # a server may count a request a moment after it has answered it
+NICENESS = 10  # the measuring processes, and the server, go first
 
 
 @dataclass(frozen=True)
-class Order:
-    """Who is asked, in which folder what they say is written, and whether this machine's GPUs are read too.
+class ScrapeOrder:
+    """What to scrape during a run.
 
     Attributes:
-        sources: Who is asked.
-        folder: Where what they say is written.
-        gpus: Whether this machine's GPUs are read.
-        missing: Base URLs of targets that say nothing, while others do.
+        sources: Where the servers' metrics are.
+        folder: Where to write them.
+        gpus: Whether to read this machine's GPUs.
+        missing: Base URLs of targets without metrics, while others have some.
     """
 
     sources: tuple[Source, ...]
@@ -50,19 +50,19 @@ class Order:
 
 
 class Scraper:
-    """Asks all sources at once, time after time.
+    """Scrapes all sources at once, time after time.
 
     Args:
-        sources: Who is asked.
+        sources: Where the servers' metrics are.
         nvml: This machine's GPUs, if they are to be read.
-        file: Where each answer becomes a line.
+        file: Where to write each scrape, as a line.
     """
 
     def __init__(self, sources: tuple[Source, ...], nvml: Nvml | None, file: BinaryIO) -> None:
         self._sources, self._nvml, self._file = sources, nvml, file
 
-    async def ask(self, moment: str) -> list[Scrape]:
-        """Ask everyone once, and write down what they say."""
+    async def scrape(self, moment: str) -> list[Scrape]:
+        """Scrape all sources once, and write the scrapes."""
         asked_ns = now_ns()
         gpus = self._nvml.read() if self._nvml else []
         scrapes = await asyncio.gather(*(scrape(source, moment) for source in self._sources))
@@ -70,37 +70,37 @@ class Scraper:
         self._file.write(b"".join(orjson.dumps(line) + b"\n" for line in lines))
         return scrapes
 
-    async def every_second(self) -> None:
-        """Ask on a grid of whole seconds from now on; what an answer outlasts of it is left out."""
+    async def scrape_every_second(self) -> None:
+        """Scrape on a grid of whole seconds from now on, without those that pass while an answer takes longer."""
         due_s = time.monotonic()
         while True:
             due_s += PERIOD_S * max(1, -((due_s - time.monotonic()) // PERIOD_S))
             await asyncio.sleep(max(0.0, due_s - time.monotonic()))
-            await self.ask(TICK)
+            await self.scrape(TICK)
 
-    async def last(self) -> None:
-        """Ask until every server says that it has nothing more to do, but a few times at most."""
-        for _ in range(MOST_LAST):
-            scrapes = await self.ask(LAST)
+    async def scrape_last(self) -> None:
+        """Scrape until every server is idle, but a few times at most."""
+        for _ in range(MAX_LAST_SCRAPES):
+            scrapes = await self.scrape(LAST)
             if not any(one.values.get(level) for one in scrapes for level in ("running", "waiting")):
                 return
             await asyncio.sleep(SETTLE_S)
 
 
-async def ask(source: Source) -> http_client.Reply:
-    """What a source answers.
+async def get(source: Source) -> http_client.Reply:
+    """Get the metrics of a source.
 
     Raises:
-        Unreachable: Nothing, or nothing in time.
+        Unreachable: It did not answer, or not in time.
     """
     return await http_client.get(source.url, headers=source.headers, verify_tls=source.verify_tls, timeout_s=PATIENCE_S)
 
 
 async def scrape(source: Source, moment: str) -> Scrape:
-    """Ask one source once; whatever it does, it is a scrape."""
+    """Scrape one source once; an error makes a scrape that says why it failed."""
     asked_ns, failed, reading = now_ns(), None, None
     try:
-        reply = await ask(source)
+        reply = await get(source)
         answered_ns = now_ns()
         if reply.status == 200:
             reading = read(reply.body)
@@ -110,7 +110,6 @@ async def scrape(source: Source, moment: str) -> Scrape:
         answered_ns, failed = now_ns(), "no answer"
     except Unreadable:
         failed = "unreadable"
-    told = vars(reading) if reading else {}
     return Scrape(
         url=source.url,
         target=source.target,
@@ -118,7 +117,7 @@ async def scrape(source: Source, moment: str) -> Scrape:
         asked_ns=asked_ns,
         answered_ns=answered_ns,
         failed=failed,
-        **told,
+        **(vars(reading) if reading else {}),
     )
 
 
@@ -134,38 +133,38 @@ async def main() -> None:
     line = await commands.readline()
     if not line:
         return
-    order: Order = messages.decode(line)
+    order: ScrapeOrder = child_process.decode(line)
     if await commands.readline():
         try:
-            with contextlib.suppress(BrokenPipeError):  # nobody is left to be told
-                await obey(order, commands)
+            with contextlib.suppress(BrokenPipeError):  # the process that started this one is gone
+                await handle_commands(order, commands)
         except OSError as error:
-            print(f"loadgen: what the server says of itself is not kept: {error.strerror}", file=sys.stderr)
+            print(f"loadgen: server metrics are not kept: {error.strerror}", file=sys.stderr)
 
 
-async def obey(order: Order, commands: asyncio.StreamReader) -> None:
-    """Ask at once, every second, and for the last time when told to; or no more, once there is nobody left to tell.
+async def handle_commands(order: ScrapeOrder, commands: asyncio.StreamReader) -> None:
+    """Scrape at once, every second, and for the last time upon the next command; end when the commands end.
 
     Raises:
-        OSError: What is heard cannot be written.
+        OSError: A scrape cannot be written.
     """
     with (
         Nvml.opened() if order.gpus else contextlib.nullcontext() as nvml,
         open(order.folder / FILE_NAME, "ab", buffering=0) as file,  # noqa: ASYNC230 - nothing else waits here
     ):
         scraper = Scraper(order.sources, nvml, file)
-        await scraper.ask(FIRST)
-        tell()
-        async with beside(scraper.every_second()):
+        await scraper.scrape(FIRST)
+        answer()
+        async with background_tasks(scraper.scrape_every_second()):
             if not await commands.readline():
                 return
-        await scraper.last()
-        tell()
+        await scraper.scrape_last()
+        answer()
 
 
-def tell() -> None:
-    """Say to the process that started this one that it is done."""
-    sys.stdout.buffer.write(messages.encode(None))
+def answer() -> None:
+    """Answer a command, once it is done."""
+    sys.stdout.buffer.write(child_process.encode(None))
     sys.stdout.buffer.flush()
 
 

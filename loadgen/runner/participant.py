@@ -1,200 +1,140 @@
-"""Part: whoever carries out a stripe of a run; a group of them is one too."""
+"""Participants of a run: a loop in this process, a proxy of one elsewhere, or a group of them. All take the same steps.
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+Light to import, so that a command can start its workers first and import the rest meanwhile.
+"""
 
-from loadgen.errors import WorkerDied
-from loadgen.metrics.progress import Progress
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+from loadgen.metrics.progress import PHASES, Progress
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.snapshot import Snapshot
+    from loadgen.runner.job import Job
 
-    from loadgen.metrics.server.latest import Heard
-    from loadgen.runner.measurement import Job, Measured
-
-T = TypeVar("T")
-P = TypeVar("P", bound="Part")
+PROGRESS_S = 0.25
+STEPS = ("check_ready", "warm_up", "connect", "carry_out")  # in their order, after `begin`
 
 
-class Part(Protocol):
-    """Takes the steps of a `Measurement`: in the running loop, in a process, on another machine, or in many.
-
-    Each step is awaited before the next one begins.
+class Participant(Protocol):
+    """Carries out a job, step by step; each step is awaited before the next one.
 
     Attributes:
-        job: What it has to do.
-        workers: How many loops on each machine share it.
+        workers: How many loops on each machine share the job.
     """
 
-    job: "Job"
     workers: int
 
-    async def check_ready(self) -> None:
-        """Take up the requests; see that the servers answer."""
+    @property
+    def pid(self) -> int | None:
+        """Its process on this machine, if it has one of its own."""
 
-    async def warm_up(self) -> None:
-        """Send what is sent off the record."""
-
-    async def connect(self) -> None:
-        """Get ready for the clock."""
-
-    async def carry_out(self, start_ns: int) -> "Measured":
-        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all has ended.
+    async def begin(self, job: "Job") -> None:
+        """Take the job and prepare to connect, while its requests may still be prepared.
 
         Raises:
-            WorkerDied: It has gone.
+            BadInput: The job needs more connections than it can have.
+        """
+
+    async def check_ready(self) -> None:
+        """Open the requests, which are prepared now, and check that the servers answer.
+
+        Raises:
+            BadInput: The job needs more connections than it can have, or a file cannot be written.
+            Unreachable: The test request, where one was asked for, did not succeed in time.
+        """
+
+    async def warm_up(self) -> None:
+        """Send the warm-up requests."""
+
+    async def connect(self) -> None:
+        """Open connections ahead of the clock."""
+
+    async def carry_out(self, start_ns: int) -> "Measurement":
+        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended.
+
+        Raises:
+            WorkerDied: The process or machine of the participant is gone.
         """
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """Return how far it is."""
+
+    def snapshot(self) -> "Snapshot | None":
+        """Return what was measured so far; None before the clock starts, and where the loop is in another process."""
 
     def stop(self, reason: str) -> None:
-        """Send nothing more, let what is in flight end."""
+        """Send nothing more, and let requests in flight end."""
 
     def abort(self, reason: str) -> None:
-        """Send nothing more, end what is in flight."""
+        """Send nothing more, and end requests in flight."""
 
 
-STEPS = ("check_ready", "warm_up", "connect", "carry_out")
+class Proxy(ABC):
+    """A participant elsewhere, in a process or on another machine, whose steps are calls over a channel.
 
-
-class Proxy:
-    """A part that is carried out elsewhere: each step is a call there."""
-
-    async def check_ready(self) -> None:
-        """See `Part`."""
-        await self.step("check_ready")
-
-    async def warm_up(self) -> None:
-        """See `Part`."""
-        await self.step("warm_up")
-
-    async def connect(self) -> None:
-        """See `Part`."""
-        await self.step("connect")
-
-    async def carry_out(self, start_ns: int) -> "Measured":
-        """See `Part`."""
-        measured: Measured = await self.step("carry_out", start_ns)
-        return measured
-
-    async def step(self, name: str, *arguments: Any) -> Any:
-        """Have a step taken; returns what came of it.
-
-        Raises:
-            WorkerDied: Whoever is to take it has gone.
-        """
-        raise NotImplementedError
-
-
-class Group(Generic[P]):
-    """Parts that take each step together: none takes the next one before all have taken the last.
-
-    One that dies while the clock runs is made up for by what it has left in its records; the others send nothing more.
-
-    Attributes:
-        job: What all of them have to do; known once it has been shared.
-        workers: How many loops on each machine share it.
+    Args:
+        workers: How many loops share its job there.
     """
 
     job: "Job"
 
-    def __init__(self, parts: Sequence[P], workers: int) -> None:
-        self._parts, self.workers = parts, workers
-        self._heard: Heard | None = None
-        self._records: Path | None = None
+    def __init__(self, workers: int = 1) -> None:
+        self.workers, self._progress = workers, Progress(PHASES[0])
 
-    def shared(self, job: "Job") -> "list[tuple[P, Job]]":
-        """Each part, with what it has to do of a job; what is done once is none of it."""
-        from loadgen.metrics.records.shards import piece
-        from loadgen.metrics.server.latest import Heard
+    @property
+    def pid(self) -> int | None:
+        """Its process on this machine; None where it is on another one."""
+        return None
 
-        self.job, self._records, count = job, job.records, len(self._parts)
-        self._heard = None if job.scraping is None else Heard(job.folder)
-        return [
-            (
-                part,
-                replace(
-                    job,
-                    stripe=job.stripe.split(number, count),
-                    records=job.records and piece(job.records, number),
-                    scraping=None,
-                ),
-            )
-            for number, part in enumerate(self._parts)
-        ]
+    @abstractmethod
+    async def call(self, step: str, *arguments: Any) -> Any:
+        """Have a step taken, and return its result.
+
+        Raises:
+            LoadgenError: The error of the step.
+            WorkerDied: The process or machine is gone.
+        """
+
+    @abstractmethod
+    def send(self, command: str, reason: str) -> None:
+        """Send a command, `stop` or `abort`, without waiting."""
+
+    async def begin(self, job: "Job") -> None:
+        """Hand the job over; as `Participant.begin`."""
+        self.job = job
+        await self.call("begin", job)
 
     async def check_ready(self) -> None:
-        """See `Part`."""
-        await together(part.check_ready() for part in self._parts)
+        """Have `Participant.check_ready` called."""
+        await self.call("check_ready")
 
     async def warm_up(self) -> None:
-        """See `Part`."""
-        await together(part.warm_up() for part in self._parts)
+        """Have `Participant.warm_up` called."""
+        await self.call("warm_up")
 
     async def connect(self) -> None:
-        """See `Part`."""
-        await together(part.connect() for part in self._parts)
+        """Have `Participant.connect` called."""
+        await self.call("connect")
 
-    async def carry_out(self, start_ns: int) -> "Measured":
-        """See `Part`; the records of all are one file then."""
-        from loadgen.metrics.records.shards import join
-        from loadgen.runner.measurement import Measured
-
-        found = await together(self._carried_out(part, start_ns) for part in self._parts)
-        whole = reduce(Measured.merge, found)
-        paths = [part.job.records for part in self._parts if part.job.records]
-        return whole.with_records_error(await asyncio.to_thread(join, paths)) if paths else whole
+    async def carry_out(self, start_ns: int) -> "Measurement":
+        """Have `Participant.carry_out` called."""
+        measurement: Measurement = await self.call("carry_out", start_ns)
+        return measurement
 
     def progress(self) -> Progress:
-        """See `Part`."""
-        whole = Progress.together([part.progress() for part in self._parts])
-        return whole if self._heard is None else replace(whole, server=self._heard.latest())
+        """Return the last progress that came over the channel."""
+        return self._progress
+
+    def snapshot(self) -> "Snapshot | None":
+        """Return None: to send a snapshot takes longer than a loop that stamps tokens can wait."""
+        return None
 
     def stop(self, reason: str) -> None:
-        """See `Part`."""
-        for part in self._parts:
-            part.stop(reason)
+        """Have `Participant.stop` called."""
+        self.send("stop", reason)
 
     def abort(self, reason: str) -> None:
-        """See `Part`."""
-        for part in self._parts:
-            part.abort(reason)
-
-    def clear(self) -> None:
-        """Once all have gone: leave no file beside the records in which nothing stands."""
-        from loadgen.metrics.records.shards import clear
-
-        if self._records is not None:
-            clear(self._records)
-
-    def snapshot(self) -> None:
-        """None: it is elsewhere, and to send one takes longer than those who stamp tokens can wait."""
-
-    async def _carried_out(self, part: Part, start_ns: int) -> "Measured":
-        """What a part brings back, or has left; where a worker of it has died, nobody sends any more."""
-        from loadgen.runner import recovery
-
-        try:
-            measured = await part.carry_out(start_ns)
-        except WorkerDied as died:
-            self.stop(str(died))
-            return await asyncio.to_thread(recovery.by_one, part.job, part.workers, start_ns, died)
-        if any(shard.lost for shard in measured.shards):
-            assert measured.snapshot.partial is not None
-            self.stop(measured.snapshot.partial)
-        return measured
-
-
-async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """What each of them returns; the first error of any of them ends the others."""
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Have `Participant.abort` called."""
+        self.send("abort", reason)

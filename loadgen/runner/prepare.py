@@ -1,6 +1,6 @@
-"""Preparer: has the requests of a run made in a process of its own, while the one that measures connects.
+"""The preparer as the process sees it that starts it: has the requests of a run made while other processes connect.
 
-Light to import, so that a command can start that process first and import what it needs itself meanwhile.
+Light to import, so that a command can start that process first and import the rest meanwhile.
 """
 
 import time
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from loadgen.errors import LoadgenError
 from loadgen.metrics.progress import Progress
-from loadgen.util.child_process import Child
+from loadgen.util.child_process import ChildProcess
 
 if TYPE_CHECKING:
-    from loadgen.runner.prepare_main import Order
+    from loadgen.runner.prepare_main import PrepareOrder
 
 
-class Preparer(Child):
-    """Makes the requests of one run."""
+class Preparer(ChildProcess):
+    """A process that prepares the requests of one run."""
 
     def __init__(self) -> None:
         super().__init__("loadgen.runner.prepare_main")
         self._reached = 0
 
-    async def prepare(self, order: "Order", on_progress: Callable[[Progress], None]) -> None:
-        """Have an order carried out, and tell how far it is.
+    async def prepare(self, order: "PrepareOrder", on_progress: Callable[[Progress], None]) -> None:
+        """Have the requests written, and report progress.
 
         Raises:
             BadInput: The requests cannot be made.
@@ -38,10 +38,10 @@ class Preparer(Child):
             if done is None:
                 return
             on_progress(Progress("preparing", time.monotonic() - begun, scheduled=scheduled, ended=done))
-        raise LoadgenError(f"the process that makes the prompts {await self.end()}")
+        raise LoadgenError(f"the process that makes the prompts {await self.wait_ended()}")
 
-    def reached(self, progress: Progress) -> None:
-        """Tell how far the run has come, where further requests are made while it goes on."""
+    def keep_ahead(self, progress: Progress) -> None:
+        """Tell the process how far the run is, where it prepares further requests meanwhile."""
         if progress.reached > self._reached:
             self._reached = progress.reached
             self.send(progress.reached)

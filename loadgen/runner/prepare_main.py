@@ -1,8 +1,9 @@
-"""Preparing: making the requests of a run, in a process of its own.
+"""The preparer process: writes the requests of a run to its folder.
 
-`python -m loadgen.runner.prepare_main` reads one message, an Order, and answers with messages: the number of requests
-made so far, and then None, or the error that stopped it. Where more are wanted while the clock runs, it goes on
-reading: each message is the row that the run has reached, and requests are made until enough lie ahead of it.
+`python -m loadgen.runner.prepare_main` reads one message, a PrepareOrder, and answers with messages: the number of
+requests written so far, and then None, or the error that stopped it. Where further requests are wanted while the clock
+runs, it goes on reading: each message is the row that the run has reached, and requests are written until enough lie
+ahead of it.
 """
 
 import errno
@@ -15,63 +16,71 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.config.settings import RunSettings, is_closed_loop, seed_of
 from loadgen.errors import BadInput, LoadgenError
-from loadgen.runner.prepare_ahead import Lead
-from loadgen.util import log_setup, messages
+from loadgen.util import child_process, log_setup
 from loadgen.workload import request_store
+from loadgen.workload.arrivals import Schedule
+from loadgen.workload.chat_template.overhead import FIELD, Overhead
 from loadgen.workload.prompt import UNPLANNED, Continued, Dataset, Prompt, Sessions, Timed
-from loadgen.workload.prompt_digest import mark
+from loadgen.workload.prompt_digest import prompt_mark
+from loadgen.workload.request_store import RequestFiles, next_block
 from loadgen.workload.target import Target
-from loadgen.workload.template_overhead import FIELD, Overhead
 
-Origin = Callable[[], dict[str, Any]]
-BYTES_PER_TOKEN = 5  # where nobody counts tokens: an English word and its space
-NICENESS = 10  # while the clock runs, whoever measures goes first
+BYTES_PER_TOKEN = 5  # where tokens are not counted: an English word and its space
+NICENESS = 10  # while the clock runs, the measuring processes go first
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+ROWS_AHEAD = 4096  # that lie ahead of the request that was sent last, at least,
+BYTES_AHEAD = 1 << 26  # unless they are longer than this together
 
 logger = logging.getLogger("loadgen")
 
 
 @dataclass(frozen=True)
-class Order:
-    """Which requests are wanted, of which shape, how many as far as that is known, and in which folder.
+class PrepareOrder:
+    """Which requests to prepare.
 
-    `further` says whether more of them are wanted while the clock runs, as far as the data set has any.
+    Attributes:
+        settings: Of the run, resolved.
+        target: The server, which decides the form of a request.
+        count: How many, as far as that is known.
+        folder: Where to write them.
+        overhead: What the server adds to a prompt, where that is known beforehand.
+        further: Whether more of them are wanted while the clock runs, as far as the data set has any.
     """
 
     settings: RunSettings
     target: Target
     count: int
     folder: Path
-    overhead: Overhead | None = None  # what the server adds to a prompt, where it is known beforehand
+    overhead: Overhead | None = None
     further: bool = False
 
 
 @dataclass(frozen=True)
-class Asked:
+class PromptSource:
     """The prompts of a data set, with what the server is expected to count of each.
 
     Attributes:
         prompts: Each of them once.
-        origin: Called when they are through: where they come from, as JSON.
+        origin: Called after the last prompt: where they come from, as JSON.
         count: How many there are to be, of sessions or of prompts.
         beyond: Called with a number of prompts: what the data set has after so many.
-        of_sessions: Whether it is sessions, whatever the number of their turns.
+        of_sessions: Whether `count` is a number of sessions, whatever the number of their turns.
     """
 
     prompts: Iterator[Prompt]
-    origin: Origin
+    origin: Callable[[], dict[str, Any]]
     count: int
     beyond: Callable[[int], Iterator[Prompt]]
     of_sessions: bool = False
 
     @classmethod
-    def of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
-        """The prompts of a caller's data set, which says itself what it knows of the server's counts.
+    def of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
+        """Take the prompts of a caller's data set, which says itself what it knows of the server's counts.
 
         Args:
-            dataset: Whose.
+            dataset: The data set.
             settings: Of the run.
             count: How many are due, as far as that is known beforehand.
 
@@ -91,12 +100,12 @@ class Asked:
         overhead: Overhead | None = None,
         *,
         asks: bool = True,
-    ) -> "Asked":
-        """The prompts of the data set that the settings name.
+    ) -> "PromptSource":
+        """Open the data set that the settings name.
 
         Args:
             settings: Of the run.
-            target: Who will be asked.
+            target: The server.
             count: How many are due, as far as that is known beforehand.
             overhead: What the server adds to a prompt, where that is known beforehand.
             asks: Whether the server may be asked for it.
@@ -104,23 +113,23 @@ class Asked:
         Raises:
             BadInput: The settings cannot be met.
         """
+        from loadgen.workload.chat_template.prediction import TokenPrediction
         from loadgen.workload.datasets import prompt_cache
-        from loadgen.workload.tokenizer.token_count import Counting
 
-        found = prompt_cache.prepared(settings)
-        counting = Counting.of(found, settings, target, overhead, asks=asks)
-        own = cls._of(counting.fitted(found, settings), settings, count)
+        found = prompt_cache.cached_dataset(settings)
+        prediction = TokenPrediction.of(found, settings, target, overhead, asks=asks)
+        own = cls._of(prediction.sized(found, settings), settings, count)
 
         def origin() -> dict[str, Any]:
-            return own.origin() | counting.provenance()
+            return own.origin() | prediction.provenance()
 
         def beyond(made: int) -> Iterator[Prompt]:
-            return counting.counted(own.beyond(made))
+            return prediction.predict(own.beyond(made))
 
-        return replace(own, prompts=counting.counted(own.prompts), origin=origin, beyond=beyond)
+        return replace(own, prompts=prediction.predict(own.prompts), origin=origin, beyond=beyond)
 
     @classmethod
-    def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "Asked":
+    def _of(cls, dataset: Dataset, settings: RunSettings, count: int) -> "PromptSource":
         beyond = dataset.beyond if isinstance(dataset, Continued) else _nothing
         if isinstance(dataset, Timed):
             count = settings.num_prompts or dataset.requests
@@ -132,9 +141,47 @@ class Asked:
         return cls(dataset.prompts(count), dataset.provenance, count, beyond)
 
 
-def _nothing(count: int) -> Iterator[Prompt]:
-    """What a data set without more has beyond its prompts."""
-    return iter(())
+class FurtherPrompts:
+    """Appends prompts to the requests of a closed loop that time alone bounds, some way ahead of it.
+
+    Args:
+        folder: Where the requests lie.
+        body: Turns a prompt into the bytes of a request's body.
+        prompts: What follows those of the run.
+        prepared: How many requests there are.
+        known: The marks of those, and of all warm-up requests.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        body: Callable[[Prompt], bytes],
+        prompts: Iterator[Prompt],
+        prepared: int,
+        known: set[int],
+    ) -> None:
+        self._folder, self._body, self._prompts = folder, body, prompts
+        self._count, self._known = prepared, known
+        self._rows_ahead = min(ROWS_AHEAD, BYTES_AHEAD * prepared // (folder / "bodies").stat().st_size)
+
+    def write_ahead(self, row: int) -> int:
+        """Write prompts until enough lie ahead of this row of the run, and return how many rows there are then.
+
+        Raises:
+            BadInput: The data set cannot be read.
+            OSError: There is no room.
+        """
+        with RequestFiles(self._folder, self._body, further=True) as files:
+            while self._count - row < self._rows_ahead and (block := next_block(self._prompts)):
+                files.add(block, [self._is_known(prompt) for prompt in block])
+                self._count += len(block)
+        return self._count
+
+    def _is_known(self, prompt: Prompt) -> bool:
+        own = prompt_mark(prompt)
+        known = own in self._known
+        self._known.add(own)
+        return known
 
 
 def check(settings: RunSettings) -> None:
@@ -145,62 +192,72 @@ def check(settings: RunSettings) -> None:
     """
     from loadgen.workload.datasets import prompt_cache
 
-    prompt_cache.prepared(settings)
+    prompt_cache.cached_dataset(settings)
 
 
 def prepare(
-    order: Order, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None
-) -> Lead | None:
-    """Write the requests of an order, and what is sent off the record, from `dataset` or the one its settings name.
+    order: PrepareOrder, dataset: Dataset | None = None, progress: Callable[[int], None] = lambda done: None
+) -> FurtherPrompts | None:
+    """Write the requests of an order, and the warm-up requests, from `dataset` or the one that its settings name.
+
+    Where the data set decides when requests are due, the schedule of the run is written anew.
 
     Returns:
-        What makes further requests, where these are wanted and the data set may have some.
+        What writes further requests, where these are wanted and the data set may have some.
 
     Raises:
         BadInput: The data set cannot be made, or there is no room for the requests.
     """
     if dataset is None:
-        asked = Asked.named(order.settings, order.target, order.count, order.overhead)
+        source = PromptSource.named(order.settings, order.target, order.count, order.overhead)
     else:
-        asked = Asked.of(dataset, order.settings, order.count)
+        source = PromptSource.of(dataset, order.settings, order.count)
     try:
-        return _written(order, asked, progress)
+        return _write(order, source, progress)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        problem = f"no room for {asked.count} requests in {order.folder.parent} ({error.strerror})"
+        problem = f"no room for {source.count} requests in {order.folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
 
 
-def _written(order: Order, asked: Asked, progress: Callable[[int], None]) -> Lead | None:
-    folder, body = order.folder, order.target.body
+def _write(order: PrepareOrder, source: PromptSource, progress: Callable[[int], None]) -> FurtherPrompts | None:
+    folder, body, settings = order.folder, order.target.body, order.settings
     digest = request_store.write(
-        folder, asked.prompts, body, asked.origin, asked.count, progress, of_sessions=asked.of_sessions
+        folder, source.prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
     )
-    about, marks = request_store.about(folder), set[int]()
-    further = asked.beyond(about["requests"])
-    count = request_store.rehearsed(order.settings)
-    if count and order.settings.warmup_prompt == "first":
-        marks = {digest.first}
+    about, marks = request_store.read_about(folder), set[int]()
+    beyond = source.beyond(about["requests"])
+    count = request_store.warmup_count(settings)
+    if count and settings.warmup_prompt == "first":
+        marks = {digest.first_mark}
     elif count:
-        prompts = list(_rehearsal(order, further, count))
-        with request_store.RequestFiles(folder, body, request_store.REHEARSAL) as files:
+        prompts = list(_warmup_prompts(order, beyond, count))
+        with RequestFiles(folder, body, request_store.WARMUP_PREFIX) as files:
             files.add(prompts)
-        marks = set(map(mark, prompts))
+        marks = set(map(prompt_mark, prompts))
     if count:
-        about["sent_before"] = digest.asking(marks)
-    lead = None
-    if order.further and request_store.asked(folder) is None:  # who follows whom must be known before the clock starts
-        lead = Lead(folder, body, further, about["requests"], digest.seen() | marks)
-        lead.reach(0)
+        about["sent_before"] = digest.count_marked(marks)
+    further, asked_due = None, request_store.requested_due_ns(folder)
+    if asked_due is not None:
+        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), asked_due)
+        request_store.write_schedule(folder, schedule)
+    elif order.further:  # who follows whom must be known before the clock starts
+        further = FurtherPrompts(folder, body, beyond, about["requests"], digest.marks() | marks)
+        further.write_ahead(0)
         about["further"] = True
-    request_store.tell(folder, about)
-    return lead
+    request_store.write_about(folder, about)
+    return further
 
 
-def _rehearsal(order: Order, further: Iterator[Prompt], count: int) -> Iterator[Prompt]:
-    """The prompts that are sent off the record: first turns beyond those of the run, then random words as long."""
-    own = list(islice((prompt for prompt in further if not prompt.follows), count))
+def _nothing(count: int) -> Iterator[Prompt]:
+    """Return no prompts: what a data set without more has beyond its prompts."""
+    return iter(())
+
+
+def _warmup_prompts(order: PrepareOrder, beyond: Iterator[Prompt], count: int) -> Iterator[Prompt]:
+    """Give the prompts of warm-up requests: first turns beyond those of the run, then random words as long."""
+    own = list(islice((prompt for prompt in beyond if not prompt.follows), count))
     yield from own
     if len(own) < count:
         from loadgen.workload.datasets import filler
@@ -208,49 +265,48 @@ def _rehearsal(order: Order, further: Iterator[Prompt], count: int) -> Iterator[
         with request_store.Requests(order.folder) as written:
             starts = [row for row in range(written.prepared) if written.think_ns(row) is None]
             rows = islice(cycle(starts), count - len(own))
-            yield from filler.prompts(order.settings, [_length(order, written, row) for row in rows])
+            yield from filler.filler_prompts(order.settings, [_length(order, written, row) for row in rows])
 
 
-def _length(order: Order, written: request_store.Requests, row: int) -> tuple[int, int]:
-    """Tokens of a written prompt, about so many where nobody has counted them, and of its answer."""
+def _length(order: PrepareOrder, written: request_store.Requests, row: int) -> tuple[int, int]:
+    """Return the tokens of a written prompt, an estimate where they are not counted, and of its answer."""
     tokens, wanted = written.tokens(row)
     if tokens == UNPLANNED:
-        beside = len(order.target.body(Prompt("", 0, wanted, "")))
-        tokens = (len(written.body(row)) - beside) // BYTES_PER_TOKEN
+        frame = len(order.target.body(Prompt("", 0, wanted, "")))
+        tokens = (len(written.body(row)) - frame) // BYTES_PER_TOKEN
     return tokens, wanted
 
 
 def main() -> None:
     """Carry out the order on standard input."""
-    from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: whoever will order is still asking the server
+    from loadgen.workload.datasets import prompt_cache  # noqa: F401 - now: the order comes once the server has answered
 
     line = sys.stdin.buffer.readline()
     if not line:
         return
-    order: Order = messages.decode(line)
+    order: PrepareOrder = child_process.decode(line)
     log_setup.to_stderr(order.settings.log_level)
-    say = sys.stdout.buffer
 
-    def tell(message: object) -> None:
-        say.write(messages.encode(message))
-        say.flush()
+    def send(message: object) -> None:
+        sys.stdout.buffer.write(child_process.encode(message))
+        sys.stdout.buffer.flush()
 
     try:
-        lead = prepare(order, progress=tell)
+        further = prepare(order, progress=send)
     except LoadgenError as error:
-        tell(error)
+        send(error)
         return
-    tell(None)
-    if lead is not None:
-        _keep_ahead(lead)
+    send(None)
+    if further is not None:
+        _keep_ahead(further)
 
 
-def _keep_ahead(lead: Lead) -> None:
-    """Make further requests as they are wanted; what can no longer be made, the run repeats and says so."""
+def _keep_ahead(further: FurtherPrompts) -> None:
+    """Write further requests as they are wanted; where that is no longer possible, the run repeats prompts."""
     os.nice(NICENESS)
     try:
         for line in sys.stdin.buffer:
-            lead.reach(messages.decode(line))
+            further.write_ahead(child_process.decode(line))
     except (OSError, LoadgenError) as error:
         logger.warning("no further prompts can be made (%s)", error)
 

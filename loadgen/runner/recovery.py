@@ -1,159 +1,162 @@
-"""Left: what workers have left of a run in their records, as if they had brought it back."""
+"""Recovers the measurement of a run, or of a worker of it, from its records, after processes have died."""
 
 from dataclasses import replace
 from functools import reduce
 
-from loadgen.config.settings import RunSettings, seed_of
+from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput, WorkerDied
 from loadgen.metrics import per_target
-from loadgen.metrics.client_usage import Client
-from loadgen.metrics.records import shards as pieces
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
-from loadgen.metrics.worker_report import Shard
-from loadgen.runner.measurement import Job, Measured
-from loadgen.util.partition import Stripe
+from loadgen.metrics.records.shards import shard_path
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.worker_report import WorkerReport
+from loadgen.runner.job import Job
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule, is_bounded_by_time
 
 NOTHING = "left no records"
 
 
-def by_all(file: RecordFile, schedule: Schedule) -> Measured:
-    """What a run has left, in one file, or still in one for each of its workers.
+def recover_run(file: RecordFile, schedule: Schedule) -> Measurement:
+    """Recover a run from its records: one file, or still one for each of its workers.
 
     Args:
-        file: In which the records are, or were to be put together.
+        file: The file that holds all records, or into which they were to be joined.
         schedule: Of the run.
 
     Raises:
-        BadInput: A line of it is no record.
+        BadInput: A line of a file is no record.
     """
-    seen: set[int] = set()  # what was put together last may stand in a part still
-    found = [_by_worker(file, schedule, seen=seen)]
-    for number in range(len(found[0].shards), file.stripe.of):
-        path, stripe = pieces.piece(file.path, number), Stripe(number, file.stripe.of)
+    done: set[int] = set()  # a run that was killed while shards were joined has some records twice
+    parts = [_recover_file(file, schedule, done=done)]
+    for index in range(len(parts[0].trailer.workers), file.partition.count):
+        path, partition = shard_path(file.path, index), Partition(index, file.partition.count)
         if path.exists():
-            found.append(_by_worker(RecordFile(path), schedule, seen=seen))
+            parts.append(_recover_file(RecordFile(path), schedule, done=done))
         else:
-            found.append(_without_file(file, schedule, stripe, seen))
-    whole = reduce(Measured.merge, found)
-    if whole.snapshot.partial is None and file.ending is None:
-        of = "" if is_bounded_by_time(file.heading.settings) else f" of {file.scheduled}"
+            parts.append(_without_file(file, schedule, partition, done))
+    whole = reduce(Measurement.merge, parts)
+    if whole.snapshot.partial is None and file.trailer is None:
+        of = "" if is_bounded_by_time(file.header.settings) else f" of {file.scheduled}"
         partial = f"{whole.snapshot.ended}{of} requests had ended when the records did"
         whole = replace(whole, snapshot=replace(whole.snapshot, partial=partial))
     return whole
 
 
-def by_one(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measured:
-    """What a part has left that died while the clock ran; nothing where it kept no records.
+def recover_worker(job: Job, workers: int, start_ns: int, died: WorkerDied) -> Measurement:
+    """Recover the part of a participant that died while the clock ran; it is empty where it kept no records.
 
     Args:
-        job: What it had to do.
-        workers: How many shared it.
+        job: The job of the participant.
+        workers: How many loops shared it.
         start_ns: When the clock started.
-        died: How it did.
+        died: How it died.
     """
-    settings = job.settings
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), request_store.asked(job.folder))
+    schedule = request_store.schedule(job.folder)
     try:
         if job.records is not None:
-            return _by_worker(RecordFile(job.records), schedule, died=died)
+            return _recover_file(RecordFile(job.records), schedule, died=died)
     except BadInput:
         pass
-    stripes = [job.stripe.split(number, workers) for number in range(workers)]
-    shards = [Shard(number=stripe.number, lost=died.how) for stripe in stripes]
-    missing = [_nothing(settings, schedule, start_ns, *one, str(died)) for one in zip(stripes, shards, strict=True)]
-    return reduce(Measured.merge, missing)
+    partitions = [job.partition.split(index, workers) for index in range(workers)]
+    parts = [
+        _empty(
+            job.settings,
+            schedule,
+            start_ns,
+            partition,
+            WorkerReport(number=partition.index, lost=died.how),
+            str(died),
+        )
+        for partition in partitions
+    ]
+    return reduce(Measurement.merge, parts)
 
 
-def _by_worker(
-    file: RecordFile, schedule: Schedule, *, seen: set[int] | None = None, died: WorkerDied | None = None
-) -> Measured:
-    """What stands in one file, but for the numbers of requests that were `seen` before."""
-    ending, stripe, seen = file.ending, file.stripe, set() if seen is None else seen
-    recorder = per_target.of(file.heading.settings, file.start_ns, _scheduled(file.heading.settings, schedule, stripe))
-    unread, asked = None, _Asked(file)
+def _recover_file(
+    file: RecordFile, schedule: Schedule, *, done: set[int] | None = None, died: WorkerDied | None = None
+) -> Measurement:
+    """Recover what one file holds, without the requests whose numbers are `done`, to which its own are added."""
+    settings, trailer, done = file.header.settings, file.trailer, set() if done is None else done
+    recorder = per_target.recorder_for(settings, file.start_ns, _scheduled(settings, schedule, file.partition))
+    unread, repeated = None, _RepeatedPrompts(file)
     try:
-        for told, record in file.told():
-            if record.index not in seen:
-                seen.add(record.index)
+        for data, record in file.lines():
+            if record.index not in done:
+                done.add(record.index)
                 recorder.add(record)
-                if ending is not None and record.index in ending.sampled:
-                    recorder.add_sample(record, ending.sampled[record.index])
-                asked.add(record.index, told.get("source"))
+                if trailer is not None and record.index in trailer.sampled:
+                    recorder.add_sample(record, trailer.sampled[record.index])
+                repeated.add(record.index, data.get("source"))
     except BadInput as error:
         if died is None:
             raise
         unread = error.problem
-    if ending is None:
-        if is_bounded_by_time(file.heading.settings):
-            recorder.scheduled = recorder.ended
-            recorder.counters["repeated_prompts"] = asked.again
-        shard = Shard(
-            number=stripe.number,
-            client=Client(records_error=unread),
-            schedule_sha256=_schedule_sha256(file),
-            lost=died.how if died else None,
-        )
-        return Measured(recorder.snapshot(str(died) if died else None), (shard,))
-    recorder.scheduled = ending.scheduled
-    recorder.counters["warm_connections"] = ending.warm_connections
-    recorder.counters["repeated_prompts"] = ending.repeated_prompts
-    for first, count in ending.never_sent:
-        recorder.add_never_sent(first, count, Outcome.CANCELLED, ending.partial or "")
-    for name, histogram in ending.histograms.items():
-        recorder.histograms[name].merge(histogram)
-    return Measured(
-        recorder.snapshot(ending.partial),
-        ending.shards,
-        ending.never_sent,
-        ending.tokenized,
-        ending.sampled,
-        ending.telemetry,
-        ending.no_answer_since_s,
+    if trailer is not None and file.totals is not None:
+        recorder.restore(file.totals)
+        for first, count in trailer.never_sent:
+            recorder.add_never_sent(first, count, Outcome.CANCELLED, file.totals.partial or "")
+        return Measurement(recorder.snapshot(file.totals.partial), trailer)
+    if is_bounded_by_time(settings):
+        recorder.scheduled = recorder.ended
+        recorder.counters["repeated_prompts"] = repeated.count
+    report = WorkerReport(
+        number=file.partition.index,
+        client=ClientUsage(records_error=unread),
+        schedule_sha256=_schedule_sha256(file),
+        lost=died.how if died else None,
     )
+    return Measurement(recorder.snapshot(str(died) if died else None), RunTrailer(workers=(report,)))
 
 
-def _without_file(file: RecordFile, schedule: Schedule, stripe: Stripe, seen: set[int]) -> Measured:
-    """What is to be added for a stripe that has no file of its own: it was put together with the first, or is lost."""
-    together = not seen.isdisjoint(schedule.stripe(stripe.number, stripe.of)[0].tolist())
-    shard = Shard(number=stripe.number, lost=NOTHING)
-    if together:
-        shard = Shard(number=stripe.number, schedule_sha256=_schedule_sha256(file))
-    return _nothing(file.heading.settings, schedule, file.start_ns, stripe, shard)
+def _without_file(file: RecordFile, schedule: Schedule, partition: Partition, done: set[int]) -> Measurement:
+    """Recover a partition without a file of its own: it was joined with the first, or is lost."""
+    was_joined = not done.isdisjoint(schedule.stripe(partition.index, partition.count)[0].tolist())
+    report = WorkerReport(number=partition.index, lost=NOTHING)
+    if was_joined:
+        report = WorkerReport(number=partition.index, schedule_sha256=_schedule_sha256(file))
+    return _empty(file.header.settings, schedule, file.start_ns, partition, report)
 
 
 def _schedule_sha256(file: RecordFile) -> str | None:
-    sha256: str | None = file.heading.provenance["schedule"]["sha256"]
+    sha256: str | None = file.header.provenance["schedule"]["sha256"]
     return sha256
 
 
-def _nothing(
-    settings: RunSettings, schedule: Schedule, start_ns: int, stripe: Stripe, shard: Shard, partial: str | None = None
-) -> Measured:
-    """A stripe of which nothing is left, or nothing but what has been counted already."""
-    recorder = per_target.of(settings, start_ns, _scheduled(settings, schedule, stripe))
-    return Measured(recorder.snapshot(partial), (shard,))
+def _empty(
+    settings: RunSettings,
+    schedule: Schedule,
+    start_ns: int,
+    partition: Partition,
+    report: WorkerReport,
+    partial: str | None = None,
+) -> Measurement:
+    """Make the part of a partition of which nothing is left, or nothing that was not counted already."""
+    recorder = per_target.recorder_for(settings, start_ns, _scheduled(settings, schedule, partition))
+    return Measurement(recorder.snapshot(partial), RunTrailer(workers=(report,)))
 
 
-def _scheduled(settings: RunSettings, schedule: Schedule, stripe: Stripe) -> int:
-    """How many requests of a stripe were to be sent; where time alone bounds them, none until it has ended."""
-    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(stripe.number, stripe.of)[0])
+def _scheduled(settings: RunSettings, schedule: Schedule, partition: Partition) -> int:
+    """Return how many requests of a partition were to be sent; 0 where time alone bounds them."""
+    return 0 if is_bounded_by_time(settings) else len(schedule.stripe(partition.index, partition.count)[0])
 
 
-class _Asked:
-    """Counts the requests beyond those prepared at first that asked what another had asked, by their sources."""
+class _RepeatedPrompts:
+    """Counts the requests beyond those prepared at first that repeat the prompt of another, by their sources."""
 
     def __init__(self, file: RecordFile) -> None:
-        about = file.heading.provenance["prompts"]
+        about = file.header.provenance["prompts"]
         self._prepared = about["requests"] if about.get("further") else None
         self._sources: set[str] = set()
-        self.again = 0
+        self.count = 0
 
     def add(self, index: int, source: str | None) -> None:
-        """The next one."""
+        """Count the request with this number."""
         if self._prepared is None or source is None:
             return
-        self.again += index >= self._prepared and source in self._sources
+        self.count += index >= self._prepared and source in self._sources
         self._sources.add(source)

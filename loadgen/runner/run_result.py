@@ -11,12 +11,12 @@ from loadgen.checks import Verdict
 from loadgen.config.settings import seed_of
 from loadgen.errors import BadInput
 from loadgen.metrics import streamed_tokens
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.records.file import RecordFile
-from loadgen.metrics.records.header import Heading
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.runner import recovery
-from loadgen.runner.measurement import Measured
 from loadgen.workload.arrivals import Schedule
 
 
@@ -56,18 +56,11 @@ class Result:
         return report.render(self.data)
 
 
-def conclude(heading: Heading, schedule: Schedule, measured: Measured) -> Result:
+def conclude(header: RunHeader, schedule: Schedule, measured: Measurement) -> Result:
     """Check what was measured, and make the result."""
     snapshot = streamed_tokens.paced(measured.snapshot)
-    evidence = Evidence(
-        heading=heading,
-        schedule=schedule,
-        snapshot=snapshot,
-        shards=measured.shards,
-        telemetry=measured.telemetry,
-        no_answer_since_s=measured.no_answer_since_s,
-    )
-    return Result(report.build(evidence, checks.examine(evidence)), snapshot)
+    data = RunData(header=header, schedule=schedule, snapshot=snapshot, trailer=measured.trailer)
+    return Result(report.build(data, checks.examine(data)), snapshot)
 
 
 def from_records(path: str | Path) -> Result:
@@ -80,9 +73,9 @@ def from_records(path: str | Path) -> Result:
         BadInput: It is no such file.
     """
     file = RecordFile(path)
-    settings = file.heading.settings
-    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked)
-    return conclude(file.heading, schedule, recovery.by_all(file, schedule))
+    settings = file.header.settings
+    schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), file.asked_due)
+    return conclude(file.header, schedule, recovery.recover_run(file, schedule))
 
 
 def read(path: str | Path) -> list[dict[str, Any]]:

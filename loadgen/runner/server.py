@@ -1,38 +1,41 @@
-"""Server: who is to be measured, and what it tells of itself."""
+"""The server that is measured: one, or several as if they were one; probed before a run."""
 
 import asyncio
+import logging
 import os
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from loadgen.config.settings import RunSettings
+from loadgen.config.target import BALANCE
 from loadgen.errors import BadInput, Unreachable
 from loadgen.metrics.progress import Progress
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
 from loadgen.workload import target
+from loadgen.workload.chat_template.overhead import Overhead
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.template_overhead import Overhead
 
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
-OWNER = "loadgen-simulator"  # whom the simulator names as that of its model, wherever and by whomever it was started
+OWNER = "loadgen-simulator"  # the owner of the simulator's model, also where it was not started for the run
 
 
 @dataclass(frozen=True)
 class Server:
-    """A server as the run sees it.
+    """A server, or several that share the requests of a run.
 
     Attributes:
-        settings: The run's settings with what the server decides filled in.
+        settings: The run's settings, with what the server decides filled in.
         model: The model's name in requests.
-        about: What is known of it, for the result.
+        about: Facts for the result.
         simulated: Whether it is loadgen's simulator.
         processes: The engines started for the run, one for each target.
         overhead: What its chat template adds to a prompt, where that is known of the engine.
-        models: Those that it lists.
+        models: The models that it lists.
     """
 
     settings: RunSettings
@@ -44,11 +47,41 @@ class Server:
     models: tuple[str, ...] = ()
 
 
-async def running(settings: RunSettings, on_progress: Callable[[Progress], None] = lambda progress: None) -> Server:
-    """Probe the one server that the settings name; where a test request is asked for, wait as long for an answer.
+def request_targets(settings: RunSettings, model: str) -> tuple[target.Target, ...]:
+    """Make the target of each server that the settings name, with `model` as its name in requests."""
+    return tuple(target.Target.from_settings(alone, model) for alone in settings.apart())
+
+
+async def probe(settings: RunSettings, on_progress: Callable[[Progress], None] = lambda progress: None) -> Server:
+    """Probe every server that the settings name: all of them must answer, and have the model.
+
+    Where a test request is asked for, wait as long for an answer; `on_progress` is called meanwhile.
 
     Raises:
-        Unreachable: Nothing answers there.
+        Unreachable: One does not answer; the first that is named.
+        BadInput: One is named twice, or does not have the model; or no model is named and their first ones differ.
+    """
+    each = settings.apart()
+    if len(each) == 1:
+        return await _probe_one(settings, on_progress)
+    _refuse_twins(each)
+    probed = await asyncio.gather(*(_probe_one(alone, on_progress) for alone in each), return_exceptions=True)
+    found = [one for one in probed if isinstance(one, Server)]
+    for error in probed:
+        if isinstance(error, BaseException):
+            raise error
+    urls = _urls_by([one.model for one in found], found)
+    if len(urls) > 1:
+        problem = f"the servers have different ones first: {_listed(urls)}"
+        raise BadInput("--model", problem, "name one that all of them have")
+    return _as_one(settings, found)
+
+
+async def _probe_one(settings: RunSettings, on_progress: Callable[[Progress], None]) -> Server:
+    """Probe the one server that the settings name.
+
+    Raises:
+        Unreachable: It does not answer.
         BadInput: It does not have the model.
     """
     base = target.base_url(settings)
@@ -77,9 +110,9 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
     backend = settings.backend or ("openai-chat" if target.is_chat(settings) else "openai")
     own = None if settings.served_model_name else _usable(rows.get(asked, {}).get("root"))
     resolved = settings.replace(model=model, tokenizer=settings.tokenizer or own or model, backend=backend)
-    told = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
+    answered = {"server_header": reply.headers.get("Server"), "version": await _version(base, settings)}
     redacted = Redaction(target.headers(settings))
-    about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in told.items()}
+    about: dict[str, Any] = {"base_url": base} | {name: value and redacted(value) for name, value in answered.items()}
     if resolved.continuous_usage and not await _takes_continuous_usage(resolved, asked):
         resolved = resolved.replace(continuous_usage=False)
         about["continuous_usage"] = "refused"
@@ -88,10 +121,10 @@ async def running(settings: RunSettings, on_progress: Callable[[Progress], None]
 
 
 async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[[Progress], None]) -> http_client.Reply:
-    """What the server lists, once it does: until the ready check's time is over none, and a 5xx, are not its answer.
+    """Return the answer to a list of models; no answer, or a 5xx, is waited out for the time of the ready check.
 
     Raises:
-        Unreachable: Nothing answered in that time.
+        Unreachable: The server did not answer in that time.
     """
     limit_s, begun = settings.ready_check_timeout_sec, time.monotonic()
     url, headers, verify_tls = f"{base}/v1/models", target.headers(settings), not settings.insecure
@@ -112,7 +145,7 @@ async def _first_answer(base: str, settings: RunSettings, on_progress: Callable[
 
 
 async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
-    """Ask for one token: a server that does not know the option must not refuse the whole run for it."""
+    """Request one token to see whether the server knows the option: else it would refuse every request of the run."""
     probed = target.Target.from_settings(settings, model)
     body = probed.body(Prompt("Hello", 1, 1, "probe"))
     reply = await http_client.post(probed.url, body, headers=probed.headers, verify_tls=probed.verify_tls)
@@ -120,14 +153,14 @@ async def _takes_continuous_usage(settings: RunSettings, model: str) -> bool:
 
 
 def _models(reply: http_client.Reply) -> dict[str, dict[str, Any]]:
-    """The models that a server lists, by their `id`, with all that it tells of them."""
+    """Return the rows of a list of models, by their `id`."""
     listed = reply.json() if reply.status == 200 else None
     rows = listed.get("data") if isinstance(listed, dict) else None
     return {str(row["id"]): row for row in rows or [] if isinstance(row, dict) and "id" in row}
 
 
 def _usable(root: Any) -> str | None:
-    """What a server was started with, if a tokenizer of it can be had here: a folder on this machine, or a hub name."""
+    """Return the root of a model if it has a tokenizer here: a folder on this machine, or a name on the hub."""
     if not isinstance(root, str):
         return None
     has_one = os.path.isabs(root) and os.path.isfile(os.path.join(root, "tokenizer.json"))
@@ -139,5 +172,66 @@ async def _version(base: str, settings: RunSettings) -> str | None:
         reply = await http_client.get(f"{base}/version", verify_tls=not settings.insecure, timeout_s=2.0)
     except Unreachable:
         return None
-    told = reply.json() if reply.status == 200 else None
-    return str(told["version"]) if isinstance(told, dict) and "version" in told else None
+    answer = reply.json() if reply.status == 200 else None
+    return str(answer["version"]) if isinstance(answer, dict) and "version" in answer else None
+
+
+def _refuse_twins(each: Sequence[RunSettings]) -> None:
+    """Refuse a server that is named twice.
+
+    Raises:
+        BadInput: Naming it.
+    """
+    seen = set()
+    for alone in each:
+        url = target.base_url(alone)
+        place = target.origin(url), urlsplit(url).path
+        if place in seen:
+            raise BadInput("--base-url", f"{url} is given twice", "name each server once")
+        seen.add(place)
+
+
+def _as_one(settings: RunSettings, found: Sequence[Server]) -> Server:
+    """Combine servers that share the requests of a run."""
+    first = found[0]
+    about: dict[str, Any] = {"targets": [one.about for one in found], "version": _common_version(found)}
+    differ = list(_differences(found))
+    if differ:
+        about["differ"] = differ
+        logging.warning("--base-url: the servers differ in %s", "; ".join(differ))
+    continuous_usage = all(one.settings.continuous_usage for one in found)
+    if settings.continuous_usage and not continuous_usage:  # one file of bodies serves all
+        about["continuous_usage"] = "refused"
+    resolved = first.settings.replace(
+        base_url=settings.base_url,
+        balance=settings.balance or BALANCE,
+        continuous_usage=continuous_usage,
+    )
+    simulated = any(one.simulated for one in found)
+    return replace(first, settings=resolved, about=about, simulated=simulated)
+
+
+def _common_version(found: Sequence[Server]) -> str | None:
+    """Return the versions of all servers; None where one has none."""
+    versions = [version for one in found if (version := one.about.get("version"))]
+    return " and ".join(dict.fromkeys(versions)) if len(versions) == len(found) else None
+
+
+def _differences(found: Sequence[Server]) -> list[str]:
+    """Describe how servers differ that are measured as one."""
+    versions = _urls_by([one.about.get("version") or "unknown" for one in found], found)
+    models = _urls_by([", ".join(one.models) or "none" for one in found], found)
+    quantities = {"their versions": versions, "the models that they list": models}
+    return [f"{what}: {_listed(urls)}" for what, urls in quantities.items() if len(urls) > 1]
+
+
+def _urls_by(values: Sequence[str], found: Sequence[Server]) -> dict[str, list[str]]:
+    """Return each value with the URLs of the servers that have it."""
+    urls: dict[str, list[str]] = {}
+    for value, one in zip(values, found, strict=True):
+        urls.setdefault(value, []).append(one.about["base_url"])
+    return urls
+
+
+def _listed(urls: dict[str, list[str]]) -> str:
+    return "; ".join(f"{value} at {', '.join(of_value)}" for value, of_value in urls.items())

@@ -1,4 +1,4 @@
-"""Watched: a run that goes on in a task of its own, while its caller sees how far it is and may end it."""
+"""A run in a task of its own, whose caller follows its progress and may end it."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, GivenUp, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.runner import coordinators
-from loadgen.runner.coordinator import Measurer
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.participant import Participant
 from loadgen.runner.run import run
 from loadgen.runner.run_result import Result
 from loadgen.workload.prompt import Dataset
@@ -23,41 +23,38 @@ LEFT = (
 
 
 class Watched:
-    """A run under way, made by `watch`: an asynchronous iterator of its progress, which ends with the run."""
+    """A run that goes on, made by `watch`: an asynchronous iterator of its progress, which ends with the run."""
 
-    def __init__(self, settings: RunSettings, dataset: Dataset | None, measurer: Measurer, every_s: float) -> None:
+    def __init__(self, settings: RunSettings, dataset: Dataset | None, measurer: Participant, every_s: float) -> None:
         self._measurer, self._every_s = measurer, every_s
-        self._progress = self._given = Progress("starting")
-        self._was_told = False
+        self._progress = self._returned = Progress("starting")
+        self._was_raised = False
         self._failure: BaseException | None = None
-        running = run(settings, dataset=dataset, measurer=measurer, on_progress=self._told)
+        running = run(settings, dataset=dataset, measurer=measurer, on_progress=self._update)
         self._task = asyncio.create_task(running)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Progress:
-        """How far it is, as long after the last one as `watch` was told, and in the end of the whole.
-
-        Raises what ended the run, if anything did.
-        """
+        """Return the progress, every `every_s` seconds and after the end; raises what ended the run, if anything."""
         await asyncio.wait({self._task}, timeout=self._every_s)
         if self._task.done():
-            self._found()
-            if self._given is self._progress:
+            self._outcome()
+            if self._returned is self._progress:
                 raise StopAsyncIteration
-        self._given = self._progress
-        return self._given
+        self._returned = self._progress
+        return self._returned
 
     def snapshot(self) -> Snapshot | None:
-        """What was measured so far; None before the clock starts, and where other processes measure.
+        """Return what was measured so far; None before the clock starts, and where other processes measure.
 
-        Making one takes the loop some milliseconds, in which no token is stamped.
+        It takes the loop some milliseconds, in which no token is stamped.
         """
         return self._measurer.snapshot()
 
     def stop(self, reason: str) -> None:
-        """Send nothing more and let what is in flight end: the result is partial, because of `reason`.
+        """Send nothing more and let requests in flight end: the result is partial, because of `reason`.
 
         Raises:
             LoadgenError: Nothing is measured yet: leave the block, which gives the run up.
@@ -67,13 +64,13 @@ class Watched:
         self._measurer.stop(reason)
 
     async def result(self) -> Result:
-        """What it found, once it has ended; raises what `run` does.
+        """Wait until it has ended, and return its result; raises what `run` does.
 
         Raises:
             GivenUp: The block was left before.
         """
         await asyncio.wait({self._task})
-        return self._found()
+        return self._outcome()
 
     async def give_up(self) -> None:
         """End it without a result, if it has not ended."""
@@ -82,19 +79,19 @@ class Watched:
         self._failure = None if self._task.cancelled() else self._task.exception()
 
     def raise_failure(self) -> None:
-        """Raise what ended the run where it was given up too late for that, and nobody has been told yet."""
-        if self._failure is not None and not self._was_told:
+        """Raise the error of a run that failed as it was given up, unless it was raised before."""
+        if self._failure is not None and not self._was_raised:
             raise self._failure
 
-    def _found(self) -> Result:
-        """What the run has come to."""
-        self._was_told = True
+    def _outcome(self) -> Result:
+        """Return the result, or raise the error, of a run that has ended."""
+        self._was_raised = True
         try:
             return self._task.result()
         except asyncio.CancelledError:
             raise GivenUp(LEFT) from None
 
-    def _told(self, progress: Progress) -> None:
+    def _update(self, progress: Progress) -> None:
         self._progress = progress
 
 
@@ -102,7 +99,7 @@ class Watched:
 async def watch(
     settings: RunSettings | None = None, *, every_s: float = 1.0, dataset: Dataset | None = None
 ) -> AsyncIterator[Watched]:
-    """A run that is carried out while the block goes on; leaving that early gives it up.
+    """Start a run that goes on while the block does; leaving the block early gives it up.
 
     Args:
         settings: What to do; by default, and with no server named, the built-in simulator is measured.
@@ -115,7 +112,7 @@ async def watch(
     if not 0 < every_s < math.inf:
         raise BadInput("every_s", f"{every_s} is out of range", "give seconds above 0")
     asked = (settings or RunSettings()).checked()
-    async with coordinators.of(asked, own_loop=True) as measurer:
+    async with open_participant(asked, own_loop=True) as measurer:
         watched = Watched(asked, dataset, measurer, every_s)
         try:
             yield watched

@@ -1,9 +1,9 @@
-"""Worker: a process that carries out one stripe of a run in its own event loop and draws nothing.
+"""The worker process: carries out one partition of a run in its own event loop, and draws nothing.
 
-`python -m loadgen.runner.worker_main` reads messages: a Job, upon which it opens connections, then what its
-`Measurement` is to do, a name and arguments. Each of STEPS is answered with how far it is then, and with what came of
-it, or the error that stopped it; `stop` and `abort` may come at any time and have no answer. In between it tells
-Progress several times a second, as long as somebody reads it.
+`python -m loadgen.runner.worker_main` reads messages: ("begin", job), then the further STEPS of a participant, each a
+name and arguments. Each step is answered with the progress after it, and with its result or its error. ("stop", reason)
+and ("abort", reason) may come at any time and have no answer. In between the process sends its progress several times a
+second, as long as the other side reads it.
 """
 
 import asyncio
@@ -11,59 +11,62 @@ import sys
 from typing import Any
 
 from loadgen.errors import LoadgenError
-from loadgen.metrics.records import shards
-from loadgen.runner.coordinator import PROGRESS_S
-from loadgen.runner.measurement import Job, Measured, Measurement
-from loadgen.runner.participant import STEPS
-from loadgen.util import log_setup, machine, messages
-from loadgen.util.messages import Voice
-from loadgen.util.tasks import beside
+from loadgen.metrics.measurement import Measurement
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.snapshot import LoopTotals
+from loadgen.runner.job import Job
+from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.participant import PROGRESS_S, STEPS
+from loadgen.util import child_process, log_setup, machine
+from loadgen.util.child_process import PipeWriter
+from loadgen.util.tasks import background_tasks
 
 LINGER_NS = 10_000_000  # nothing else in this process is more urgent
 GONE = "the process that started the run has gone"
 
 
-async def work(job: Job, commands: asyncio.StreamReader, voice: Voice) -> None:
+async def work(job: Job, commands: asyncio.StreamReader, writer: PipeWriter) -> None:
     """Carry out a job, step by step."""
     steps: asyncio.Queue[tuple[Any, ...] | None] = asyncio.Queue()
-    measurement = Measurement(job, LINGER_NS)
-    async with measurement, beside(_tell_progress(measurement, voice), obey(measurement, commands, steps)):
-        await measurement.open()
+    steps.put_nowait(("begin", job))
+    runner = LoopRunner(LINGER_NS)
+    async with runner, background_tasks(_send_progress(runner, writer), handle_commands(runner, commands, steps)):
         while step := await steps.get():
             name, *arguments = step
-            found: Measured | None = await getattr(measurement, name)(*arguments)
-            if found is not None and commands.at_eof() and job.records and found.records_error is None:
-                shards.finish(job.records, found.ending)  # nobody else will
-            voice.tell(measurement.progress())
-            voice.tell(found)
+            result: Measurement | None = await getattr(runner, name)(*arguments)
+            if result is not None and commands.at_eof() and job.records and result.trailer.records_error is None:
+                # The coordinator is gone, and cannot write it.
+                write_trailer(job.records, result.trailer, LoopTotals.of(result.snapshot))
+            writer.send(runner.progress())
+            writer.send(result)
 
 
-async def obey(
-    measurement: Measurement, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
+async def handle_commands(
+    runner: LoopRunner, commands: asyncio.StreamReader, steps: "asyncio.Queue[tuple[Any, ...] | None]"
 ) -> None:
-    """Tell a measurement to end when the command says so, or goes; put its steps into `steps`, and None at their end.
+    """Pass commands on to a runner, and steps into a queue; abort, and put None there, when the commands end.
 
     Raises:
-        ValueError: A step that is none.
+        ValueError: It is neither a command nor a step.
     """
     while line := await commands.readline():
-        match messages.decode(line):
+        match child_process.decode(line):
             case "stop", reason:
-                measurement.stop(reason)
+                runner.stop(reason)
             case "abort", reason:
-                measurement.abort(reason)
+                runner.abort(reason)
             case step if step[0] in STEPS:
                 steps.put_nowait(step)
             case unknown:
                 raise ValueError(unknown)
-    measurement.abort(GONE)
+    runner.abort(GONE)
     steps.put_nowait(None)
 
 
-async def _tell_progress(measurement: Measurement, voice: Voice) -> None:
+async def _send_progress(runner: LoopRunner, writer: PipeWriter) -> None:
     while True:
         await asyncio.sleep(PROGRESS_S)
-        voice.tell_if_heard(measurement.progress())
+        writer.try_send(runner.progress())
 
 
 async def main() -> None:
@@ -72,17 +75,17 @@ async def main() -> None:
     import aiohttp  # noqa: F401
 
     machine.raise_open_files_limit()
-    commands, voice = asyncio.StreamReader(limit=1 << 24), Voice(sys.stdout.fileno())
+    commands, writer = asyncio.StreamReader(limit=1 << 24), PipeWriter(sys.stdout.fileno())
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     line = await commands.readline()
     if line:
-        job: Job = messages.decode(line)
+        job: Job = child_process.decode(line)[1]
         log_setup.to_stderr(job.settings.log_level)
         try:
-            await work(job, commands, voice)
+            await work(job, commands, writer)
         except LoadgenError as error:
-            voice.tell(error)
+            writer.send(error)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Statistics: intervals, tests and resampling. Values in, values out."""
+"""Statistics: confidence intervals, hypothesis tests and resampling. See DESIGN.md."""

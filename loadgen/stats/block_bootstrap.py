@@ -1,8 +1,8 @@
-"""Blocks: what a run might have shown as well, by drawing blocks of its requests again and again.
+"""Circular block bootstrap of ratios of sums over a series of dependent observations.
 
-Requests that shared the server share their fate, so a run tells less than as many independent ones would. So it is not
-single requests that are drawn but blocks of them, which follow each other (Kuensch, Ann. Stat. 17, 1989), from the run
-taken as a circle (Politis and Romano, in: Exploring the Limits of Bootstrap, 1992).
+Observations that follow each other depend on each other, so blocks of neighbours are resampled instead of single
+observations (Kuensch, Ann. Stat. 17, 1989), from the series taken as a circle (Politis and Romano, in: Exploring the
+Limits of Bootstrap, 1992).
 """
 
 import math
@@ -12,111 +12,121 @@ import numpy as np
 from loadgen.util.arrays import Floats
 
 RESAMPLES = 400
-FEWEST = 5  # of a run: what fewer differ by says too little
+MIN_BLOCKS = 5  # fewer blocks show too little of how they vary
+ROUNDING = 1e-12  # relative differences up to this are rounding errors
 
 
-def length(count: int, in_flight: float) -> int:
-    """How long blocks must be for what requests do to each other: twice as long as there are requests in flight, and no
-    shorter than the cube root of the run.
+def block_length(count: int, concurrency: float, *series: Floats) -> int:
+    """Return the block length: the largest of three bounds on how far observations depend on each other.
+
+    - Twice the number of observations that are under way at once, and the cube root of the series, up to its length.
+    - Twice the length that Politis and White give for the autocorrelations of each series. Their length minimizes the
+      mean squared error of the variance; twice as long makes a variance that is too small rarer: of simulated queues
+      that are alike, fewer differ significantly.
 
     Args:
-        count: Requests of the run.
-        in_flight: How many are served at once.
+        count: Number of observations.
+        concurrency: Observations under way at once, on average.
+        series: Values of each observation, shape (count,), in order; NaN where there is none.
     """
-    return min(count, math.ceil(max(2 * in_flight, math.cbrt(count))))
+    known = min(count, math.ceil(max(2 * concurrency, math.cbrt(count))))
+    return math.ceil(max([known, *(2 * politis_white_length(values) for values in series)]))
 
 
-def correlated(series: Floats) -> float:
-    """How long blocks must be by the correlations of a series; 1 where there are none, or they cancel.
+def politis_white_length(series: Floats) -> float:
+    """Return the optimal block length of the circular bootstrap by the autocorrelations of a series.
 
-    As Politis and White have it (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom.
-    Rev. 28, 2009), for blocks of a circle.
-
-    Args:
-        series: A value for each request, in order; NaN where there is none.
-    """
-    count = len(series)
-    left = np.nan_to_num(series - np.nanmean(series)) if not np.isnan(series).all() else np.zeros(count)
-    if count < 4 or not left.any():
-        return 1.0
-    few, most = max(5, round(math.log10(count))), math.ceil(min(3 * math.sqrt(count), count / 3))
-    reach = min(math.ceil(math.sqrt(count)) + few, count - 1)
-    spectrum = np.abs(np.fft.rfft(left, 2 * count)) ** 2
-    covariance = np.fft.irfft(spectrum)[: reach + 1] / count
-    # The lag after which so few in a row are not to be told from none.
-    told = np.flatnonzero(np.abs(covariance[1:]) > 2 * math.sqrt(math.log10(count) / count) * covariance[0]) + 1
-    gaps = np.diff(np.concatenate(([0], told, [reach + few + 1])))
-    last = int(np.concatenate(([0], told))[np.argmax(gaps > few)])
-    lags = np.arange(1, min(2 * max(last, 1), reach) + 1)
-    window = np.minimum(1.0, 2 * (1 - lags / lags[-1])) * covariance[lags]
-    bend, level = 2 * float(window @ lags), float(covariance[0] + 2 * window.sum())
-    if level <= covariance[0]:  # shorter blocks overstate what such a series varies by, if anything
-        return 1.0
-    return min(float(most), max(1.0, math.cbrt(1.5 * bend**2 / level**2 * count)))
-
-
-def long_enough(count: int, in_flight: float, *series: Floats) -> int:
-    """How long blocks must be for what requests do to each other, and for what they turn out to have in common.
-
-    Twice as long as correlations ask, which would have the mean of the squared error least, not the error of too little
-    variance: of simulated queues that are alike fewer are told apart.
+    Politis and White (Econom. Rev. 23, 2004), with the correction of Patton, Politis and White (Econom. Rev. 28, 2009).
 
     Args:
-        count: Requests of the run.
-        in_flight: How many are served at once.
-        series: Values of each request, in order; NaN where there is none.
-    """
-    return math.ceil(max([length(count, in_flight), *(2 * correlated(each) for each in series)]))
-
-
-def tell(count: int, length: int) -> bool:
-    """Whether so many requests are blocks enough of this length to tell what they differ by."""
-    return count >= FEWEST * length
-
-
-def ratios(part: Floats, of: Floats, length: int, seed: int = 0) -> Floats:
-    """The sum of `part` by that of `of`, in so many runs drawn anew.
-
-    The same number of requests, length and seed draw the same blocks: so what two runs show of the same requests is
-    resampled together.
-
-    Args:
-        part: Of each request, shape (n,).
-        of: Likewise.
-        length: Of a block, in requests.
-        seed: Of what is drawn.
+        series: Shape (n,), in order; NaN where there is no value.
 
     Returns:
-        Shape (RESAMPLES,); NaN where the sum of `of` is 0.
+        1 or more; 1 if the series has no positive autocorrelation.
     """
-    count = len(part)
-    assert 0 < length <= count, "a block goes round the circle once at most"
-    drawn = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
-    last = count - (drawn.shape[1] - 1) * length  # the last block is cut: a run drawn anew is as long as the run
-    parts, counts = (
-        _sums(values, length)[drawn[:, :-1]].sum(axis=1) + _sums(values, last)[drawn[:, -1]] for values in (part, of)
-    )
-    found: Floats = np.divide(parts, counts, out=np.full(RESAMPLES, math.nan), where=counts > 0)
-    return found
+    n = len(series)
+    residuals = np.nan_to_num(series - np.nanmean(series)) if not np.isnan(series).all() else np.zeros(n)
+    if n < 4 or not residuals.any():
+        return 1.0
+    run_length, max_length = max(5, round(math.log10(n))), math.ceil(min(3 * math.sqrt(n), n / 3))
+    max_lag = min(math.ceil(math.sqrt(n)) + run_length, n - 1)
+    spectrum = np.abs(np.fft.rfft(residuals, 2 * n)) ** 2
+    covariance = np.fft.irfft(spectrum)[: max_lag + 1] / n
+    # The last lag before `run_length` lags in a row that are not significant.
+    significant_lags = np.flatnonzero(np.abs(covariance[1:]) > 2 * math.sqrt(math.log10(n) / n) * covariance[0]) + 1
+    gaps = np.diff(np.concatenate(([0], significant_lags, [max_lag + run_length + 1])))
+    last = int(np.concatenate(([0], significant_lags))[np.argmax(gaps > run_length)])
+    lags = np.arange(1, min(2 * max(last, 1), max_lag) + 1)
+    window = np.minimum(1.0, 2 * (1 - lags / lags[-1])) * covariance[lags]
+    g_hat, spectral_density = 2 * float(window @ lags), float(covariance[0] + 2 * window.sum())
+    if spectral_density <= covariance[0]:  # for such a series shorter blocks at most overstate the variance
+        return 1.0
+    return min(float(max_length), max(1.0, math.cbrt(1.5 * g_hat**2 / spectral_density**2 * n)))
 
 
-def standard_error(drawn: Floats, count: float, length: int) -> tuple[float, float]:
-    """The standard error of a value, by what it was in runs drawn anew, and its degrees of freedom.
+def enough_blocks(count: int, length: int) -> bool:
+    """Tell whether a series of `count` observations has MIN_BLOCKS blocks of this length."""
+    return count >= MIN_BLOCKS * length
 
-    Runs that are drawn from b blocks vary by (b - 1) / b of what runs do, as with any sample of b values, and b blocks
-    tell this with b - 1 degrees of freedom (Student's).
+
+def resample_ratio(numerator: Floats, denominator: Floats, length: int, seed: int = 0) -> Floats:
+    """Return bootstrap replicates of the ratio of two sums.
+
+    The same number of observations, length and seed draw the same blocks, so several ratios, also of two series whose
+    observations belong together in pairs, are resampled together.
 
     Args:
-        drawn: The values, shape (RESAMPLES,).
-        count: Requests of the run.
-        length: Of a block, in requests; less than `count`.
+        numerator: Of each observation, shape (n,).
+        denominator: Of each observation, shape (n,).
+        length: Of a block, in observations, 1 to n.
+        seed: Of the random numbers.
+
+    Returns:
+        Shape (RESAMPLES,); NaN where the denominators sum to 0.
     """
-    number = count / length
-    return float(drawn.std(ddof=1)) * math.sqrt(number / (number - 1)), number - 1
+    count = len(numerator)
+    assert 0 < length <= count, "a block goes round the circle once at most"
+    begins = np.random.default_rng(seed).integers(count, size=(RESAMPLES, math.ceil(count / length)))
+    last = count - (begins.shape[1] - 1) * length  # the last block is cut: a resample is as long as the series
+    numerators, denominators = (
+        _block_sums(values, length)[begins[:, :-1]].sum(axis=1) + _block_sums(values, last)[begins[:, -1]]
+        for values in (numerator, denominator)
+    )
+    ratios: Floats = np.divide(numerators, denominators, out=np.full(RESAMPLES, math.nan), where=denominators > 0)
+    return ratios
 
 
-def _sums(values: Floats, length: int) -> Floats:
-    """The sum of the block that begins with each request."""
+def standard_error(replicates: Floats, count: float, length: int) -> tuple[float, float]:
+    """Return the standard error of a statistic and its degrees of freedom (Student's).
+
+    As with any sample of b values, resamples of b blocks vary by (b - 1) / b of the true variance, and b blocks leave
+    b - 1 degrees of freedom.
+
+    Args:
+        replicates: Of the statistic, shape (RESAMPLES,).
+        count: Number of observations.
+        length: Of a block, in observations; less than `count`.
+    """
+    blocks = count / length
+    return float(replicates.std(ddof=1)) * math.sqrt(blocks / (blocks - 1)), blocks - 1
+
+
+def effective_sample_size(count: float, independent_variance: float, replicates: Floats) -> float:
+    """Return how many independent observations would give a statistic of the same variance; `count` at most.
+
+    Args:
+        count: Number of observations.
+        independent_variance: Variance that the statistic would have if the observations were independent.
+        replicates: Of the statistic, shape (RESAMPLES,).
+    """
+    variance = float(replicates.var())
+    if variance <= (ROUNDING * float(replicates.mean())) ** 2:  # all observations are equal
+        return count
+    return count * min(1.0, independent_variance / variance)
+
+
+def _block_sums(values: Floats, length: int) -> Floats:
+    """Return the sum of the block that begins with each observation, shape (n,)."""
     sums = np.concatenate(([0.0], np.cumsum(np.concatenate((values, values[: length - 1])), dtype=float)))
     found: Floats = sums[length:] - sums[:-length]
     return found

@@ -1,17 +1,19 @@
-"""Stats: which of several treatments are better than a reference by more than a least effect, block by block.
+"""Group-sequential comparison of several treatments with a reference, block by block.
 
-A block holds one run of each arm, started afresh, in random order. Runs are compared by the logarithm of what they
-achieved, so that effects are ratios, and are taken to be an arm's level, plus the block's, plus independent normal
-noise of one size for all arms. After each block from the second to the last one looks whether to go on:
+It decides which treatments are better than the reference by more than a minimum effect. A block holds one value of each
+treatment. Values are compared by their logarithms, so effects are ratios; a logarithm is taken to be the sum of the
+treatment's level, the block's level, and independent normal noise of the same size for all treatments. After each block
+from the second to the last one, an interim analysis (a look) decides what it can:
 
-- The chance of a false adoption over all looks is spent as O'Brien and Fleming do it, by the function of Lan and DeMets
-  (Biometrika 70, 1983): little at first, nearly all at the last look. Boundaries follow from the recursion of Armitage,
-  McPherson and Rowe (J. R. Stat. Soc. A 132, 1969), for known noise; noise that was estimated is met by Student's
-  quantile at the boundary's nominal level.
-- Over the arms of a stage it is controlled by Holm's procedure (Scand. J. Stat. 6, 1979) at each look, as Ye, Li, Liu
-  and Yao (Stat. Med. 32, 2013) do it: an arm that was adopted gives its share to those that remain.
+- The chance of a false rejection is spent over the looks by the O'Brien-Fleming type function of Lan and DeMets
+  (Biometrika 70, 1983): little at first, nearly all at the last look. The boundaries for known noise follow from the
+  recursion of Armitage, McPherson and Rowe (J. R. Stat. Soc. A 132, 1969); for estimated noise Student's quantile at
+  the boundary's nominal level is used.
+- Over the treatments it is controlled by Holm's procedure (`loadgen.stats.holm`) at each look, as Ye, Li, Liu and Yao
+  (Stat. Med. 32, 2013) do it.
 
-So the chance that a stage adopts any arm that is not better by more than the least effect is at most 1 - confidence.
+So the chance of calling any treatment better that is not better by more than the minimum effect is at most
+1 - confidence.
 """
 
 import math
@@ -24,33 +26,33 @@ from typing import Self
 
 import numpy as np
 
-from loadgen.stats import student_t
+from loadgen.stats import holm, student_t
 from loadgen.stats.variance import Noise
 from loadgen.util.arrays import Floats
 
-GRID_POINTS = 401  # of the recursion: its boundaries are then right to four digits
-BEYOND = 8.0  # standard deviations, where the grid ends
-POWER = 0.8  # of what is called the least effect that can be seen
-HALVINGS = 45  # of the range in which a boundary is sought: exact to 1e-12
+GRID_POINTS = 401  # of the recursion: boundaries are exact to four digits
+GRID_END = 8.0  # standard deviations
+POWER = 0.8  # of the effect that is called detectable
+HALVINGS = 45  # of the range in which a boundary is searched: exact to 1e-12
 
 
 class Decision(StrEnum):
-    """What is known of an arm."""
+    """What has been decided about a treatment."""
 
-    BETTER = "better"  # by more than the least effect
-    NOT_BETTER = "not better"  # by more than it
+    BETTER = "better"  # than the reference by more than the minimum effect
+    NOT_BETTER = "not better"  # by more than the minimum effect
     OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a stage is decided.
+    """The design of a comparison.
 
     Attributes:
-        least_effect: What an arm must be better by, as a share: 0.01 is 1 %.
-        confidence: That a stage adopts no arm that is not.
-        first: The block after which is looked first, from 2.
-        last: The block after which all is decided.
+        least_effect: By how much a treatment must be better, as a share: 0.01 is 1 %.
+        confidence: The chance that no treatment is called better that is not.
+        first: Number of blocks at the first look, 2 or more.
+        last: Number of blocks at the last look, which decides everything.
     """
 
     least_effect: float = 0.01
@@ -60,20 +62,20 @@ class Plan:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """The numbers of blocks after which is looked."""
+        """The number of blocks at each look."""
         return tuple(range(self.first, self.last + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """An arm beside the reference, as ratios less 1: 0.02 is 2 % more.
+    """The effect of a treatment against the reference, as ratios less 1: 0.02 is 2 % more.
 
     Attributes:
-        decision: What is known.
+        decision: What has been decided.
         effect: The estimate.
-        low: No less than this, at the level that the look has left for this arm.
-        high: No more than this, at the same level.
-        blocks: With a run of both.
+        low: Lower confidence bound, at the level that the look leaves for this treatment.
+        high: Upper confidence bound, at the same level.
+        blocks: Number of blocks that were compared.
     """
 
     decision: Decision
@@ -84,29 +86,33 @@ class Comparison:
 
     @property
     def inverted(self) -> Self:
-        """The same of 1 / what was compared: of a value of which less is better, where more of that was a gain."""
+        """The effect on the reciprocal of the values, as on a latency where its reciprocal was compared."""
         return replace(self, effect=_inverse(self.effect), low=_inverse(self.high), high=_inverse(self.low))
 
 
 def spent(alpha: float, fraction: float) -> float:
-    """How much of `alpha`, one-sided, may be spent when `fraction` of the blocks are there (0 to 1)."""
-    return 2 * _above(NormalDist().inv_cdf(1 - alpha / 2) / math.sqrt(fraction))
+    """Return how much of `alpha`, one-sided, may be spent when a `fraction` of the blocks has been observed."""
+    return 2 * _upper_tail(NormalDist().inv_cdf(1 - alpha / 2) / math.sqrt(fraction))
 
 
 @lru_cache(maxsize=256)
 def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
-    """The standard normal quantile to exceed at each look, of which the last is at all the blocks there will be.
+    """Return the standard normal quantile that must be exceeded at each look.
 
     Without any effect, the chance to exceed one of them is `alpha`.
+
+    Args:
+        alpha: One-sided.
+        looks: Number of blocks at each look, ascending; the last is the number of all blocks.
     """
     crossed, found = 0.0, []
-    # Where the sum of all blocks' differences stands that has not crossed yet, scaled to variance 1 at the last look.
+    # Distribution of the sum of differences that has not crossed yet, scaled to variance 1 at the last look.
     sums, mass, before = np.zeros(1), np.ones(1), 0.0
     for time in (look / looks[-1] for look in looks):
         step, root = math.sqrt(time - before), math.sqrt(time)
         wanted = spent(alpha, time) - crossed
-        edge = _edge(sums, mass, step, wanted)
-        reached = np.linspace(-BEYOND * root, edge, GRID_POINTS)
+        edge = _boundary(sums, mass, step, wanted)
+        reached = np.linspace(-GRID_END * root, edge, GRID_POINTS)
         width = np.full(GRID_POINTS, reached[1] - reached[0])
         width[[0, -1]] /= 2
         mass = width * (_density((reached[:, None] - sums) / step) / step @ mass)
@@ -115,15 +121,15 @@ def boundaries(alpha: float, looks: tuple[int, ...]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _edge(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
-    """The value above 0 that `wanted` of the mass exceeds after one more step of standard deviation `step`."""
+def _boundary(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
+    """Return the value above 0 that `wanted` of the mass exceeds after one more step of standard deviation `step`."""
 
     def beyond(edge: float) -> float:
         return math.fsum(
-            part * _above(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
+            part * _upper_tail(z) for part, z in zip(mass.tolist(), ((edge - sums) / step).tolist(), strict=True)
         )
 
-    low, high = 0.0, BEYOND
+    low, high = 0.0, GRID_END
     while beyond(high) > wanted:  # so little is spent at the first of many looks
         low, high = high, 2 * high
     for _ in range(HALVINGS):
@@ -132,30 +138,31 @@ def _edge(sums: Floats, mass: Floats, step: float, wanted: float) -> float:
     return high
 
 
-def _above(z: float) -> float:
-    """The chance that a standard normal variable exceeds `z`, exact far from 0 too."""
+def _upper_tail(z: float) -> float:
+    """Return the chance that a standard normal variable exceeds `z`; exact far from 0 too."""
     return math.erfc(z / math.sqrt(2)) / 2
 
 
 def _density(z: Floats) -> Floats:
-    """Of the standard normal distribution."""
+    """Return the density of the standard normal distribution at `z`."""
     density: Floats = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return density
 
 
 def compare(runs: Mapping[str, Sequence[float]], reference: str, plan: Plan) -> dict[str, Comparison]:
-    """Decide what can be decided.
+    """Compare treatments with a reference at every look so far, and decide what can be decided.
 
     Args:
-        runs: What each arm achieved (above 0), a value for each block from the first on. An arm that was decided need
-            have none of the blocks after.
-        reference: The arm that the others are held against.
-        plan: How.
+        runs: Values of each treatment (above 0), one per block from the first on. A treatment that has been decided
+            may lack the blocks after that.
+        reference: The treatment that the others are compared with.
+        plan: The design.
 
     Returns:
-        Every other arm's comparison after its last look, in the order of `runs`. Before the first all are open.
+        The comparison of every other treatment at its last look, in the order of `runs`. Before the first look all are
+        open.
     """
-    values = _table(runs)
+    values = _log_table(runs)
     names = list(runs)
     base, rivals = names.index(reference), [name for name in names if name != reference]
     decided: dict[str, Comparison] = {}
@@ -164,45 +171,44 @@ def compare(runs: Mapping[str, Sequence[float]], reference: str, plan: Plan) -> 
         if values.shape[1] < look:
             break
         so_far = values[:, :look]
-        means = dict(zip(names, np.mean(so_far - so_far[base], axis=1).tolist(), strict=True))  # NaN where a run lacks
+        means = dict(zip(names, np.mean(so_far - so_far[base], axis=1).tolist(), strict=True))  # NaN if a value lacks
         effects = {name: means[name] for name in rivals if name not in decided and not math.isnan(means[name])}
         if not effects:
             break
-        noise = Noise.of(so_far)
-        undecided = sorted(effects, key=effects.__getitem__, reverse=True)
-        better = sum(one.decision is Decision.BETTER for one in decided.values())
-        refused = False
-        for name in undecided:
-            alpha = (1 - plan.confidence) / (len(rivals) - better)
-            half = _half_width(alpha, plan.looks, number, noise, look)
-            one = _comparison(effects[name], half, look, plan, last=look == plan.last, may_win=not refused)
-            better += one.decision is Decision.BETTER
-            refused = refused or one.decision is not Decision.BETTER
+        noise = Noise.of_two_way_layout(so_far)
+        adopted = sum(one.decision is Decision.BETTER for one in decided.values())
+        procedure = holm.StepDown(1 - plan.confidence, len(rivals), rejected=adopted)
+        for name in sorted(effects, key=effects.__getitem__, reverse=True):
+            half_width = _half_width(procedure.level, plan.looks, number, noise, look)
+            one = _comparison(effects[name], half_width, look, plan, procedure, last=look == plan.last)
             latest[name] = one
             if one.decision is not Decision.OPEN:
                 decided[name] = one
-                values[names.index(name), look:] = math.nan  # whoever sees more looks no further
+                values[names.index(name), look:] = math.nan  # later looks must not depend on further values
     nothing = Comparison(Decision.OPEN, math.nan, -1.0, math.inf, 0)
     return {name: latest.get(name, nothing) for name in rivals}
 
 
-def least_effect_seen(noise: Noise, arms: int, plan: Plan) -> float:
-    """The effect that POWER of stages of so many arms besides the reference would find, as a share, if all blocks run.
+def detectable_effect(noise: Noise, arms: int, plan: Plan) -> float:
+    """Return the detectable effect, as a share: the one that is found with a chance of POWER if all blocks are run.
 
-    The shares of Holm's procedure are those of an arm that is the only one to be better.
+    Args:
+        noise: Of one value's logarithm.
+        arms: Number of treatments besides the reference. One of them alone is taken to be better.
+        plan: The design.
     """
     df = arms * (plan.last - 1)
     last = boundaries((1 - plan.confidence) / arms, plan.looks)[-1]
-    needed = _student(last, df) + student_t.beyond(2 * (1 - POWER), df)
+    needed = _student_boundary(last, df) + student_t.two_sided_quantile(2 * (1 - POWER), df)
     return math.expm1(math.log1p(plan.least_effect) + needed * noise.sd * math.sqrt(2 / plan.last))
 
 
 def _inverse(effect: float) -> float:
-    """The effect on 1 / a value; -1, where nothing bounds a loss, and infinity change places."""
+    """Return the effect on the reciprocal; -1 (unbounded loss) and infinity change places."""
     return math.inf if effect == -1 else 1 / (1 + effect) - 1
 
 
-def _table(runs: Mapping[str, Sequence[float]]) -> Floats:
+def _log_table(runs: Mapping[str, Sequence[float]]) -> Floats:
     table = np.full((len(runs), max(map(len, runs.values()))), math.nan)
     for row, achieved in zip(table, runs.values(), strict=True):
         row[: len(achieved)] = np.log(achieved)
@@ -210,19 +216,22 @@ def _table(runs: Mapping[str, Sequence[float]]) -> Floats:
 
 
 def _half_width(alpha: float, looks: tuple[int, ...], number: int, noise: Noise, blocks: int) -> float:
-    return _student(boundaries(alpha, looks)[number], noise.df) * noise.sd * math.sqrt(2 / blocks)
+    return _student_boundary(boundaries(alpha, looks)[number], noise.df) * noise.sd * math.sqrt(2 / blocks)
 
 
-def _student(z: float, df: int) -> float:
-    """Student's quantile that is exceeded as seldom as the standard normal one `z`, above 0; NaN of no freedom."""
-    return student_t.beyond(2 * _above(z), df) if df else math.nan
+def _student_boundary(z: float, df: int) -> float:
+    """Return Student's quantile at the nominal level of the normal quantile `z`, above 0; NaN without a df."""
+    return student_t.two_sided_quantile(2 * _upper_tail(z), df) if df else math.nan
 
 
-def _comparison(effect: float, half: float, blocks: int, plan: Plan, *, last: bool, may_win: bool) -> Comparison:
-    least = math.log1p(plan.least_effect)
+def _comparison(
+    effect: float, half_width: float, blocks: int, plan: Plan, procedure: holm.StepDown, *, last: bool
+) -> Comparison:
+    minimum = math.log1p(plan.least_effect)
     decision = Decision.OPEN
-    if effect - half > least and may_win:
+    if procedure.test(effect - half_width > minimum):
         decision = Decision.BETTER
-    elif effect + half < least or last:
+    elif effect + half_width < minimum or last:
         decision = Decision.NOT_BETTER
-    return Comparison(decision, math.expm1(effect), math.expm1(effect - half), math.expm1(effect + half), blocks)
+    low, high = math.expm1(effect - half_width), math.expm1(effect + half_width)
+    return Comparison(decision, math.expm1(effect), low, high, blocks)

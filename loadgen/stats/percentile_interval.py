@@ -1,26 +1,42 @@
-"""Confidence: how many values a percentile needs, and between which values of a sample the true percentile lies.
+"""Order statistics: the sample size that a percentile needs, and the confidence interval of a percentile.
 
 Both follow from the binomial distribution of how many of n independent values lie below a percentile, whatever the
-values' own distribution is (order statistics; e.g. David and Nagaraja, 2003, section 7.1). Requests that wait in one
-queue are not independent: of the simulator's scheduler with 8 slots, 1,000 requests a run, the interval of the p99 TTFT
-holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not either: those
-of all streams share the engine's steps.
+distribution of the values is (e.g. David and Nagaraja, Order Statistics, 2003, section 7.1). Requests that wait in one
+queue are not independent: for 1,000 requests to the simulator's scheduler with 8 slots, the interval of the p99 TTFT
+holds in 97 % of runs at 30 % of capacity, in 73 % at 60 %, in 38 % at 80 %. Gaps between tokens are not independent
+either, because all streams share the engine's steps.
 """
 
 import math
 from statistics import NormalDist
-
-from loadgen.core.histogram import Histogram
+from typing import Protocol
 
 CONFIDENCE = 0.99
 # Above this variance the normal approximation, with its correction for continuity, errs by less than one rank.
 _LARGE_VARIANCE = 100.0
 
 
-def least_samples(p: float) -> int:
-    """The fewest values of which, with CONFIDENCE, two at least lie beyond the `p`-th percentile (0 <= `p` <= 100).
+class SortedValues(Protocol):
+    """Values that can be read by their rank, as a histogram can.
 
-    p90 64, p95 130, p99 662, p99.9 6636; the same below the median. 1 for the extremes themselves.
+    Attributes:
+        count: Number of values.
+    """
+
+    @property
+    def count(self) -> int: ...  # noqa: D102
+
+    def value_at_rank(self, rank: int, /) -> float:
+        """Return the value with this rank, from 0 to count - 1, in ascending order."""
+
+
+def least_samples(p: float) -> int:
+    """Return the smallest sample of which, with CONFIDENCE, two or more values lie beyond the `p`-th percentile.
+
+    p90 needs 64, p95 130, p99 662, p99.9 6636; the same below the median. The extremes themselves need 1.
+
+    Args:
+        p: 0 to 100.
     """
     beyond = min(p, 100 - p) / 100
     if beyond <= 0:
@@ -39,41 +55,25 @@ def least_samples(p: float) -> int:
     return high
 
 
-def interval(histogram: Histogram, p: float) -> tuple[float | None, float | None]:
-    """Between which of the recorded values the true `p`-th percentile lies, with CONFIDENCE.
+def interval(values: SortedValues, p: float) -> tuple[float | None, float | None]:
+    """Return the confidence interval of the `p`-th percentile, with CONFIDENCE.
 
-    None on a side where the values are too few to bound it, and on both where there is none.
+    Args:
+        values: A sample.
+        p: 0 to 100.
+
+    Returns:
+        Two values of the sample; None on a side where the sample is too small to have a bound.
     """
-    n, tail = histogram.count, (1 - CONFIDENCE) / 2
-    low, high = _quantile(n, p / 100, tail) - 1, _quantile(n, p / 100, 1 - tail)
-    return (
-        histogram.value_at_rank(low) if low >= 0 else None,
-        histogram.value_at_rank(high) if high < n else None,
-    )
+    n, tail = values.count, (1 - CONFIDENCE) / 2
+    low, high = _binomial_quantile(n, p / 100, tail) - 1, _binomial_quantile(n, p / 100, 1 - tail)
+    return values.value_at_rank(low) if low >= 0 else None, values.value_at_rank(high) if high < n else None
 
 
-def by_chance(few: int, of: int, all_few: int, of_all: int) -> float:
-    """How likely `few` or more of `all_few` failures among `of_all` fall upon `of` of them, were it left to chance.
-
-    The one-sided p-value of Fisher's exact test: the tail of a hypergeometric distribution.
-    """
-
-    def ways(n: int, k: int) -> float:
-        return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-    tail = 0.0
-    for k in range(max(few, of + all_few - of_all), min(of, all_few) + 1):
-        term = math.exp(ways(of, k) + ways(of_all - of, all_few - k) - ways(of_all, all_few))
-        tail += term
-        if term < tail * 1e-9:  # beyond the mode, where terms only fall
-            break
-    return min(tail, 1.0)
-
-
-def _quantile(n: int, share: float, tail: float) -> int:
-    """The smallest k such that a binomial (`n`, `share`) number is at most k with probability `tail` or more."""
+def _binomial_quantile(n: int, share: float, tail: float) -> int:
+    """Return the smallest k such that a binomial (`n`, `share`) number is at most k with probability `tail` or more."""
     if share > 0.5:
-        return n - _quantile(n, 1 - share, 1 - tail)
+        return n - _binomial_quantile(n, 1 - share, 1 - tail)
     variance = n * share * (1 - share)
     if variance > _LARGE_VARIANCE:
         return math.ceil(NormalDist(n * share, math.sqrt(variance)).inv_cdf(tail) - 0.5)
@@ -81,8 +81,8 @@ def _quantile(n: int, share: float, tail: float) -> int:
         return 0
     below = 0.0
     for k in range(n + 1):
-        ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-        below += math.exp(ways + k * math.log(share) + (n - k) * math.log1p(-share))
+        log_ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+        below += math.exp(log_ways + k * math.log(share) + (n - k) * math.log1p(-share))
         if below >= tail:
             return k
     return n

@@ -1,11 +1,9 @@
-"""Bounds: between which values a share, or a mean, lies that the requests of a run show.
+"""Confidence bounds of a share or a mean: a ratio of sums over a series of dependent observations.
 
-Each is a ratio of sums over the requests, in the order in which they were due: good requests by requests, short gaps by
-gaps, the sum of a latency by how many there are. A bootstrap of blocks of requests (`loadgen.stats.block_bootstrap`)
-gives the standard error of a ratio of requests that shared the server, and Student's distribution the bound, as in
-comparisons. Shares are bounded as Wilson has it (J. Am. Stat. Assoc. 22, 1927). Latencies are above 0 and skewed, so
-that a run that happens to have a low mean shows too small an error of it: the upper bound of a mean is that of its
-reciprocal.
+The standard error comes from the block bootstrap (`loadgen.stats.block_bootstrap`), the bound from Student's t. Shares
+are bounded by Wilson's interval (J. Am. Stat. Assoc. 22, 1927) with the effective sample size. Positive values are
+skewed, and a series that happens to have a low mean shows too small an error of it, so the upper bound of a mean is
+that of its reciprocal.
 """
 
 import math
@@ -16,70 +14,75 @@ from loadgen.stats import block_bootstrap, student_t
 from loadgen.util.arrays import Floats
 
 
-def of_share(good: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
-    """Between which shares that of what is good lies; each bound holds with `confidence`.
+def share_bounds(good: Floats, total: Floats, length: int, confidence: float) -> tuple[float, float]:
+    """Return the lower and the upper bound of a share; each holds with `confidence`.
 
-    A run in which nearly all is good shows little of how misses cluster. So of b blocks no more is believed than
-    b * b / 5 independent requests tell; of five blocks or fewer each tells as much as one request.
+    A series in which nearly all is good shows little of how failures cluster. So the effective sample size of b blocks
+    is b * b / 5 at most; with five blocks or fewer each counts as one observation.
 
     Args:
-        good: Of each request, how much of it is good.
-        of: Of how much; 0 for a request that does not count. One counts at least.
-        length: Of blocks, in requests.
-        confidence: Of each bound.
+        good: Of each observation, how much of it is good, shape (n,).
+        total: Of each observation, how much there is, shape (n,); 0 for one that does not count. One counts at least.
+        length: Of a block, in observations.
+        confidence: Of each bound, above 0.5.
     """
-    share, count = _ratio(good, of), int(np.count_nonzero(of))
-    independent = share * (1 - share) / count  # the variance, if what counts were a request each, and all independent
-    effect, df = _design_effect(good, of, length, independent)
-    number = len(good) / length
-    n_eff = min(count / effect, number * max(1.0, number / block_bootstrap.FEWEST))
-    t = _quantile(confidence, df)
-    middle = (share + t * t / (2 * n_eff)) / (1 + t * t / n_eff)
-    half = t / (1 + t * t / n_eff) * math.sqrt(share * (1 - share) / n_eff + t * t / (4 * n_eff * n_eff))
-    return middle - half, middle + half
+    share, count = _ratio(good, total), int(np.count_nonzero(total))
+    independent_variance = share * (1 - share) / count
+    design_effect, df = _design_effect(good, total, length, independent_variance)
+    blocks = len(good) / length
+    n_eff = min(count / design_effect, blocks * max(1.0, blocks / block_bootstrap.MIN_BLOCKS))
+    t = _one_sided_quantile(confidence, df)
+    center = (share + t * t / (2 * n_eff)) / (1 + t * t / n_eff)
+    half_width = t / (1 + t * t / n_eff) * math.sqrt(share * (1 - share) / n_eff + t * t / (4 * n_eff * n_eff))
+    return center - half_width, center + half_width
 
 
-def of_mean(total: Floats, of: Floats, length: int, confidence: float) -> tuple[float, float]:
-    """Between which values a mean of positive values lies; each bound holds with `confidence`.
+def mean_bounds(sums: Floats, counts: Floats, length: int, confidence: float) -> tuple[float, float]:
+    """Return the lower and the upper bound of a mean of positive values; each holds with `confidence`.
 
     Args:
-        total: Of each request, the sum of its values.
-        of: How many these are; 0 for a request that does not count. One counts at least.
-        length: Of blocks, in requests.
-        confidence: Of each bound.
+        sums: Of each observation, the sum of its values, shape (n,).
+        counts: Of each observation, the number of its values, shape (n,); 0 for one that does not count. One counts at
+            least.
+        length: Of a block, in observations.
+        confidence: Of each bound, above 0.5.
 
     Returns:
-        The upper one is infinite where the values tell none.
+        The upper bound is infinite if the values do not bound the mean.
     """
-    mean = _ratio(total, of)
-    independent = float(np.square(total - mean * of).sum()) / float(of.sum()) ** 2
-    effect, df = _design_effect(total, of, length, independent)
-    half = _quantile(confidence, df) * math.sqrt(independent * effect) / mean if mean else 0.0
-    return mean * (1 - half), mean / (1 - half) if half < 1 else math.inf
+    mean = _ratio(sums, counts)
+    independent_variance = float(np.square(sums - mean * counts).sum()) / float(counts.sum()) ** 2
+    design_effect, df = _design_effect(sums, counts, length, independent_variance)
+    error = math.sqrt(independent_variance * design_effect)
+    half_width = _one_sided_quantile(confidence, df) * error / mean if mean else 0.0
+    return mean * (1 - half_width), mean / (1 - half_width) if half_width < 1 else math.inf
 
 
-def _ratio(part: Floats, of: Floats) -> float:
-    return float(part.sum()) / float(of.sum())
+def _ratio(numerator: Floats, denominator: Floats) -> float:
+    return float(numerator.sum()) / float(denominator.sum())
 
 
-def _quantile(confidence: float, df: float) -> float:
-    return student_t.beyond(2 * (1 - confidence), df)
+def _one_sided_quantile(confidence: float, df: float) -> float:
+    return student_t.two_sided_quantile(2 * (1 - confidence), df)
 
 
-def _design_effect(part: Floats, of: Floats, length: int, independent: float) -> tuple[float, float]:
-    """How many requests tell as much of a ratio as one would that shared nothing with others, and degrees of freedom.
+def _design_effect(
+    numerator: Floats, denominator: Floats, length: int, independent_variance: float
+) -> tuple[float, float]:
+    """Return the design effect of a ratio and the degrees of freedom of its variance.
 
-    By resampling blocks of the run; where these are too few for that, as many as a block has. 1 at least.
+    The design effect is the variance of the ratio over the variance that it would have if the observations were
+    independent, 1 at least. Where there are too few blocks to resample, it is the length of a block.
 
     Args:
-        part: Of each request.
-        of: Likewise.
-        length: Of blocks, in requests.
-        independent: What the variance of the ratio would be, if none shared anything.
+        numerator: Of each observation, shape (n,).
+        denominator: Of each observation, shape (n,).
+        length: Of a block, in observations.
+        independent_variance: Of the ratio.
     """
-    count = len(part)
-    if not block_bootstrap.tell(count, length):
+    count = len(numerator)
+    if not block_bootstrap.enough_blocks(count, length):
         return length, max(1.0, count / length - 1)
-    drawn = block_bootstrap.ratios(part, of, length)
-    error, df = block_bootstrap.standard_error(drawn[np.isfinite(drawn)], count, length)
-    return max(1.0, error**2 / independent) if independent else 1.0, df
+    replicates = block_bootstrap.resample_ratio(numerator, denominator, length)
+    error, df = block_bootstrap.standard_error(replicates[np.isfinite(replicates)], count, length)
+    return max(1.0, error**2 / independent_variance) if independent_variance else 1.0, df

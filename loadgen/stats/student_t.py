@@ -1,21 +1,21 @@
-"""Student: the distribution of a mean by the standard error that was estimated beside it, of any degrees of freedom.
+"""Student's t distribution, with any positive real number of degrees of freedom.
 
-By the incomplete beta function, as a continued fraction (Press et al., Numerical Recipes, 3rd ed., 6.4), so that it
-needs no other package.
+It is computed from the incomplete beta function as a continued fraction (Press et al., Numerical Recipes, 3rd ed.,
+6.4), because SciPy is not installed by default.
 """
 
 import math
 from functools import lru_cache
 
-TERMS = 10_000  # of the fraction: some root of the degrees of freedom are needed
-EXACT = 1e-15
+MAX_TERMS = 10_000  # of the fraction: about the square root of the degrees of freedom are needed
+PRECISION = 1e-15
 
 
-def by_chance(t: float, df: float) -> float:
-    """How likely Student's variable is as far from 0 as `t`, on either side.
+def two_sided_p(t: float, df: float) -> float:
+    """Return the two-sided p-value of a t statistic: the chance of a value as far from 0 on either side.
 
     Args:
-        t: 0 or more.
+        t: Absolute value of the statistic, 0 or more; may be infinite.
         df: Degrees of freedom, above 0.
     """
     square = t * t
@@ -23,46 +23,44 @@ def by_chance(t: float, df: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def beyond(chance: float, df: float) -> float:
-    """How far from 0 it is at least, with this chance, on either side.
-
-    At 0.05, 2.78 of 4 degrees of freedom, 1.96 of many.
+def two_sided_quantile(p: float, df: float) -> float:
+    """Return the t statistic whose two-sided p-value is `p`, as 2.78 for 0.05 and 4 degrees of freedom.
 
     Args:
-        chance: Above 0, and below 1.
+        p: Above 0 and below 1.
         df: Degrees of freedom, above 0.
     """
     low, high = 0.0, 1.0
-    while by_chance(high, df) > chance:
+    while two_sided_p(high, df) > p:
         low, high = high, 2 * high
-    while high - low > EXACT * high:
+    while high - low > PRECISION * high:
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if by_chance(middle, df) > chance else (low, middle)
+        low, high = (middle, high) if two_sided_p(middle, df) > p else (low, middle)
     return high
 
 
-def _beta(a: float, b: float, x: float, rest: float) -> float:
-    """The regularized incomplete beta function of `x`, from 0 to 1; the `rest` is 1 - `x`."""
-    if not x or not rest:
+def _beta(a: float, b: float, x: float, complement: float) -> float:
+    """Return the regularized incomplete beta function at `x`, from 0 to 1; `complement` is 1 - `x`."""
+    if not x or not complement:
         return x
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest))
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(complement))
     if x < (a + 1) / (a + b + 2):  # there the fraction converges fast
-        return front * _fraction(a, b, x) / a
-    return 1 - front * _fraction(b, a, rest) / b
+        return front * _continued_fraction(a, b, x) / a
+    return 1 - front * _continued_fraction(b, a, complement) / b
 
 
-def _fraction(a: float, b: float, x: float) -> float:
-    """By Lentz's method."""
+def _continued_fraction(a: float, b: float, x: float) -> float:
+    """Evaluate the continued fraction of the incomplete beta function by Lentz's method."""
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     value = d
-    for m in range(1, TERMS):
+    for m in range(1, MAX_TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
             d, c = 1 / (1 + term * d), 1 + term / c
             value *= d * c
-        if abs(d * c - 1) < EXACT:
+        if abs(d * c - 1) < PRECISION:
             break
     return value

@@ -1,4 +1,4 @@
-"""Noise: what runs of one and the same thing differ by."""
+"""Noise: the standard deviation of replicates, estimated from their residuals."""
 
 import math
 from collections.abc import Sequence
@@ -12,47 +12,53 @@ from loadgen.util.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The standard deviation of one run's logarithm, about 0.01 for 1 %, and its degrees of freedom."""
+    """An estimate of a standard deviation.
+
+    Attributes:
+        sd: The standard deviation; of logarithms, 0.01 is about 1 %. NaN without degrees of freedom.
+        df: Degrees of freedom of the estimate.
+    """
 
     sd: float
     df: int
 
     @classmethod
-    def of(cls, values: Floats) -> Self:
-        """What an additive model of arms and blocks leaves.
+    def of_two_way_layout(cls, values: Floats) -> Self:
+        """Estimate the noise from the residuals of an additive model of treatments and blocks.
 
         Args:
-            values: Logarithms, shape (arms, blocks); NaN where an arm had no run.
+            values: Shape (treatments, blocks); NaN where a treatment has no value.
         """
-        there = ~np.isnan(values)
-        if there.all():  # the same in closed form
-            left = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
-            return cls._from(float(np.sum(left**2)), (values.shape[0] - 1) * (values.shape[1] - 1))
-        arm, block = np.nonzero(there)
-        rows = np.arange(len(arm))
-        design = np.zeros((len(arm), sum(values.shape)))
-        design[rows, arm] = design[rows, values.shape[0] + block] = 1.0
-        observed = values[arm, block]
+        present = ~np.isnan(values)
+        if present.all():  # closed form of the same
+            residuals = values - values.mean(axis=0) - values.mean(axis=1)[:, None] + values.mean()
+            return cls._from_squares(float(np.sum(residuals**2)), (values.shape[0] - 1) * (values.shape[1] - 1))
+        treatment, block = np.nonzero(present)
+        rows = np.arange(len(treatment))
+        design = np.zeros((len(treatment), sum(values.shape)))
+        design[rows, treatment] = design[rows, values.shape[0] + block] = 1.0
+        observed = values[treatment, block]
         fitted, _, rank, _ = np.linalg.lstsq(design, observed, rcond=None)
-        return cls._from(float(np.sum((observed - design @ fitted) ** 2)), len(arm) - int(rank))
+        squares = float(np.sum((observed - design @ fitted) ** 2))
+        return cls._from_squares(squares, len(treatment) - int(rank))
 
     @classmethod
     def of_replicates(cls, values: Floats) -> Self:
-        """What runs of one arm differ by, blocks and all.
+        """Estimate the noise from replicates of one treatment.
 
         Args:
-            values: Logarithms, shape (runs,), one at least, which tells nothing by itself.
+            values: Shape (n,), one at least; a single one leaves no degree of freedom.
         """
-        left = values - values.mean()
-        return cls._from(float(np.sum(left**2)), len(values) - 1)
+        residuals = values - values.mean()
+        return cls._from_squares(float(np.sum(residuals**2)), len(values) - 1)
 
     @classmethod
-    def pooled(cls, each: Sequence["Noise"]) -> Self | None:
-        """What several tell together; None where none tells anything."""
-        telling = [noise for noise in each if noise.df]
-        df = sum(noise.df for noise in telling)
-        return cls._from(sum(noise.df * noise.sd**2 for noise in telling), df) if df else None
+    def pooled(cls, estimates: Sequence["Noise"]) -> Self | None:
+        """Pool estimates of the same noise; None if none has a degree of freedom."""
+        usable = [noise for noise in estimates if noise.df]
+        df = sum(noise.df for noise in usable)
+        return cls._from_squares(sum(noise.df * noise.sd**2 for noise in usable), df) if df else None
 
     @classmethod
-    def _from(cls, squares: float, df: int) -> Self:
-        return cls(math.sqrt(squares / df) if df else math.nan, df)
+    def _from_squares(cls, sum_of_squares: float, df: int) -> Self:
+        return cls(math.sqrt(sum_of_squares / df) if df else math.nan, df)

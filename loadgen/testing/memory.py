@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Bell, Record, Response
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import Record
 from loadgen.util.clock import Clock
 
 
@@ -66,7 +68,7 @@ class Memory:
 
     def __init__(self, server: Server, clock: Clock) -> None:
         self.on_end: Callable[[Record], None] = lambda record: None
-        self.bell = Bell()
+        self.bell = SendHook()
         self.clock = clock
         self._server = server
         self._streams: dict[_Stream, None] = {}  # in the order in which they were sent
@@ -92,7 +94,7 @@ class Memory:
 
 
 class _Stream(Response):
-    """A response in flight: `loadgen.core.wire.Connection` without a socket."""
+    """A response in flight: `loadgen.core.connection.Connection` without a socket."""
 
     def __init__(self, owner: Memory, record: Record, reply: Reply) -> None:
         self._owner, self._reply, self._next = owner, reply, 0
@@ -119,5 +121,5 @@ class _Stream(Response):
             self._owner.ended(self)
         else:
             self.wait()
-        if at_ns >= self._owner.bell.at_ns and self._owner.bell.ring is not None:  # last: it may send
-            self._owner.bell.ring()
+        if at_ns >= self._owner.bell.due_ns and self._owner.bell.callback is not None:  # last: it may send
+            self._owner.bell.callback()

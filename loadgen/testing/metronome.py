@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 
-from loadgen.engines.sim.emit import BLANK_TIME, Planned, Ticker
+from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.testing import server_main
 from loadgen.testing.pace import SHAPES, Pace
 from loadgen.testing.replies import BINARY, DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models

@@ -6,7 +6,7 @@ Run it with `python -m loadgen.testing.roofline`. All tokens are equal, and the 
 import sys
 from collections.abc import Sequence
 
-from loadgen.engines.sim.emit import Outlet
+from loadgen.engines.sim.outlet import Outlet
 from loadgen.testing import server_main
 from loadgen.testing.replies import DONE, LAST_CHUNK, STREAM, chunk, error_body, event, models
 from loadgen.testing.request import Request

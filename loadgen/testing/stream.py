@@ -1,6 +1,6 @@
 """Stream: one streamed answer of a server, read with the standard library only, independent of what is tested.
 
-It blocks and parses every event completely; to measure, `loadgen.core.wire` is used.
+It blocks and parses every event completely; to measure, `loadgen.core` is used.
 """
 
 import json

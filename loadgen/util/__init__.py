@@ -1,1 +1,1 @@
-"""Helpers around the operating system, text, processes and files. Nothing here knows a word of the domain."""
+"""Helpers for the operating system, text, processes and files. They know nothing of load tests."""

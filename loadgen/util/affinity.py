@@ -1,4 +1,4 @@
-"""Placement: on which processors the measuring thread and a server on the same machine run."""
+"""CPU affinity: keep the measuring thread and a server on the same machine on different cores."""
 
 import contextlib
 import os
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def apart(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
-    """While the context lasts, keep the calling thread on processors of its own and the processes off those.
+def separate_cores(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
+    """Pin the calling thread and some processes to different cores while the context lasts.
 
-    The kernel likes to wake who reads where the writer runs, and there a reader waits until the writer has done with
-    its step, though the other processors are idle. A server on another machine does not do that to its clients.
+    The kernel likes to wake a reader on the core of the writer. There the reader waits until the writer yields, even
+    when other cores are idle. A server on another machine does not slow its clients in this way.
 
-    Does nothing without a process, with a single processor, and where the system does not let us choose.
+    Does nothing without a process, with a single core, and where the system has no CPU affinity.
 
     Args:
-        pids: The processes.
-        processor: The only one for the calling thread; None: the last half of them, so that it can give way to others.
+        pids: The processes to keep away from the calling thread.
+        processor: The core of the calling thread. None: the upper half of the usable cores.
     """
     if not pids or not hasattr(os, "sched_setaffinity"):
         yield
@@ -25,23 +25,23 @@ def apart(pids: Sequence[int], processor: int | None = None) -> Iterator[None]:
     ours, theirs = os.sched_getaffinity(0), [thread for pid in pids for thread in _threads(pid)]
     own = set(sorted(ours)[len(ours) // 2 :]) if processor is None else {processor}
     with contextlib.ExitStack() as stack:
-        if theirs and len(ours) > 1 and all(_moved(stack, thread, ours - own) for thread in theirs):
-            _moved(stack, 0, own)
+        if theirs and len(ours) > 1 and all(_pin(stack, thread, ours - own) for thread in theirs):
+            _pin(stack, 0, own)
         yield
 
 
-def _moved(stack: contextlib.ExitStack, thread: int, processors: set[int]) -> bool:
-    """Have a thread run on these processors until the stack is unwound; False where that may not be."""
+def _pin(stack: contextlib.ExitStack, thread: int, processors: set[int]) -> bool:
+    """Pin a thread to some cores until the stack is unwound; returns whether the system allowed it."""
     try:
         before = os.sched_getaffinity(thread)
         os.sched_setaffinity(thread, processors)
     except OSError:  # not ours, or gone
         return False
-    stack.callback(_back, thread, before)
+    stack.callback(_restore, thread, before)
     return True
 
 
-def _back(thread: int, processors: set[int]) -> None:
+def _restore(thread: int, processors: set[int]) -> None:
     with contextlib.suppress(OSError):
         os.sched_setaffinity(thread, processors)
 

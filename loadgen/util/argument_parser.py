@@ -1,4 +1,4 @@
-"""Arguments: a command line of which what cannot be used is one error with a field and a remedy."""
+"""An argparse parser that reports a wrong command line as one BadInput with a field and a remedy."""
 
 import argparse
 import difflib
@@ -8,59 +8,65 @@ from typing import Any, NoReturn
 from loadgen.errors import BadInput
 from loadgen.util import number_format
 
-FEWEST_LETTERS = 4  # of the beginning of a flag that stands for the flag
-UNKNOWN = "unknown"  # the problem of a flag that a parser does not know
+MIN_PREFIX = 4  # letters of a flag that are enough to suggest the flag
+UNKNOWN = "unknown"  # `BadInput.problem` of a flag that the parser does not know
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """An argument parser that raises BadInput instead of printing the usage and exiting; it wants names in full.
+    """An argument parser that raises BadInput instead of printing the usage and exiting.
+
+    Abbreviated flags are refused.
 
     Args:
-        prog: What the command is called.
-        options: Others of `argparse.ArgumentParser`.
+        prog: The name of the command.
+        options: Further arguments of `argparse.ArgumentParser`.
     """
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Turn argparse's message into a field and a remedy; a type's own remedy stands behind a semicolon."""
+        """Raise BadInput from a message of argparse. A `type=` function puts its own remedy behind a semicolon."""
         field, _, problem = message.removeprefix("argument ").partition(": ")
         problem, _, remedy = problem.partition("; ")
         remedy = remedy or f"see `{self.prog} --help`"
         if field == "unrecognized arguments":
             field, problem = problem.split()[0].partition("=")[0], UNKNOWN
-            near = self._near(field)
-            remedy = f"did you mean {near}?" if near else remedy
+            flag = self._similar_flag(field)
+            remedy = f"did you mean {flag}?" if flag else remedy
         if not problem:
             field, problem = self.prog, message
         raise BadInput(field, problem, remedy)
 
-    def _near(self, word: str) -> str | None:
-        """The flag that a word is likely to be meant for: one that it begins, or nearly is."""
+    def _similar_flag(self, word: str) -> str | None:
+        """Return the flag that a word is similar to, or begins; None where there is none."""
         names = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         name = word.lstrip("-")
         near = difflib.get_close_matches(name, names, 1, cutoff=0.75)
-        near += [flag for flag in names if flag.startswith(name) and len(name) >= FEWEST_LETTERS]
+        near += [flag for flag in names if flag.startswith(name) and len(name) >= MIN_PREFIX]
         return names[near[0]] if near else None
 
 
 def integer(text: str) -> int:
-    """A whole number, as `type=` of an argument."""
+    """Parse a whole number: a `type=` function of argparse."""
     try:
         return int(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number; write digits alone, as 10") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number; write digits only, for example 10"
+        ) from error
 
 
 def number(text: str) -> float:
-    """A number, as `type=` of an argument."""
-    return _read(number_format.number, text, "write digits alone, as 10 or 0.5")
+    """Parse a number: a `type=` function of argparse."""
+    return _read(number_format.parse_number, text, "write digits only, for example 10 or 0.5")
 
 
 def seconds(text: str) -> float:
-    """A time in seconds, as `type=` of an argument."""
-    return _read(number_format.seconds, text, "write seconds, or a number with ms, s, m or h, as 500ms or 2m")
+    """Parse a time and return seconds: a `type=` function of argparse."""
+    return _read(
+        number_format.parse_seconds, text, "write seconds, or a number with ms, s, m or h, for example 500ms or 2m"
+    )
 
 
 def _read(read: Callable[[str], float], text: str, remedy: str) -> float:
@@ -70,13 +76,13 @@ def _read(read: Callable[[str], float], text: str, remedy: str) -> float:
         raise argparse.ArgumentTypeError(f"{error}; {remedy}") from error
 
 
-def integer_within(least: int, most: int) -> Callable[[str], int]:
-    """A whole number from `least` to `most`, as `type=` of an argument."""
+def integer_within(low: int, high: int) -> Callable[[str], int]:
+    """Return a `type=` function of argparse that accepts a whole number from `low` to `high`."""
 
     def within(text: str) -> int:
-        found = integer(text)
-        if not least <= found <= most:
-            raise argparse.ArgumentTypeError(f"{text} is not within {least} to {most}")
-        return found
+        value = integer(text)
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text} is not within {low} to {high}")
+        return value
 
     return within

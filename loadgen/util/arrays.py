@@ -1,4 +1,4 @@
-"""Names of the array types that modules pass to each other."""
+"""Type aliases of NumPy arrays."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,7 +1,7 @@
-"""The clock: that of `time.monotonic_ns()`, on Linux CLOCK_MONOTONIC, and an alarm on it for event loops.
+"""The monotonic clock (`time.monotonic_ns()`, CLOCK_MONOTONIC on Linux) and an alarm on it for event loops.
 
-What runs on the clock is given a `Clock`: `KERNEL`, or in a test one whose time is virtual. `clock.pxd` beside this
-file gives compiled modules the same `now_ns`, inlined.
+Code that waits takes a `Clock`: `KERNEL`, or in tests a clock of virtual time. `clock.pxd` gives compiled modules the
+same `now_ns`, inlined.
 """
 
 import asyncio
@@ -21,22 +21,22 @@ now_ns = time.monotonic_ns
 
 
 class AnyAlarm(Protocol):
-    """Something that calls back at a time set before."""
+    """Calls back once at a set time."""
 
     def set(self, due_ns: int) -> None:
-        """Ring once at or after `due_ns` instead of any time set before; if it is past, at the loop's next turn."""
+        """Call back once at or after `due_ns`, in place of an earlier time; at the loop's next turn if it is past."""
 
     def close(self) -> None:
-        """Never ring again; closing twice does no harm."""
+        """Cancel the alarm for good. It may be closed twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What the time is, and how to be called at one.
+    """A source of time, with alarms.
 
     Attributes:
-        now_ns: The time, ns; of the kernel: that of `time.monotonic_ns()`.
-        alarm: Makes an alarm that calls back in a loop.
+        now_ns: Returns the time, ns. The kernel's clock is `time.monotonic_ns()`.
+        alarm: Creates an alarm that calls back in an event loop.
     """
 
     now_ns: Callable[[], int]
@@ -44,13 +44,13 @@ class Clock:
 
 
 class Readers(Protocol):
-    """Who calls back when there is something to read: an event loop, or a `Poll`."""
+    """Watches file descriptors: an event loop, or the read loop of the client."""
 
     def add_reader(self, fd: int, callback: Callable[[], object]) -> object:
-        """Call back whenever `fd` can be read."""
+        """Call back each time `fd` is readable."""
 
     def remove_reader(self, fd: int) -> object:
-        """Call back no more."""
+        """Stop watching `fd`."""
 
 
 class _TimeSpec(ctypes.Structure):
@@ -66,13 +66,13 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 
 
 class TimerfdAlarm:
-    """Calls `callback()` in `loop` once at or after a set time: `Alarm` on Linux, good to microseconds.
+    """Alarm by a Linux timerfd: calls `callback()` in `loop` at a set time, accurate to microseconds.
 
-    A Linux timerfd watched by the loop, because uvloop rounds `call_later` to whole milliseconds, and asyncio
-    has epoll wait in whole milliseconds. Call `close()` in the end.
+    The loop watches the timerfd, because uvloop rounds `call_later` to whole milliseconds, and asyncio waits in epoll
+    for whole milliseconds. Call `close()` after use.
 
     Raises:
-        OSError: No timer can be had (of file descriptors, most likely).
+        OSError: No timer is available, usually for lack of file descriptors.
     """
 
     def __init__(self, loop: Readers, callback: Callable[[], object]) -> None:
@@ -81,21 +81,21 @@ class TimerfdAlarm:
         if self._fd < 0:
             raise _os_error("timerfd_create")
         spec = _TimerSpec()
-        # Made once: setting the alarm writes two numbers and passes the same arguments.
+        # Built once: `set` writes two numbers and passes the same arguments.
         self._due = spec.it_value
         self._arguments = (_TFD_TIMER_ABSTIME, ctypes.byref(spec), None)
         self._settime = _libc.timerfd_settime
         loop.add_reader(self._fd, self._ring)
 
     def set(self, due_ns: int) -> None:
-        """Ring once `now_ns()` has reached `due_ns` instead of any time set before; if it is past, at the next turn."""
+        """Call back once `now_ns()` reaches `due_ns`, which replaces an earlier time."""
         # All zeros would disarm the timer.
         self._due.tv_sec, self._due.tv_nsec = divmod(max(due_ns, 1), NS_PER_S)
         if self._settime(self._fd, *self._arguments):
             raise _os_error("timerfd_settime")
 
     def close(self) -> None:
-        """Never ring again, and give the file descriptor back; closing twice does no harm."""
+        """Cancel the alarm for good and close its file descriptor. It may be closed twice."""
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)
@@ -110,9 +110,9 @@ class TimerfdAlarm:
 
 
 class LoopAlarm:
-    """Calls `callback()` in `loop` once at or after a set time: `Alarm` where there is no timerfd.
+    """Alarm by the timers of the event loop, for systems without timerfd.
 
-    A loop's own timers, asked again when they come early; on uvloop the last millisecond is spent turning.
+    A timer that fires early is set again. On uvloop the last millisecond is spent in turns of the loop.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
@@ -121,13 +121,13 @@ class LoopAlarm:
         self._handle: asyncio.Handle | None = None
 
     def set(self, due_ns: int) -> None:
-        """Ring once `now_ns()` has reached `due_ns` instead of any time set before; if it is past, at the next turn."""
+        """Call back once `now_ns()` reaches `due_ns`, which replaces an earlier time."""
         self.close()
         self._due_ns = due_ns
         self._handle = self._loop.call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)
 
     def close(self) -> None:
-        """Do not ring; closing twice does no harm."""
+        """Cancel the alarm. It may be closed twice."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
@@ -144,8 +144,8 @@ Alarm = TimerfdAlarm if hasattr(_libc, "timerfd_create") else LoopAlarm
 KERNEL = Clock(now_ns, Alarm)
 
 
-def in_line(readers: Readers) -> Clock:
-    """The kernel's clock, with alarms that ring in one line with all that is read by `readers`."""
+def clock_for(readers: Readers) -> Clock:
+    """Return the kernel's clock, with alarms that are watched by `readers`, in one queue with what it reads."""
     if Alarm is LoopAlarm:
         return KERNEL
     return Clock(now_ns, lambda loop, callback: TimerfdAlarm(readers, callback))

@@ -1,4 +1,4 @@
-"""Garbage collection while the clock runs: little to look at, and every pause measured."""
+"""Garbage collection while the clock runs: fewer objects to look at, and the length of each pause."""
 
 import contextlib
 import gc
@@ -8,8 +8,8 @@ from loadgen.util.clock import now_ns
 
 
 @contextlib.contextmanager
-def frozen() -> Iterator[None]:
-    """Keep what exists by now out of every collection in the block. Where the program has frozen before, do nothing."""
+def freeze() -> Iterator[None]:
+    """Exclude existing objects from collections in the block, unless the program has called `gc.freeze` itself."""
     gc.collect()
     ours = gc.get_freeze_count() == 0
     if ours:
@@ -22,19 +22,19 @@ def frozen() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def pauses(record: Callable[[int], object]) -> Iterator[None]:
-    """Call `record` with the length in ns of every collection in the block."""
-    began = 0
+def record_pauses(record: Callable[[int], object]) -> Iterator[None]:
+    """Call `record` with the length in ns of each collection in the block."""
+    start_ns = 0
 
-    def paused(phase: str, info: dict[str, int]) -> None:
-        nonlocal began
+    def on_collection(phase: str, info: dict[str, int]) -> None:
+        nonlocal start_ns
         if phase == "start":
-            began = now_ns()
-        elif began:
-            record(now_ns() - began)
+            start_ns = now_ns()
+        elif start_ns:
+            record(now_ns() - start_ns)
 
-    gc.callbacks.append(paused)
+    gc.callbacks.append(on_collection)
     try:
         yield
     finally:
-        gc.callbacks.remove(paused)
+        gc.callbacks.remove(on_collection)

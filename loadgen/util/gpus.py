@@ -1,4 +1,4 @@
-"""GPUs: who shares them, and power, clock, use and memory of this machine's NVIDIA GPUs, through NVML."""
+"""Power, clock, utilisation and memory of this machine's NVIDIA GPUs through NVML, and their assignment to servers."""
 
 import contextlib
 import importlib
@@ -7,34 +7,34 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-PACKAGE = "pynvml"  # of the distribution nvidia-ml-py
+PACKAGE = "pynvml"  # the module of the distribution nvidia-ml-py
 QUANTITIES = ("power_w", "sm_clock_mhz", "busy_share", "memory_bytes")
 
 
-def shares(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
-    """The GPUs of each of several servers, as many for each; none where none are named.
+def split_devices(ids: Sequence[str], servers: int) -> list[tuple[str, ...]]:
+    """Split device ids equally among servers; each gets none where no ids are given.
 
     Args:
-        ids: Of all of them; a multiple of the servers.
-        servers: That share them.
+        ids: The device ids, a multiple of the number of servers.
+        servers: How many servers share the devices.
     """
-    many = len(ids) // servers
-    return [tuple(ids[many * number : many * (number + 1)]) for number in range(servers)]
+    size = len(ids) // servers
+    return [tuple(ids[size * number : size * (number + 1)]) for number in range(servers)]
 
 
 def installed() -> bool:
-    """Whether the package is there; NVML itself may still be missing."""
+    """Return whether the Python package is installed. The NVML library itself may still be missing."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Of one GPU, in bytes.
+class MemoryUse:
+    """Memory of one GPU, in bytes.
 
     Attributes:
-        used: By whomever.
-        total: That it has.
-        holders: Ids of the processes that compute there, as far as they can be seen.
+        used: Memory in use by all processes.
+        total: Memory of the GPU.
+        holders: Ids of the compute processes on it, as far as they are visible.
     """
 
     used: int
@@ -43,7 +43,7 @@ class Memory:
 
 
 class Nvml:
-    """Reads all GPUs; `opened` makes it."""
+    """Reads all GPUs of the machine. Create it with `opened`."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
@@ -52,7 +52,7 @@ class Nvml:
     @classmethod
     @contextlib.contextmanager
     def opened(cls) -> Iterator[Self | None]:
-        """NVML while the context lasts; None where there is no package or no driver."""
+        """Open NVML while the context lasts; yields None where the package or the driver is missing."""
         try:
             nvml = importlib.import_module(PACKAGE)
         except ImportError:
@@ -69,40 +69,40 @@ class Nvml:
             nvml.nvmlShutdown()
 
     def read(self) -> list[dict[str, Any]]:
-        """Of each GPU its name and QUANTITIES: watts, MHz, a share of the time, bytes; None for what it hides."""
+        """Read the name and QUANTITIES of each GPU: watts, MHz, share of the time, bytes; None for a hidden value."""
         return [self._read(gpu) for gpu in self._gpus]
 
-    def memory(self) -> list[Memory | None]:
-        """Of each GPU; None for one that hides it."""
+    def memory(self) -> list[MemoryUse | None]:
+        """Read the memory of each GPU; None for a GPU that hides it."""
         return [self._memory(gpu) for gpu in self._gpus]
 
-    def _memory(self, gpu: Any) -> Memory | None:
+    def _memory(self, gpu: Any) -> MemoryUse | None:
         nvml = self._nvml
         try:
-            told = nvml.nvmlDeviceGetMemoryInfo(gpu)
+            memory = nvml.nvmlDeviceGetMemoryInfo(gpu)
             computing = nvml.nvmlDeviceGetComputeRunningProcesses(gpu)
         except nvml.NVMLError:
             return None
-        return Memory(told.used, told.total, frozenset(process.pid for process in computing))
+        return MemoryUse(memory.used, memory.total, frozenset(process.pid for process in computing))
 
     def _read(self, gpu: Any) -> dict[str, Any]:
         nvml = self._nvml
-        ask: dict[str, Callable[[], Any]] = {
+        queries: dict[str, Callable[[], Any]] = {
             "name": lambda: _text(nvml.nvmlDeviceGetName(gpu)),
             "power_w": lambda: nvml.nvmlDeviceGetPowerUsage(gpu) / 1e3,
             "sm_clock_mhz": lambda: float(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
             "busy_share": lambda: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100,
             "memory_bytes": lambda: float(nvml.nvmlDeviceGetMemoryInfo(gpu).used),
         }
-        told: dict[str, Any] = {}
-        for what, answer in ask.items():
+        values: dict[str, Any] = {}
+        for name, query in queries.items():
             try:
-                told[what] = answer()
-            except nvml.NVMLError:  # a slice of a GPU, for one, has no power of its own
-                told[what] = None
-        return told
+                values[name] = query()
+            except nvml.NVMLError:  # a slice of a GPU, for example, has no power value
+                values[name] = None
+        return values
 
 
 def _text(name: str | bytes) -> str:
-    """Releases before 12 give bytes."""
+    """Decode a name: releases of NVML before 12 return bytes."""
     return name.decode(errors="replace") if isinstance(name, bytes) else name

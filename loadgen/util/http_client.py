@@ -1,4 +1,4 @@
-"""A small HTTP client for probes, scrapes, ready checks and progress; never for load."""
+"""A small HTTP client for probes, scrapes, ready checks and progress reports. It never sends load."""
 
 import os
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from loadgen.errors import Unreachable
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-LARGEST = 16 << 20  # bytes of an answer: more is not what a probe asks for
+MAX_BYTES = 16 << 20  # of a response to a probe
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a probe."""
+    """The response to a probe."""
 
     status: int
     body: bytes
     headers: dict[str, str]
 
     def json(self) -> Any:
-        """The body as JSON; None if it is not."""
+        """Parse the body as JSON; None if it is not JSON."""
         try:
             return orjson.loads(self.body)
         except orjson.JSONDecodeError:
@@ -33,23 +33,25 @@ class Reply:
 async def get(
     url: str, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 10.0
 ) -> Reply:
-    """Fetch `url`, whatever the status.
+    """Send a GET request, and return the response of any status.
 
     Raises:
-        Unreachable: No answer, none in time, or one without end.
+        Unreachable: No response, none in time, or one that is too large.
     """
-    return await _ask("GET", url, None, headers, verify_tls, timeout_s)
+    return await _request("GET", url, None, headers, verify_tls, timeout_s)
 
 
 async def post(
     url: str, body: bytes, *, headers: dict[str, str] | None = None, verify_tls: bool = True, timeout_s: float = 60.0
 ) -> Reply:
-    """Send `body`, which is JSON, and take the whole answer, whatever the status.
+    """Send a POST request with a JSON body, and return the response of any status.
 
     Raises:
-        Unreachable: No answer, or none in time.
+        Unreachable: No response, or none in time.
     """
-    return await _ask("POST", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s)
+    return await _request(
+        "POST", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s
+    )
 
 
 async def patch(
@@ -60,22 +62,24 @@ async def patch(
     verify_tls: "bool | SSLContext" = True,
     timeout_s: float = 10.0,
 ) -> Reply:
-    """Change what `url` names by `body`, which is JSON, whatever the status of the answer.
+    """Send a PATCH request with a JSON body, and return the response of any status.
 
     Args:
-        url: What to change.
-        body: The change.
-        headers: Beside the content type.
-        verify_tls: Whether, or by which certificates.
-        timeout_s: For the whole answer.
+        url: The resource to change.
+        body: The change, as JSON.
+        headers: Headers in addition to the content type.
+        verify_tls: Whether to verify certificates, or the TLS context to verify them with.
+        timeout_s: Limit for the whole exchange.
 
     Raises:
-        Unreachable: No answer, or none in time.
+        Unreachable: No response, or none in time.
     """
-    return await _ask("PATCH", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s)
+    return await _request(
+        "PATCH", url, body, {"Content-Type": "application/json"} | (headers or {}), verify_tls, timeout_s
+    )
 
 
-async def _ask(
+async def _request(
     method: str,
     url: str,
     body: bytes | None,
@@ -90,18 +94,18 @@ async def _ask(
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=timeout_s)) as session,
             session.request(method, url, data=body, headers=headers, ssl=verify_tls, allow_redirects=False) as response,
         ):
-            answer = bytearray()
+            content = bytearray()
             async for part in response.content.iter_any():
-                answer += part
-                if len(answer) > LARGEST:
-                    raise Unreachable(f"{url}: an answer of more than {LARGEST >> 20} MiB, which is none to a probe")
-            return Reply(response.status, bytes(answer), dict(response.headers))
+                content += part
+                if len(content) > MAX_BYTES:
+                    raise Unreachable(f"{url}: the response is larger than {MAX_BYTES >> 20} MiB")
+            return Reply(response.status, bytes(content), dict(response.headers))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        raise Unreachable(f"{url}: {reason(error) or f'no answer in {timeout_s:g} s'}") from error
+        raise Unreachable(f"{url}: {error_reason(error) or f'no response in {timeout_s:g} s'}") from error
 
 
-def reason(error: BaseException) -> str:
-    """What an error of aiohttp's says, with the system's own words for why there is no connection; may be empty."""
+def error_reason(error: BaseException) -> str:
+    """Describe an error of aiohttp, with the system's reason for a failed connection. May be empty."""
     import aiohttp
 
     match error:
@@ -109,9 +113,9 @@ def reason(error: BaseException) -> str:
             return f"the certificate is not trusted ({getattr(cause, 'verify_message', '') or cause}; see --insecure)"
         case aiohttp.ClientConnectorSSLError(host=host, port=port, os_error=cause):
             why = getattr(cause, "reason", None) or cause
-            return f"no TLS with {host}:{port} ({why}; where it has none, write http://)"
+            return f"no TLS with {host}:{port} ({why}; if the server has no TLS, write http://)"
         case aiohttp.ClientConnectorError(host=host, port=port, os_error=cause):
-            number = cause.errno or 0  # of a name that is not resolved it is below 0
-            said = os.strerror(number) if number > 0 else cause.strerror or str(cause)
-            return f"no connection to {host}:{port} ({said})"
+            number = cause.errno or 0  # below 0 for a name that cannot be resolved
+            text = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+            return f"no connection to {host}:{port} ({text})"
     return str(error)

@@ -1,4 +1,4 @@
-"""The machine: what it is, what it allows, and how busy others kept it while we measured."""
+"""The host: CPU, limits on files and ports, and the CPU time that other processes used during a measurement."""
 
 import math
 import os
@@ -11,34 +11,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SPARE_FILES = 64  # for everything that is no connection
-# Of all cores' time. The loop uses one of them: others may have borne it.
-MOST_STOLEN = 0.02
-DISTURBING_CORES = 0.1  # that others use: less is the system's own
-DISTURBING_STOLEN_CORES = 0.02  # that the hypervisor takes: all of it may have been the loop's
+SPARE_FILES = 64  # file descriptors kept free for everything except connections
+# Share of the time of all cores that a hypervisor may take. The loop runs on one core, which may have lost all of it.
+MAX_STOLEN_SHARE = 0.02
+DISTURBING_CORES = 0.1  # used by other processes; below that it is the system itself
+DISTURBING_STOLEN_CORES = 0.02  # taken by the hypervisor
 TICKS = os.sysconf("SC_CLK_TCK")
-MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # in which the system tells memory
-MOST_FILES_OF_MACOS = 10_240  # OPEN_MAX: it refuses more, whatever its hard limit says
-# How many threads NumPy has for linear algebra; more than one would spin for a tenth of a second as it is imported.
+MAXRSS_BYTES = 1 if sys.platform == "darwin" else 1024  # the unit of `ru_maxrss`
+MAX_FILES_OF_MACOS = 10_240  # OPEN_MAX: macOS refuses more, also below its hard limit
+# Sets the threads of NumPy's linear algebra. More than one would spin for 0.1 s at import.
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
-    """Processor time spent since the machine started, in seconds over all cores."""
+class CpuTimes:
+    """CPU time since the machine started, in seconds summed over all cores."""
 
     at_s: float
-    used_s: float  # by anybody
+    used_s: float  # by all processes
     stolen_s: float  # by the hypervisor
     own_s: float  # by this process
-    throttled_s: float = 0.0  # for which a CPU limit has kept our control groups from running
+    throttled_s: float = 0.0  # in which a CPU limit kept our control groups from running
 
     @classmethod
-    def now(cls) -> "Busy":
-        """Read it; zeros where the system does not tell."""
+    def now(cls) -> "CpuTimes":
+        """Read the CPU times; zeros where the system does not show them."""
         used = stolen = 0.0
         try:
-            fields = [int(f) / TICKS for f in read("/proc/stat").split("\n", 1)[0].split()[1:]]
+            fields = [int(f) / TICKS for f in read_system_file("/proc/stat").split("\n", 1)[0].split()[1:]]
             user, nice, system, _, _, irq, softirq, stolen, *_ = fields
             used = user + nice + system + irq + softirq
         except (IndexError, ValueError):
@@ -46,30 +46,30 @@ class Busy:
         return cls(time.monotonic(), used, stolen, time.process_time(), throttled_s())
 
 
-def stolen_share(before: Busy, after: Busy) -> float:
-    """Which share of all cores' time the hypervisor took between two readings."""
+def stolen_share(before: CpuTimes, after: CpuTimes) -> float:
+    """Return the share of the time of all cores that the hypervisor took between two readings."""
     wall_s = after.at_s - before.at_s
     return (after.stolen_s - before.stolen_s) / (wall_s * (os.cpu_count() or 1)) if wall_s > 0 else 0.0
 
 
 def throttled_s(root: Path = Path("/")) -> float:
-    """Seconds for which CPU limits have kept this process's control groups, of either version, from running.
+    """Return the seconds in which CPU limits kept this process's control groups (v1 or v2) from running.
 
-    Limits may stand at every level above the process, so all that can be seen are added up; 0 where none can.
+    Each level above the process may have a limit, so all visible levels are summed; 0 where none is visible.
     """
     seconds = 0.0
     for level in control_groups("cpu", root):
-        stat = dict(row.split() for row in read(level / "cpu.stat").splitlines())
+        stat = dict(row.split() for row in read_system_file(level / "cpu.stat").splitlines())
         seconds += int(stat.get("throttled_usec", 0)) / 1e6 + int(stat.get("throttled_time", 0)) / 1e9
     return seconds
 
 
 def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """The folders of this process's control groups, of either version, that `controller` governs, the outermost first.
+    """Yield the folders of this process's control groups (v1 or v2) with a controller, the outermost first.
 
-    In a container those above its own are not to be seen, and its own is the outermost.
+    In a container the container's own group is the outermost one that is visible.
     """
-    for line in read(root / "proc/self/cgroup").splitlines():
+    for line in read_system_file(root / "proc/self/cgroup").splitlines():
         number, controllers, path = line.split(":", 2)
         if number != "0" and controller not in controllers.split(","):
             continue
@@ -80,44 +80,52 @@ def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
 
 
 def process_cpu_s(pid: int | None) -> float:
-    """Processor time of a process so far, in seconds; 0 if it is gone or unknown."""
+    """Return the CPU time of a process in seconds; 0 if the process is gone or unknown."""
     fields = _stat(pid)
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
-def runs(pid: int) -> bool:
-    """Whether a process is there and has not ended."""
+def is_running(pid: int) -> bool:
+    """Return whether a process exists and has not ended."""
     fields = _stat(pid)
     return bool(fields) and fields[0] not in ("Z", "X")
 
 
 def _stat(pid: int | None) -> list[str]:
-    """The fields of /proc/PID/stat after the command's name, the state first; none if it is gone."""
-    return read(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
+    """Read the fields of /proc/PID/stat after the command name, the state first; none if the process is gone."""
+    return read_system_file(f"/proc/{pid}/stat").rpartition(")")[2].split() if pid else []
 
 
 def peak_memory_bytes() -> int:
-    """The most memory this process has had resident."""
+    """Return the peak resident memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_BYTES
 
 
-def others_cores(before: Busy, after: Busy, friends_s: float = 0.0) -> float:
-    """How many cores others than this process and its friends have used between two readings."""
-    wall_s = after.at_s - before.at_s
-    return (after.used_s - before.used_s - (after.own_s - before.own_s) - friends_s) / wall_s if wall_s > 0 else 0.0
-
-
-def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
-    """What else was busy between two readings: others from DISTURBING_CORES on, steal from DISTURBING_STOLEN_CORES on.
+def others_cores(before: CpuTimes, after: CpuTimes, run_s: float = 0.0) -> float:
+    """Return how many cores processes outside the run have used between two readings.
 
     Args:
         before, after: The readings, by the measuring process.
-        friends_s: Processor time of the other processes that belong to the run: its engine, further workers.
+        run_s: CPU time of the other processes of the run: its engine, further workers.
+    """
+    wall_s = after.at_s - before.at_s
+    return (after.used_s - before.used_s - (after.own_s - before.own_s) - run_s) / wall_s if wall_s > 0 else 0.0
+
+
+def disturbance(before: CpuTimes, after: CpuTimes, run_s: float) -> str:
+    """Describe CPU use by others between two readings, from DISTURBING_CORES and DISTURBING_STOLEN_CORES on.
+
+    Args:
+        before, after: The readings, by the measuring process.
+        run_s: CPU time of the other processes of the run: its engine, further workers.
+
+    Returns:
+        A text for people; empty where nothing disturbed the run.
     """
     wall_s = after.at_s - before.at_s
     if wall_s <= 0:
         return ""
-    others = others_cores(before, after, friends_s)
+    others = others_cores(before, after, run_s)
     stolen = (after.stolen_s - before.stolen_s) / wall_s
     parts = []
     if others >= DISTURBING_CORES:
@@ -128,7 +136,7 @@ def disturbance(before: Busy, after: Busy, friends_s: float) -> str:
 
 
 def describe() -> dict[str, Any]:
-    """What the machine is and allows, as JSON."""
+    """Return facts and limits of the machine, as JSON."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "system": platform.platform(),
@@ -138,55 +146,57 @@ def describe() -> dict[str, Any]:
         "usable_cores": usable_cores(),
         "open_files_limit": [soft, hard],
         "local_ports": list(local_ports() or ()),
-        "somaxconn": int(read("/proc/sys/net/core/somaxconn") or 0) or None,
-        "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip() or None,
+        "somaxconn": int(read_system_file("/proc/sys/net/core/somaxconn") or 0) or None,
+        "clock_source": read_system_file("/sys/devices/system/clocksource/clocksource0/current_clocksource").strip()
+        or None,
     }
 
 
 def usable_cores() -> int:
-    """On how many cores this process may run."""
+    """Return on how many cores this process may run."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def raise_open_files_limit() -> None:
-    """Let this process open as many files as the hard limit allows; for processes of our own only."""
+    """Raise the soft limit of open files to the hard limit. Only for processes of our own."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = min(hard, MOST_FILES_OF_MACOS) if sys.platform == "darwin" else hard
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    soft = min(hard, MAX_FILES_OF_MACOS) if sys.platform == "darwin" else hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def most_connections(pairs: int = 1, processes: int = 1) -> int:
-    """How many connections this process may have: by file descriptors, and by local ports.
+def max_connections(pairs: int = 1, processes: int = 1) -> int:
+    """Return how many connections this process may have, limited by file descriptors and by local ports.
 
-    Each of the `pairs` of an address of ours and one of a server has the range of local ports for itself, of which so
-    many processes have an equal share each.
+    Args:
+        pairs: Pairs of a local address and a server address. Each pair has the range of local ports for itself.
+        processes: Processes that share the ports equally.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = math.inf if soft == resource.RLIM_INFINITY else soft
-    return int(max(0, min(files - SPARE_FILES, pairs * most_by_ports() // processes)))
+    return int(max(0, min(files - SPARE_FILES, pairs * max_connections_by_ports() // processes)))
 
 
-def most_by_ports(root: Path = Path("/")) -> int:
-    """How many connections from one address to one other the range of local ports allows, a tenth left to others."""
+def max_connections_by_ports(root: Path = Path("/")) -> int:
+    """Return how many connections one pair of addresses may have by the range of local ports, a tenth kept free."""
     first, last = local_ports(root) or (0, (1 << 16) - 1)
     return (last - first + 1) * 9 // 10
 
 
 def local_ports(root: Path = Path("/")) -> tuple[int, int] | None:
-    """The first and the last of the ports that the system gives to connections; None where it does not tell."""
-    ports = read(root / "proc/sys/net/ipv4/ip_local_port_range").split()
+    """Return the first and the last local port of connections; None where the system does not show them."""
+    ports = read_system_file(root / "proc/sys/net/ipv4/ip_local_port_range").split()
     return (int(ports[0]), int(ports[1])) if len(ports) == 2 else None
 
 
 def _cpu_model() -> str | None:
-    for line in read("/proc/cpuinfo").splitlines():
+    for line in read_system_file("/proc/cpuinfo").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor() or None
 
 
-def read(path: str | Path) -> str:
-    """The text of a file that the system shows; empty where it does not."""
+def read_system_file(path: str | Path) -> str:
+    """Read a file of /proc or /sys; empty where it does not exist."""
     try:
         return Path(path).read_text()
     except OSError:

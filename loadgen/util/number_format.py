@@ -1,33 +1,33 @@
-"""Words: how numbers are named and written, the same wherever one reads them. What was not measured is n/a."""
+"""Format numbers with units for people, the same way everywhere, and parse numbers and times. None is shown as n/a."""
 
 import math
 
 UNKNOWN = "n/a"
-UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of a time that is read, in seconds
+TIME_UNITS_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}  # of `parse_seconds`
 
 
 def percentile(p: float) -> str:
-    """The name of a percentile: 99.0 -> "p99", 99.9 -> "p99.9"."""
+    """Format the name of a percentile: 99.0 -> "p99", 99.9 -> "p99.9"."""
     return f"p{int(p) if p == int(p) else p}"
 
 
 def to_ms(ns: float | None) -> float | None:
-    """Nanoseconds in milliseconds."""
+    """Convert nanoseconds to milliseconds; None stays None."""
     return None if ns is None else ns / 1e6
 
 
 def ms(ns: float | None) -> str:
-    """Nanoseconds as milliseconds, with their unit: 1_500_000 -> "1.500 ms"."""
+    """Format nanoseconds as milliseconds with the unit: 1_500_000 -> "1.500 ms"."""
     return fixed(to_ms(ns), unit="ms")
 
 
 def fixed(value: float | None, digits: int = 3, unit: str = "") -> str:
-    """A number with so many digits after the point: 1.5 -> "1.500"."""
+    """Format a number with a fixed number of decimals: 1.5 -> "1.500"."""
     return _with_unit(value, f".{digits}f", unit)
 
 
-def four(value: float | None, unit: str = "") -> str:
-    """A number in four digits, or more where it is 10,000 and above: 37.0213 -> "37.02", 1568.4 -> "1568"."""
+def four_digits(value: float | None, unit: str = "") -> str:
+    """Format a number with four significant digits, or all before the point: 37.0213 -> "37.02", 1568.4 -> "1568"."""
     return _with_unit(value, ".4g" if value is None or abs(value) < 9999.5 else ".0f", unit)
 
 
@@ -36,74 +36,74 @@ def _with_unit(value: float | None, form: str, unit: str) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """So many of something: "1 request", "2 requests"."""
+    """Format a count with its noun: "1 request", "2 requests"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def signed(share: float, digits: int = 1) -> str:
-    """A change as a percentage, with so many digits after the point: 0.125 -> "+12.5%"."""
-    shown = f"{share:+.{digits}%}"
-    return shown[1:] if float(shown[:-1]) == 0 else shown
+    """Format a change as a percentage with its sign: 0.125 -> "+12.5%"."""
+    text = f"{share:+.{digits}%}"
+    return text[1:] if float(text[:-1]) == 0 else text
 
 
 def percent(share: float | None, digits: int = 0) -> str:
-    """A share of 1 as a percentage, with so many digits after the point: 0.125 -> "12%"."""
+    """Format a share of 1 as a percentage: 0.125 -> "12%"."""
     return UNKNOWN if share is None else f"{share:.{digits}%}"
 
 
 def duration(seconds: float) -> str:
-    """A time for people: "0.3 s", "4 min", "2.5 h"."""
+    """Format a time with its unit: "0.3 s", "4 min", "2.5 h"."""
     for unit, length in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}".replace(".0 ", " ")
     return f"{seconds:.{1 if seconds < 10 else 0}f} s".replace(".0 ", " ")
 
 
-def durations(least: float, most: float) -> str:
-    """A time between two, in seconds: "3 to 5 min", "50 s to 2 min"; one where both are said alike."""
-    first, last = duration(least), duration(most)
+def duration_range(low: float, high: float) -> str:
+    """Format a range of times in seconds: "3 to 5 min", "50 s to 2 min"; a single time where both read the same."""
+    first, last = duration(low), duration(high)
     number, unit = first.split()
-    return between(number if unit == last.split()[1] and first != last else first, last)
+    return value_range(number if unit == last.split()[1] and first != last else first, last)
 
 
-def between(least: object, most: object) -> str:
-    """ "2 to 3", or the one where both are the same."""
-    return " to ".join(dict.fromkeys((str(least), str(most))))
+def value_range(low: object, high: object) -> str:
+    """Format a range of values: "2 to 3"; a single value where both are the same."""
+    return " to ".join(dict.fromkeys((str(low), str(high))))
 
 
-def minutes(seconds: float) -> str:
-    """A time as clocks show it, in whole seconds: "0:42", "1:02:03"."""
-    whole, rest = divmod(round(seconds), 60)
-    hours, whole = divmod(whole, 60)
-    return f"{hours}:{whole:02}:{rest:02}" if hours else f"{whole}:{rest:02}"
+def clock_time(seconds: float) -> str:
+    """Format a time in whole seconds like a clock: "0:42", "1:02:03"."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def number(text: str) -> float:
-    """A number as it is written; infinity only where that is what was written.
+def parse_number(text: str) -> float:
+    """Parse a number. Infinity must be written as such: a number too large for a float is an error.
 
     Raises:
-        ValueError: Saying why it is none.
+        ValueError: With the reason.
     """
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
-    if math.isinf(found) and "inf" not in text.lower():
+        raise ValueError(f"{text!r} is not a number") from None
+    if math.isinf(value) and "inf" not in text.lower():
         raise ValueError(f"{text!r} is too large")
-    return found
+    return value
 
 
-def seconds(text: str) -> float:
-    """A time as it is written, in seconds: 30, 30s, 500ms, 2m, 1h.
+def parse_seconds(text: str) -> float:
+    """Parse a time and return seconds: 30, 30s, 500ms, 2m, 1h.
 
     Raises:
-        ValueError: Saying why it is none.
+        ValueError: With the reason.
     """
     text = text.strip()
-    unit = max((unit for unit in UNITS if text.endswith(unit)), key=len)
+    unit = max((unit for unit in TIME_UNITS_S if text.endswith(unit)), key=len)
     digits = text.removesuffix(unit)
     try:
         float(digits)
     except ValueError:
-        raise ValueError(f"{text!r} is no time") from None
-    return number(digits) * UNITS[unit]
+        raise ValueError(f"{text!r} is not a time") from None
+    return parse_number(digits) * TIME_UNITS_S[unit]

@@ -1,4 +1,4 @@
-"""Optional packages: which command installs what a flag needs and a default install does not have."""
+"""Optional packages: import them, or name the command that installs them."""
 
 from importlib import import_module
 
@@ -6,16 +6,16 @@ from loadgen.errors import BadInput
 
 
 def require(field: str, purpose: str, *packages: str, otherwise: str | None = None) -> None:
-    """Import optional packages, so that one that is missing is a line with the command that installs it.
+    """Import optional packages, or raise an error with the command that installs the missing ones.
 
     Args:
         field: The flag or key that needs them.
-        purpose: What needs them, as in "reading model.gguf".
-        packages: Their names on the index, which are the names of their modules too.
-        otherwise: What to do instead of installing them.
+        purpose: The use that needs them, such as "reading model.gguf".
+        packages: Their names, both on the package index and as modules.
+        otherwise: An alternative to installing them.
 
     Raises:
-        BadInput: One cannot be imported.
+        BadInput: A package cannot be imported.
     """
     errors: dict[str, ImportError] = {}
     for name in packages:

@@ -1,22 +1,27 @@
-"""Stripe: which part of a run one worker carries out."""
+"""Partition of the requests of a run: the part that one of several workers carries out."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Stripe:
-    """Every `of`-th session (or single request) of the run from the `number`-th on, 0 <= number < of."""
+class Partition:
+    """Every `count`-th session (or single request) of a run, starting with number `index`.
 
-    number: int = 0
-    of: int = 1
+    Attributes:
+        index: 0 <= index < count.
+        count: How many partitions the run has.
+    """
 
-    def split(self, number: int, of: int) -> "Stripe":
-        """The `number`-th of `of` equal parts of this stripe, as a stripe of the run."""
-        return Stripe(self.number + self.of * number, self.of * of)
+    index: int = 0
+    count: int = 1
 
-    def share(self, count: int) -> int:
-        """How many of `count` things fall to it; over all stripes it adds up."""
-        return len(range(self.number, count, self.of))
+    def split(self, index: int, count: int) -> "Partition":
+        """Split this partition into `count` equal parts, and return part `index` as a partition of the run."""
+        return Partition(self.index + self.count * index, self.count * count)
+
+    def share(self, total: int) -> int:
+        """Return how many of `total` items belong to this partition. The shares of all partitions add up to `total`."""
+        return len(range(self.index, total, self.count))
 
 
-WHOLE = Stripe()
+WHOLE = Partition()

@@ -1,4 +1,4 @@
-"""Plugins: what installed packages offer by a name, so that the core imports none of them."""
+"""Plug-ins: objects that installed packages offer through entry points."""
 
 import importlib.metadata
 from functools import cache
@@ -8,23 +8,23 @@ from loadgen.errors import BadInput
 
 
 def find(group: str, name: str) -> Any:
-    """What is offered under the name: an engine, or who starts it.
+    """Load the entry point of a name: for example an engine, or a launcher.
 
     Args:
-        group: The entry-point group, without its leading `loadgen.`: "engines", "launchers".
-        name: Of the entry.
+        group: The entry-point group without its leading `loadgen.`: "engines", "launchers".
+        name: The name of the entry point.
 
     Raises:
-        BadInput: None offers it.
+        BadInput: No installed package offers it.
     """
-    entries = _offered(group)
+    entries = _entry_points(group)
     for entry in entries.select(name=name):
         return entry.load()
-    known = ", ".join(sorted(entries.names)) or "none is installed"
-    raise BadInput(f"--{group.rstrip('s')}", f"there is none named {name!r}", f"choose from {known}")
+    known = ", ".join(sorted(entries.names)) or "(none is installed)"
+    raise BadInput(f"--{group.rstrip('s')}", f"unknown name {name!r}", f"choose from {known}")
 
 
 @cache
-def _offered(group: str) -> importlib.metadata.EntryPoints:
-    """Scan the installed packages, which takes some 10 ms."""
+def _entry_points(group: str) -> importlib.metadata.EntryPoints:
+    """Scan the installed packages. This takes about 10 ms."""
     return importlib.metadata.entry_points(group=f"loadgen.{group}")

@@ -1,4 +1,4 @@
-"""Private: files for their owner alone, because prompts, answers or what else is confidential may be in them."""
+"""Files that only their owner can read, because they may contain prompts, answers or other confidential text."""
 
 import os
 import stat
@@ -11,17 +11,17 @@ _BUFFER = 1 << 16
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open(path, "wb", opener=opener)`: only its owner can read the file, also one that others could until now.
+    """Open a file with mode 0600, also where it existed with another mode: for `open(path, "wb", opener=opener)`.
 
-    What is no regular file (a device, a pipe) is opened as it is.
+    A path that is not a regular file (a device, a pipe) is opened without a change of its mode.
 
     Raises:
-        OSError: It cannot be opened, or belongs to somebody else; it is then left as it was.
+        OSError: The file cannot be opened, or belongs to another user. It has not changed.
     """
     descriptor = os.open(path, flags & ~os.O_TRUNC, 0o600)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.fchmod(descriptor, 0o600)  # before it is emptied: where that is refused nothing is lost
+            os.fchmod(descriptor, 0o600)  # before it is truncated: a refusal loses nothing
             if flags & os.O_TRUNC:
                 os.ftruncate(descriptor, 0)
     except BaseException:
@@ -31,22 +31,22 @@ def opener(path: str, flags: int) -> int:
 
 
 def create(field: str, path: str | Path) -> BinaryIO:
-    """An empty file for its owner alone, to write; what stood in it is gone.
+    """Create or truncate a private file, and return it open for writing.
 
     Args:
-        field: The flag that named it, for the error.
-        path: Where.
+        field: The flag that names the file, for the error.
+        path: The file.
 
     Raises:
-        BadInput: It cannot be written.
+        BadInput: The file cannot be written.
     """
     try:
         return open(path, "wb", buffering=_BUFFER, opener=opener)
     except OSError as error:
-        raise BadInput(field, f"{path}: {error.strerror}", "name a file that can be written") from error
+        raise BadInput(field, f"{path}: {error.strerror}", "name a writable file") from error
 
 
 def state_folder() -> Path:
-    """Where what outlives a run is kept, by the XDG base directory specification."""
+    """Return the state folder of loadgen, by the XDG base directory specification."""
     state = os.environ.get("XDG_STATE_HOME", "")
     return (Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state") / "loadgen"

@@ -1,4 +1,4 @@
-"""Redaction: takes the credentials of a run out of what a server sends back, before any of it is kept."""
+"""Redaction: replace the credentials of a run in texts of a server, in commands and in URLs by MARK."""
 
 import base64
 import binascii
@@ -10,17 +10,19 @@ from urllib.parse import quote
 
 import orjson
 
-KEY_VARIABLE = "OPENAI_API_KEY"  # where the API key comes from when no setting gives one; never handed to a child
-SHORTEST = 4  # a shorter value is no secret, and would be found everywhere
-SHORTEST_WORD = 8  # so are shorter values that may be words
-TELLING = 8  # so many characters of the beginning of a key, which servers show to say which it was, are taken out too
-MARK = "(given)"  # stands wherever a credential stood
-FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, and its value
-SECRET_NAME = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)  # of a variable whose value is not shown
+KEY_VARIABLE = "OPENAI_API_KEY"  # the API key where no setting gives one; never in a child's environment
+MIN_SECRET = 4  # characters; a shorter value occurs in any text
+MIN_WORD_SECRET = 8  # characters of a value that may be a word
+KEY_START = 8  # characters of the start of a key, which servers quote, are redacted too
+MARK = "(given)"  # replaces a credential
+FLAG = re.compile(r"(--[\w-]*(?:api|hf|auth)[-_](?:key|token)[ =])\S+")  # of an engine, with its value
+SECRET_NAME = re.compile(
+    "KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE
+)  # of an environment variable whose value is redacted
 HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 SECRET_HEADER = re.compile("auth|cookie|credential|key|password|secret|session|signature|token", re.IGNORECASE)
-SCHEMES = ("apikey", "basic", "bearer", "digest", "key", "token")  # of Authorization: what follows is the secret
-# What is given where a client demands a key and the server wants none.
+SCHEMES = ("apikey", "basic", "bearer", "digest", "key", "token")  # of the header Authorization; the secret follows
+# Values for clients that demand a key although the server needs none.
 PLACEHOLDER = re.compile(
     "(?:an?|any|anything|api|dummy|empty|example|fake|key|my|needed|no|none|not|null|placeholder|required|secret|sk|test"
     "|token|unused|used|[-_. ])+",
@@ -28,13 +30,13 @@ PLACEHOLDER = re.compile(
 )
 
 
-def without_secrets(text: str) -> str:
-    """A piece of a command line with MARK for what its flags say to be a key or a token."""
+def redact_flags(text: str) -> str:
+    """Redact the values of key and token flags in a piece of a command line."""
     return FLAG.sub(rf"\1{MARK}", text)
 
 
-def public_words(words: Sequence[str]) -> list[str]:
-    """The words of a command, likewise."""
+def redact_command(words: Sequence[str]) -> list[str]:
+    """Redact the values of key and token flags in the words of a command."""
     shown: list[str] = []
     for word in words:
         name, equals, _ = word.partition("=")
@@ -46,42 +48,42 @@ def public_words(words: Sequence[str]) -> list[str]:
     return shown
 
 
-def public_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Environment variables, with MARK for the values of those that are credentials by their names."""
+def redact_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Redact the values of environment variables whose names say that they are credentials."""
     return {name: MARK if SECRET_NAME.search(name) else value for name, value in env.items()}
 
 
 def header_name(header: str) -> str:
-    """The name in a --header value, also in one that is not of the form Name=value: never any of the value."""
+    """Return the name in a --header value, also in a malformed one. It never contains any of the value."""
     match = HEADER_NAME.match(header)
     separated = match is not None and header[match.end() :].lstrip()[:1] in (":", "=")
     return match.group() if match and separated else ""
 
 
-def without_user(url: str) -> str:
-    """The URL with MARK in place of a user and password."""
+def redact_user(url: str) -> str:
+    """Replace user and password of a URL by MARK."""
     scheme, slashes, _ = url.partition("://")
     return f"{scheme + slashes if slashes else ''}{MARK}@{url.rpartition('@')[2]}" if "@" in url else url
 
 
 class Redaction:
-    """A function that puts MARK for secrets of request headers, as they are or as JSON, a URL or base64 spells them.
+    """A function that replaces the secrets of request headers in a text by MARK.
 
-    The first characters of a secret, which servers like to show, are taken out as well; at the end of a text that may
-    have been cut off, a few are enough.
+    It knows a secret as it is, and as JSON, a URL or base64 spell it. The first KEY_START characters of a secret, which
+    servers quote, are replaced too; at the end of a text, which may be cut off, fewer are enough.
 
     Args:
-        headers: Those of the requests, name to value; `secrets` says which of them are taken out.
+        headers: The headers of the requests, name to value. `secrets` chooses the secret ones.
     """
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._forms = spellings(secrets(headers))
         self._pattern = re.compile("|".join(map(re.escape, self._forms)), re.IGNORECASE)
-        self._beginnings = [form for form in self._forms if len(form) > TELLING]
-        self._traces = {form[:SHORTEST].lower() for form in self._forms}
+        self._beginnings = [form for form in self._forms if len(form) > KEY_START]
+        self._traces = {form[:MIN_SECRET].lower() for form in self._forms}
 
     def __call__(self, text: str) -> str:
-        """`text` without them."""
+        """Return `text` without the secrets."""
         lowered = text.lower()
         if not any(trace in lowered for trace in self._traces):  # nearly always, and a hundred times as fast
             return text
@@ -89,17 +91,20 @@ class Redaction:
         for form in self._beginnings:
             text = _without_beginnings(text, form)
         for form in self._forms:
-            for size in range(min(len(form) - 1, len(text)), SHORTEST - 1, -1):
+            for size in range(min(len(form) - 1, len(text)), MIN_SECRET - 1, -1):
                 if text.endswith(form[:size]):
                     return text[:-size] + MARK
         return text
 
 
 def secrets(headers: Mapping[str, str]) -> list[str]:
-    """The parts of request headers that are confidential, of `NAME: value` mappings as they are sent.
+    """Return the confidential parts of request headers.
 
-    A placeholder such as EMPTY is none. Where the name of the header says that it holds a credential, values of 8
-    characters are secrets, and shorter ones of 4 that mix letters and digits; elsewhere values of 8 that mix them.
+    A placeholder such as EMPTY is not confidential. In a header whose name says that it holds a credential, a secret
+    has 8 characters or more, or 4 with letters and digits. In any other header it has 8 with letters and digits.
+
+    Args:
+        headers: Name to value, as they are sent.
     """
     return [
         part
@@ -110,18 +115,18 @@ def secrets(headers: Mapping[str, str]) -> list[str]:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether a request header of this name and value is confidential."""
+    """Return whether a request header has a confidential part."""
     return bool(secrets({name: value}))
 
 
 def _without_beginnings(text: str, form: str) -> str:
-    """`text` without what in it begins as `form` does, as far as it is the same."""
+    """Replace each part of a text that begins like a secret, as far as it is the same."""
     kept, at = "", 0
-    for found in re.finditer(re.escape(form[:TELLING]), text, re.IGNORECASE):
+    for found in re.finditer(re.escape(form[:KEY_START]), text, re.IGNORECASE):
         if found.start() < at:
             continue  # inside the one before
         end = found.end()
-        for wanted in form[TELLING:].lower():
+        for wanted in form[KEY_START:].lower():
             if text[end : end + 1].lower() != wanted:
                 break
             end += 1
@@ -130,12 +135,12 @@ def _without_beginnings(text: str, form: str) -> str:
 
 
 def spellings(values: Iterable[str]) -> list[str]:
-    """All forms in which a server may repeat these secrets, each before what is a part of it."""
+    """Return all forms in which a server may repeat these secrets, the longest first."""
     return sorted({form for value in values for form in _forms(value)}, key=len, reverse=True)
 
 
 def _parts(name: str, value: str) -> Iterator[tuple[str, float]]:
-    """What of a header may be a secret, and how long it is at least if it is one; infinity where it cannot be."""
+    """Yield the parts of a header that may be secret, each with the minimum length of a secret; infinity for never."""
     scheme, _, rest = value.partition(" ")
     rest, scheme = rest.strip(), scheme.lower()
     parts = [rest] if rest and scheme in SCHEMES else [value, rest]
@@ -143,14 +148,14 @@ def _parts(name: str, value: str) -> Iterator[tuple[str, float]]:
         parts += [pair.partition("=")[2].strip() for pair in value.split(";")]
     for part in parts:
         if SECRET_HEADER.search(name):
-            yield part, SHORTEST if _is_mixed(part) else SHORTEST_WORD
+            yield part, MIN_SECRET if _is_mixed(part) else MIN_WORD_SECRET
         else:
-            yield part, SHORTEST_WORD if _is_mixed(part) else math.inf
+            yield part, MIN_WORD_SECRET if _is_mixed(part) else math.inf
     if scheme == "basic":
         with contextlib.suppress(binascii.Error, UnicodeDecodeError):
             user = base64.b64decode(rest, validate=True).decode()
-            yield user, SHORTEST
-            yield user.partition(":")[2], SHORTEST
+            yield user, MIN_SECRET
+            yield user.partition(":")[2], MIN_SECRET
 
 
 def _is_mixed(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Scratch: a folder for the files of one run, which the next run removes where this one could not."""
+"""A temporary folder for the files of one run. A later run removes it where this run was killed."""
 
 import contextlib
 import fcntl
@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX = "loadgen-run-"
-NEW_S = 60.0  # a folder that its maker may be about to lock
+MIN_AGE_S = 60.0  # a younger folder may belong to a process that is about to lock it
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    """An empty folder, removed in the end; those of programs that were killed are removed at the beginning.
+def scratch_folder() -> Iterator[Path]:
+    """Create an empty folder, and remove it at the end of the context.
 
-    A lock tells them apart, which the kernel takes away with the program that held it.
+    First remove the folders of processes that were killed. A folder in use is known by its lock, which the kernel
+    releases when its process ends.
     """
-    _remove_left()
+    _remove_abandoned()
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -30,14 +31,14 @@ def folder() -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _remove_left() -> None:
+def _remove_abandoned() -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):  # it is somebody else's, or in use, or gone
+        with contextlib.suppress(OSError):  # another user's, in use, or gone
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY)
             try:
-                about = os.fstat(descriptor)
+                state = os.fstat(descriptor)
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if about.st_uid == os.getuid() and time.time() - about.st_mtime > NEW_S:
+                if state.st_uid == os.getuid() and time.time() - state.st_mtime > MIN_AGE_S:
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(descriptor)

@@ -1,25 +1,25 @@
-"""Growing: a file of lines that another process is still writing."""
+"""Read a file of lines that another process is still writing."""
 
 from pathlib import Path
 
 
-class Growing:
-    """Reads what has been added to a file since the last time.
+class TailReader:
+    """Reads the lines that were appended to a file since the last call.
 
     Args:
-        path: Of the file; it need not be there yet.
+        path: The file. It need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._read_up_to = path, 0
+        self._path, self._offset = path, 0
 
     def lines(self) -> list[bytes]:
-        """The whole lines that are new; what has no line end yet is left for the next time."""
+        """Return the new complete lines. A line without its line end is left for the next call."""
         try:
             with self._path.open("rb") as file:
-                file.seek(self._read_up_to)
-                whole, end, _ = file.read().rpartition(b"\n")
+                file.seek(self._offset)
+                data, end, _ = file.read().rpartition(b"\n")
         except FileNotFoundError:
             return []
-        self._read_up_to += len(whole) + len(end)
-        return whole.split(b"\n") if end else []
+        self._offset += len(data) + len(end)
+        return data.split(b"\n") if end else []

@@ -1,39 +1,41 @@
-"""Coroutines that run beside a block of code and end with it."""
+"""Structured concurrency on `asyncio.TaskGroup`, with the plain error of a task instead of an exception group."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @contextlib.asynccontextmanager
-async def beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run them as tasks while the block runs; when it ends, cancel them and wait until they have ended.
+async def background_tasks(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines as tasks while the block runs. At its end they are cancelled and awaited.
 
-    An error that one of them raises ends the block, and is raised in its place.
+    Raises:
+        Exception: The first error of a task. It cancels the block and the other tasks.
     """
-    block = asyncio.current_task()
-    assert block is not None
-    errors: list[BaseException] = []
+    async with _plain_errors(), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
+        yield
+        for task in tasks:
+            task.cancel()
 
-    def ended(task: "asyncio.Task[None]") -> None:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            errors.append(error)
-            block.cancel()
 
-    tasks = [asyncio.ensure_future(coroutine) for coroutine in coroutines]
-    for task in tasks:
-        task.add_done_callback(ended)
+async def gather_or_cancel(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines at the same time and return their results in order.
+
+    Raises:
+        Exception: The first error of any of them. The others are cancelled.
+    """
+    async with _plain_errors(), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    return [task.result() for task in tasks]
+
+
+@contextlib.asynccontextmanager
+async def _plain_errors() -> AsyncIterator[None]:
     try:
         yield
-    except asyncio.CancelledError:
-        if not errors:
-            raise
-        block.uncancel()
-        raise errors[0] from None
-    finally:
-        for task in tasks:
-            task.remove_done_callback(ended)
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None

@@ -1,4 +1,4 @@
-"""Terminal: text of others made safe to show, and as much of it as there is room for."""
+"""Text for a terminal: escape control characters of untrusted text, measure its width, truncate and wrap it."""
 
 import bisect
 import re
@@ -6,16 +6,16 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import accumulate
 
-MARK = " ..."  # behind what is cut; a terminal that knows ASCII alone has it too
-MOST_SHOWN = 400  # characters that are looked at of a text that may be cut
+ELLIPSIS = " ..."  # ASCII, which every terminal can show
+MAX_SCANNED = 400  # characters that `truncate` looks at
 _ASCII = re.compile("[ -~]*")
 
 
 def printable(text: str) -> str:
-    """`text` on one line, with escapes such as \\x1b in the place of everything that a terminal might obey or hide.
+    """Return text on one line, with escapes such as \\x1b for all characters that a terminal may interpret or hide.
 
-    That is: control characters (C0, C1, line ends), bidirectional and other invisible format characters, separators,
-    and what is no character at all.
+    These are control characters (C0, C1, line ends), bidirectional and other invisible format characters, separators,
+    and code points that are no characters.
     """
     if _ASCII.fullmatch(text):
         return text
@@ -23,43 +23,43 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """As `printable`, of a text that may have lines."""
+    """Apply `printable` to each line of a text."""
     return "\n".join(map(printable, text.split("\n")))
 
 
-def columns(text: str) -> int:
-    """How many columns a printable text takes at most: two for each wide character."""
-    return len(text) if text.isascii() else sum(map(_columns_of, text))
+def display_width(text: str) -> int:
+    """Return the columns that a printable text takes: two for each wide character."""
+    return len(text) if text.isascii() else sum(map(_character_width, text))
 
 
-def fitting(text: str, room: int) -> str:
-    """As much of a printable text as `room` columns hold."""
-    return text[: bisect.bisect_right(list(accumulate(map(_columns_of, text))), room)]
+def fit_width(text: str, room: int) -> str:
+    """Return the beginning of a printable text that fits into `room` columns."""
+    return text[: bisect.bisect_right(list(accumulate(map(_character_width, text))), room)]
 
 
-def cut(text: str, room: int) -> str:
-    """As much of a text as `room` columns hold, safe to show: whole words where there are any, and MARK behind them."""
-    whole = printable(text[:MOST_SHOWN])
-    if len(text) <= MOST_SHOWN and columns(whole) <= room:
-        return whole
-    return (_words(whole, room - len(MARK)).rstrip() + MARK).lstrip()
+def truncate(text: str, room: int) -> str:
+    """Return the beginning of any text in `room` columns, printable, cut between words and with an ellipsis."""
+    shown = printable(text[:MAX_SCANNED])
+    if len(text) <= MAX_SCANNED and display_width(shown) <= room:
+        return shown
+    return (_fit_words(shown, room - len(ELLIPSIS)).rstrip() + ELLIPSIS).lstrip()
 
 
-def wrapped(text: str, room: int) -> Iterator[str]:
-    """A printable text in lines of `room` columns, broken between words where there are any."""
+def wrap(text: str, room: int) -> Iterator[str]:
+    """Yield the lines of a printable text wrapped to `room` columns, between words where possible."""
     while text:
-        line = _words(text, room) or text[0]
+        line = _fit_words(text, room) or text[0]
         yield line.rstrip()
         text = text[len(line) :].lstrip()
 
 
-def _words(text: str, room: int) -> str:
-    """As `fitting`, but for the beginning of a word, unless it is the first."""
-    first = fitting(text, room)
+def _fit_words(text: str, room: int) -> str:
+    """Apply `fit_width`, and drop a word that does not fit whole, unless it is the first."""
+    first = fit_width(text, room)
     if first == text or text[len(first)] == " ":
         return first
     return first.rpartition(" ")[0] or first
 
 
-def _columns_of(character: str) -> int:
+def _character_width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,4 +1,4 @@
-"""YAML as people write it: 30:50 is a range of lengths, and not the number 1850."""
+"""A safe YAML loader without numbers to base 60: 30:50 is a range of lengths, not the number 1850."""
 
 import re
 from typing import Any
@@ -7,21 +7,21 @@ BOOL, INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
 
 
 def loader(text: Any, *, on_is_a_word: bool = False) -> Any:
-    """A loader of PyYAML's safe kind, without numbers to base 60; yaml is imported here, since that takes a while.
+    """Create a loader like `yaml.SafeLoader`, without numbers to base 60.
 
     Args:
-        text: As PyYAML takes it: text, bytes or a file.
-        on_is_a_word: Whether yes, no, on and off are words, as in YAML 1.2, and not true or false.
+        text: The input of PyYAML: text, bytes or a file.
+        on_is_a_word: Whether yes, no, on and off are strings as in YAML 1.2, not booleans.
     """
-    import yaml
+    import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):
-        """Without numbers to base 60."""
+        """Reads numbers to base 60 as strings."""
 
-    def whole(loader: Loader, node: yaml.ScalarNode) -> object:
+    def construct_int(loader: Loader, node: yaml.ScalarNode) -> object:
         return node.value if ":" in node.value else loader.construct_yaml_int(node)
 
-    Loader.add_constructor(INT, whole)
+    Loader.add_constructor(INT, construct_int)
     if on_is_a_word:
         Loader.yaml_implicit_resolvers = {
             first: [(tag, form) for tag, form in forms if tag != BOOL]

@@ -1,1 +1,1 @@
-"""What is sent, and when: prompts, request bodies, arrivals."""
+"""The workload: which prompts are sent, when they are due, and the bytes of the requests."""

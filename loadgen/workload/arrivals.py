@@ -1,19 +1,19 @@
-"""Schedule: when each request of a run is due, drawn before the clock starts.
+"""`Schedule`: the due times of the requests of a run, drawn from an arrival process before the clock starts.
 
 Arrivals are a renewal process with gamma gaps (burstiness 1: Poisson; infinite: evenly spaced) on a unit-rate clock,
-which the rate then stretches over the run: a point at u is due when u requests were to be expected. So a ramp is the
-same process as a flat rate, seen through the inverse of its integrated rate (Gerhardt and Nelson, 2009, "Transforming
-renewal processes for simulation of nonstationary arrival processes").
+stretched by the rate: a point at u is due when u requests are expected. A ramp is the same process as a flat rate,
+transformed by the inverse of its integrated rate (Gerhardt and Nelson, 2009, "Transforming renewal processes for
+simulation of nonstationary arrival processes").
 
-A count of requests is met as in `vllm bench serve`: all gaps are scaled so that the last one ends at count / mean rate;
-Poisson arrivals are then those of a Poisson process conditioned on having its last arrival there, and the achieved
-rate is the one asked for. With burstiness below 1 such a run begins, and ends, with a burst, as vLLM's does. Where a
-duration ends the run, the process is stationary, cut there and not scaled: its count varies as a true Poisson count
-does. Given both, the one that is expected to end first decides, and the other still bounds. vLLM
-makes the rate of a ramp a function of the request's number, which ends it late; here it is a function of time.
+With a count of requests, all gaps are scaled so that the last one ends at count / mean rate, as in `vllm bench serve`.
+Poisson arrivals are then a Poisson process conditioned on its last arrival, and the achieved rate is the requested one.
+With burstiness below 1 such a run begins and ends with a burst, as in vLLM. With a duration, the process is stationary
+and cut at the end, without scaling: the count varies like a Poisson count. With both, the one that is expected to end
+first decides, and the other is an upper bound. In vLLM the rate of a ramp depends on the number of the request, so the
+ramp ends late; here it depends on time.
 
-In sessions the arrival process says when each begins; its further turns have no due time before the turn ahead of them
-has been answered. The due times of a trace take the place of the arrival process.
+Of a session, the arrival process gives the start; a further turn has no due time before the turn before it is answered.
+The due times of a trace replace the arrival process.
 """
 
 import hashlib
@@ -25,55 +25,64 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop
+from loadgen.config.settings import RunSettings, is_closed_loop
+from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats, Int64s
 from loadgen.util.clock import NS_PER_S
 
-LONGEST_S = 2**62 / NS_PER_S  # leaves room for a clock's own value in int64 ns
-LEAST_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
+MAX_WINDOW_S = 2**62 / NS_PER_S  # leaves room for a clock value in int64 ns
+MIN_BURSTINESS = 1e-3  # below it most gaps are 0 to a double's last bit
 DEFAULT_COUNT = 1000
-CLOSED_LOOP_RPS = 10_000  # requests held ready per second of a burst that only a duration ends
-# In the place of a due time: the request follows the one before it; the arrival process says.
+CLOSED_LOOP_RPS = 10_000  # requests prepared per second of a closed loop that only a duration ends
+# Instead of a due time: the request follows the one before it; the arrival process decides.
 FOLLOWS, DRAWN = -1, -2
 
 
 class Rate(Protocol):
-    """Requests per second as a function of time over a window, known by its integral."""
+    """A rate over a window of time, defined by its integral."""
 
     @property
     def mean_rps(self) -> float:
-        """The mean over the window."""
+        """The mean rate over the window, requests/s."""
 
     def when(self, expected: Floats, window_s: float) -> Floats:
-        """The seconds from the start of a window by which so many requests are expected."""
+        """Return the times by which these numbers of requests are expected.
+
+        Args:
+            expected: Numbers of requests, float64, shape (n,).
+            window_s: The length of the window, s.
+
+        Returns:
+            Seconds from the start of the window, shape (n,).
+        """
 
 
 @dataclass(frozen=True)
 class Flat:
-    """The same rate all the time."""
+    """A constant rate, requests/s."""
 
     mean_rps: float
 
     def when(self, expected: Floats, window_s: float) -> Floats:
-        """See `Rate`."""
+        """Invert the integral of the rate."""
         return expected / self.mean_rps
 
 
 @dataclass(frozen=True)
 class LinearRamp:
-    """A rate that grows by the same amount every second, 0 <= `start_rps` < `end_rps`."""
+    """A rate that grows linearly, 0 <= `start_rps` < `end_rps`."""
 
     start_rps: float
     end_rps: float
 
     @property
     def mean_rps(self) -> float:
-        """See `Rate`."""
+        """The mean rate over the window, requests/s."""
         return (self.start_rps + self.end_rps) / 2
 
     def when(self, expected: Floats, window_s: float) -> Floats:
-        """See `Rate`."""
+        """Invert the integral of the rate."""
         slope = (self.end_rps - self.start_rps) / window_s
         # The root of start * t + slope * t**2 / 2 = expected, in the form that cancels no digits.
         divisor = self.start_rps + np.sqrt(self.start_rps**2 + 2 * slope * expected)
@@ -82,18 +91,18 @@ class LinearRamp:
 
 @dataclass(frozen=True)
 class ExponentialRamp:
-    """A rate that grows by the same factor every second, 0 < `start_rps` < `end_rps`."""
+    """A rate that grows exponentially, 0 < `start_rps` < `end_rps`."""
 
     start_rps: float
     end_rps: float
 
     @property
     def mean_rps(self) -> float:
-        """See `Rate`."""
+        """The mean rate over the window, requests/s."""
         return (self.end_rps - self.start_rps) / math.log(self.end_rps / self.start_rps)
 
     def when(self, expected: Floats, window_s: float) -> Floats:
-        """See `Rate`."""
+        """Invert the integral of the rate."""
         growth = math.log(self.end_rps / self.start_rps) / window_s
         return np.log1p(expected * (growth / self.start_rps)) / growth
 
@@ -103,12 +112,12 @@ class Schedule:
     """The due times of all requests of a run.
 
     Args:
-        due_ns: Nanoseconds from the start, int64, shape (count,), sorted, or FOLLOWS for a further turn of the session
-            of the request before it; made read-only.
-        duration_ns: The window over which they were drawn; 0 when all are due at once.
+        due_ns: Nanoseconds from the start, int64, shape (count,), sorted; FOLLOWS for a further turn of the session of
+            the request before it. It is made read-only.
+        duration_ns: The window over which they were drawn; 0 if all are due at once.
 
     Raises:
-        BadInput: There is no request in it.
+        BadInput: It has no request.
     """
 
     due_ns: Int64s
@@ -117,38 +126,38 @@ class Schedule:
     def __post_init__(self) -> None:
         if len(self.due_ns) == 0:
             problem = f"no request is due within {self.duration_ns / NS_PER_S:g} s"
-            raise BadInput("--duration", problem, "make it longer, or ask for a higher rate")
+            raise BadInput("--duration", problem, "make it longer, or give a higher rate")
         self.due_ns.flags.writeable = False
 
     @classmethod
     def from_settings(cls, settings: RunSettings, seed: int, asked: Int64s | None = None) -> "Schedule":
-        """Draw the schedule that checked `settings` ask for; the same for the same `seed`.
+        """Draw the schedule of checked settings; the same for the same `seed`.
 
-        A burst that only a duration ends has more requests than can become due in it: `CLOSED_LOOP_RPS` a second.
+        A closed loop that only a duration ends gets CLOSED_LOOP_RPS requests per second, more than can become due.
 
         Args:
-            settings: Count, duration, rate and burstiness.
-            seed: Of the arrival process.
-            asked: What the prompts say of their due times (`requests.asked`); None: nothing, or it is not known yet.
+            settings: The settings, with count, duration, rate and burstiness.
+            seed: The seed of the arrival process.
+            asked: Due times of the prompts (`request_store.requested_due_ns`): ns, DRAWN or FOLLOWS, int64, shape
+                (requests,). None: the prompts have none, or are not known yet.
 
         Raises:
-            BadInput: As `draw`; or the prompts say what does not go with the settings.
+            BadInput: As `draw`, or the due times of the prompts conflict with the settings.
         """
         if asked is None:
             return cls._drawn(settings, seed, settings.num_prompts)
-        told = asked >= 0
-        if told.any():
-            return cls._told(settings, asked)
+        if (asked >= 0).any():
+            return cls._from_due_times(settings, asked)
         if settings.num_prompts is None and settings.duration is not None:
             drawn = cls._drawn(settings, seed, None)
-            if drawn.duration_ns == 0:  # a closed loop: it goes over the requests again and again
+            if drawn.duration_ns == 0:  # a closed loop: it repeats the requests
                 asked = np.resize(asked, drawn.count)
         else:
             drawn = cls._drawn(settings, seed, int((asked != FOLLOWS).sum()))
         starts = np.flatnonzero(asked != FOLLOWS)
         if drawn.duration_ns and drawn.count > len(starts):
-            problem = f"the data set gives {len(starts)} sessions where {drawn.count} begin"
-            raise BadInput("--duration", problem, "say how many requests to send, with --num-prompts")
+            problem = f"the data set has {len(starts)} sessions, and {drawn.count} are due"
+            raise BadInput("--duration", problem, "give the number of requests with --num-prompts")
         starts, end = starts[: drawn.count], np.append(starts, len(asked))[min(drawn.count, len(starts))]
         due_ns = np.full(end, FOLLOWS, dtype=np.int64)
         due_ns[starts] = drawn.due_ns[: len(starts)]
@@ -156,25 +165,29 @@ class Schedule:
 
     @classmethod
     def _drawn(cls, settings: RunSettings, seed: int, count: int | None) -> "Schedule":
-        """So many arrivals, or those of the duration, each of them one request."""
+        """Draw `count` arrivals, or those within the duration."""
         duration_s, rate = settings.duration, _rate(settings)
         if rate is None:
-            held = DEFAULT_COUNT if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
-            return cls.burst(count or held)
+            prepared = (
+                DEFAULT_COUNT if duration_s is None else min(math.ceil(duration_s * CLOSED_LOOP_RPS), MAX_REQUESTS)
+            )
+            return cls.burst(count or prepared)
         if count is None and duration_s is None:
             count = DEFAULT_COUNT
         return cls.draw(rate, count=count, duration_s=duration_s, burstiness=settings.burstiness, seed=seed)
 
     @classmethod
-    def _told(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
-        """The due times that the prompts bring along, as far as the duration reaches."""
+    def _from_due_times(cls, settings: RunSettings, asked: Int64s) -> "Schedule":
+        """Use the due times of the prompts, up to the duration."""
         if _rate(settings) is not None:
             flag = "--request-rate" if settings.ramp_up_strategy is None else "--ramp-up-strategy"
-            raise BadInput(flag, "the data set says when each request is due", "leave it out, or use --time-scale")
+            raise BadInput(
+                flag, "given together with a data set that has due times", "leave it out, or use --time-scale"
+            )
         starts = asked[asked != FOLLOWS]
         if (starts < 0).any() or (np.diff(starts) < 0).any():
-            problem = "the data set's due times are not in order, or only some prompts have one"
-            raise BadInput("--dataset-name", problem, "give all session starts one, and sort them")
+            problem = "the due times of the data set are not sorted, or are missing for some prompts"
+            raise BadInput("--dataset-name", problem, "give every session start a due time, and sort them")
         if settings.duration is not None:
             late = np.flatnonzero(asked >= settings.duration * NS_PER_S)
             asked = asked[: late[0]] if len(late) else asked
@@ -182,12 +195,12 @@ class Schedule:
 
     @classmethod
     def burst(cls, count: int) -> "Schedule":
-        """Make a schedule in which all requests are due at the start."""
-        return cls(np.zeros(_some(count), dtype=np.int64), 0)
+        """Create a schedule in which all requests are due at the start."""
+        return cls(np.zeros(_require_count(count), dtype=np.int64), 0)
 
     @classmethod
     def constant(cls, rate_rps: float, count: int) -> "Schedule":
-        """Make a schedule of evenly spaced requests, the first at the start."""
+        """Create a schedule of evenly spaced requests, the first at the start."""
         return cls.draw(Flat(rate_rps), count=count, burstiness=math.inf, seed=0)
 
     @classmethod
@@ -199,59 +212,59 @@ class Schedule:
     def draw(
         cls, rate: Rate, *, count: int | None = None, duration_s: float | None = None, burstiness: float, seed: int
     ) -> "Schedule":
-        """Draw a schedule; the module says how `count` and `duration_s`, of which one must be given, bound it.
+        """Draw a schedule. At least one of `count` and `duration_s` is needed; the module docstring describes both.
 
         Args:
-            rate: How many requests per second, when.
-            count: Most requests.
-            duration_s: All requests are due before it.
+            rate: The rate over time.
+            count: Maximum number of requests.
+            duration_s: All requests are due before this time, s.
             burstiness: The gamma shape of the gaps: their squared coefficient of variation is 1 / burstiness.
-            seed: Of the gaps.
+            seed: The seed of the gaps.
 
         Raises:
-            BadInput: The bounds leave no request, or no time that int64 ns can hold; or the gaps vanish.
+            BadInput: There is no request, the time exceeds int64 ns, or the burstiness is too small.
         """
-        if not burstiness >= LEAST_BURSTINESS:
-            problem = f"{burstiness:g} puts nearly all gaps at 0"
-            raise BadInput("--burstiness", problem, f"use {LEAST_BURSTINESS:g} or more")
+        if not burstiness >= MIN_BURSTINESS:
+            problem = f"{burstiness:g} makes nearly all gaps 0"
+            raise BadInput("--burstiness", problem, f"use {MIN_BURSTINESS:g} or more")
         if not 0 < rate.mean_rps < math.inf:
             problem = f"{rate.mean_rps:g} requests/s cannot be scheduled"
             raise BadInput("--request-rate", problem, "use a number above 0")
         rng = np.random.default_rng([seed, *b"arrivals"])
         limit_s = math.inf if duration_s is None else duration_s
-        if count is not None and _some(count) / rate.mean_rps <= limit_s + 1 / NS_PER_S:
+        if count is not None and _require_count(count) / rate.mean_rps <= limit_s + 1 / NS_PER_S:
             window_s = count / rate.mean_rps
             window_ns = _window_ns(window_s)
-            return cls(_nanoseconds(rate.when(_arrivals(rng, burstiness, count), window_s)), window_ns)
+            return cls(_nanoseconds(rate.when(_unit_arrivals(rng, burstiness, count), window_s)), window_ns)
         window_ns = _window_ns(limit_s)
-        arrivals = _arrivals_until(rng, burstiness, rate.mean_rps * limit_s)[:count]
+        arrivals = _unit_arrivals_until(rng, burstiness, rate.mean_rps * limit_s)[:count]
         due_ns = _nanoseconds(rate.when(arrivals, limit_s))
         return cls(due_ns[: np.searchsorted(due_ns, window_ns)], window_ns)
 
     @property
     def count(self) -> int:
-        """How many requests there are."""
+        """The number of requests."""
         return len(self.due_ns)
 
     @property
     def rate(self) -> float:
-        """The mean rate over the window, requests per second; inf when all are due at once."""
+        """The mean rate over the window, requests/s; inf if all are due at once."""
         return self.count / self.duration_ns * NS_PER_S if self.duration_ns else math.inf
 
     @property
     def begins(self) -> NDArray[np.bool_]:
-        """Of each request, whether it has a due time of its own: all but the further turns of sessions."""
+        """Whether each request has its own due time, shape (count,): all except further turns of sessions."""
         begins: NDArray[np.bool_] = self.due_ns != FOLLOWS
         return begins
 
     @property
     def session(self) -> Int64s:
-        """Of each request, the number of the session that it is part of, or is alone; int64, shape (count,)."""
+        """The session number of each request, int64, shape (count,). A single request is a session of its own."""
         session: Int64s = np.cumsum(self.begins) - 1
         return session
 
     def about(self) -> dict[str, Any]:
-        """What provenance says of it, as JSON."""
+        """Return the facts for provenance, as JSON."""
         return {
             "sha256": self.sha256,
             "requests": self.count,
@@ -261,27 +274,28 @@ class Schedule:
 
     @cached_property
     def sha256(self) -> str:
-        """The SHA-256 of `due_ns`, in hexadecimal: the same for all shards of one run."""
+        """The SHA-256 of `due_ns` in hex, the same in all shards of one run."""
         return hashlib.sha256(self.due_ns.astype("<i8", copy=False).data).hexdigest()
 
     def stripe(self, i: int, n: int) -> tuple[Int64s, Int64s]:
-        """Every `n`-th session (or single request) from the `i`-th on, 0 <= i < n, as (numbers in the run, due_ns).
+        """Return every `n`-th session (or single request) starting with number `i`, 0 <= i < n.
 
-        The stripes of all i are the whole. One is empty where n is above the number of sessions.
+        Returns:
+            Numbers of the requests in the run, and their due_ns; empty if there are fewer than `n` sessions.
         """
         if not 0 <= i < n:
-            raise ValueError(f"there is no stripe {i} of {n}")
+            raise ValueError(f"invalid stripe {i} of {n}")
         index = np.flatnonzero(self.session % n == i)
         return index, self.due_ns[index]
 
 
 def is_bounded_by_time(settings: RunSettings) -> bool:
-    """Whether nobody knows beforehand how many requests there will be: a closed loop that only a duration ends."""
+    """Return whether the number of requests is unknown beforehand: a closed loop that only a duration ends."""
     return is_closed_loop(settings) and settings.duration is not None and settings.num_prompts is None
 
 
 def _rate(settings: RunSettings) -> Rate | None:
-    """The rate asked for; None for all at once."""
+    """Return the rate of the settings; None if all requests are due at once."""
     if settings.ramp_up_strategy is not None:
         assert settings.ramp_up_start_rps is not None
         assert settings.ramp_up_end_rps is not None
@@ -290,23 +304,23 @@ def _rate(settings: RunSettings) -> Rate | None:
     return None if math.isinf(settings.request_rate) else Flat(settings.request_rate)
 
 
-def _some(count: int) -> int:
+def _require_count(count: int) -> int:
     if count < 1:
-        raise BadInput("--num-prompts", f"{count} requests are no run", "ask for 1 or more")
+        raise BadInput("--num-prompts", f"{count} is out of range", "give 1 or more")
     return count
 
 
 def _window_ns(window_s: float) -> int:
-    if not 0 < window_s <= LONGEST_S:
+    if not 0 < window_s <= MAX_WINDOW_S:
         problem = f"a run of {window_s:.3g} s cannot be scheduled"
         raise BadInput("--request-rate", problem, "give a higher rate, or fewer requests or seconds")
     return int(window_s * NS_PER_S)
 
 
-def _arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats:
-    """The first `count` points of a unit-rate process, scaled so that the last of their gaps ends at `count`.
+def _unit_arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats:
+    """Draw the first `count` points of a unit-rate process, scaled so that the last gap ends at `count`.
 
-    Evenly spaced points begin at 0, so that a window of u holds u of them; others begin with a gap.
+    Evenly spaced points begin at 0, so that a window of u has u points; other processes begin with a gap.
     """
     if math.isinf(burstiness):
         return np.arange(count, dtype=np.float64)
@@ -314,18 +328,18 @@ def _arrivals(rng: np.random.Generator, burstiness: float, count: int) -> Floats
     return points / points[-1] * count if points[-1] > 0 else points
 
 
-def _arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
-    """The points of a unit-rate process up to `end`, and some beyond.
+def _unit_arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> Floats:
+    """Draw the points of a stationary unit-rate process up to `end`.
 
-    It has been going on for long: the first gap is what is left of one that an instant falls into, and so are gaps in
-    proportion to their length (Cox, Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
+    The first gap is the forward recurrence time: the rest of a gap that is drawn in proportion to its length (Cox,
+    Renewal Theory, 1962, section 5.2). Evenly spaced points begin at 0.
     """
     if math.isinf(burstiness):
         return np.arange(math.ceil(end), dtype=np.float64)
-    # Six standard deviations more than the mean: nearly always enough at once.
+    # Six standard deviations above the mean: nearly always enough.
     chunk = math.ceil(end + 6 * math.sqrt(end / burstiness)) + 16
     gaps = rng.standard_gamma(burstiness, chunk) / burstiness
-    if burstiness != 1:  # a Poisson process forgets when its last arrival was
+    if burstiness != 1:  # a Poisson process is memoryless
         gaps[0] = rng.random() * rng.standard_gamma(burstiness + 1) / burstiness
     points = np.cumsum(gaps)
     while points[-1] < end:
@@ -336,5 +350,5 @@ def _arrivals_until(rng: np.random.Generator, burstiness: float, end: float) -> 
 
 def _nanoseconds(seconds: Floats) -> Int64s:
     due_ns = (seconds * NS_PER_S).astype(np.int64)
-    # A root or logarithm may put two nearly equal points in the wrong order by its last bit.
+    # Rounding of a root or logarithm may swap two nearly equal points.
     return np.maximum.accumulate(due_ns, out=due_ns)

@@ -1,4 +1,4 @@
-"""Digest: by what two runs, or a run and what was looked at before it, are known to ask the same prompts."""
+"""The hash of the prompts of a run, and a mark for each prompt, to compare runs and to count repeated prompts."""
 
 import hashlib
 from array import array
@@ -10,51 +10,50 @@ import orjson
 from loadgen.workload.prompt import Prompt
 
 
-class Digest:
-    """Of prompts that are added in the order of sending: one hash of them all, and how many of them differ.
+class PromptDigest:
+    """Hash of prompts that are added in the order of sending, and the number of distinct ones.
 
-    A prompt is what is asked: its text, or its messages, and the tokens wanted. Where it comes from, which tokenizer
-    counted it, which model is asked and when, all that is no part of it.
+    The hash covers text or messages, and the output tokens. It does not cover source, tokenizer, model and times.
     """
 
     def __init__(self) -> None:
-        self._whole = hashlib.sha256()
-        self._each = array("q")  # a 64-bit hash: two of 50 million are the same by chance once in 10,000 times
+        self._sha256 = hashlib.sha256()
+        self._marks = array("q")  # 64-bit hashes: among 50 million, two collide once in 10,000 runs
 
     def add(self, prompt: Prompt) -> None:
-        """The next one."""
-        asked = _asked(prompt)
-        self._whole.update(b"[%b,%d]\n" % (asked, prompt.output_tokens))
-        self._each.append(hash(asked))
+        """Add the next prompt."""
+        content = _content(prompt)
+        self._sha256.update(b"[%b,%d]\n" % (content, prompt.output_tokens))
+        self._marks.append(hash(content))
 
-    def seen(self) -> set[int]:
-        """What tells the prompts apart so far, each once; `mark` of a prompt is in it if it was added."""
-        return set(self._each)
+    def marks(self) -> set[int]:
+        """Return the distinct marks of the prompts so far, as `prompt_mark` returns them."""
+        return set(self._marks)
 
-    def asking(self, marks: Container[int]) -> int:
-        """How many of the prompts have one of these marks."""
-        return sum(each in marks for each in self._each)
+    def count_marked(self, marks: Container[int]) -> int:
+        """Count the prompts with one of these marks."""
+        return sum(mark in marks for mark in self._marks)
 
     @property
-    def first(self) -> int:
+    def first_mark(self) -> int:
         """The mark of the first prompt."""
-        return self._each[0]
+        return self._marks[0]
 
     @property
     def sha256(self) -> str:
-        """In hex: of a JSON line for each, `[PROMPT, OUTPUT_TOKENS]`, PROMPT being its text or the list of messages."""
-        return self._whole.hexdigest()
+        """SHA-256 in hex over a JSON line for each prompt, `[TEXT OR MESSAGES, OUTPUT_TOKENS]`."""
+        return self._sha256.hexdigest()
 
     @property
     def distinct(self) -> int:
-        """How many there are that ask unlike each other, whatever number of tokens is wanted."""
-        return len(np.unique(np.frombuffer(self._each, dtype=np.int64)))
+        """The number of distinct prompts. Output tokens do not count."""
+        return len(np.unique(np.frombuffer(self._marks, dtype=np.int64)))
 
 
-def mark(prompt: Prompt) -> int:
-    """A number that two prompts share if they ask the same, and others but by chance do not."""
-    return hash(_asked(prompt))
+def prompt_mark(prompt: Prompt) -> int:
+    """Return a 64-bit hash of what a prompt asks: its text or messages."""
+    return hash(_content(prompt))
 
 
-def _asked(prompt: Prompt) -> bytes:
+def _content(prompt: Prompt) -> bytes:
     return orjson.dumps(prompt.messages or prompt.text)

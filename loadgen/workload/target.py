@@ -1,4 +1,4 @@
-"""Target: where and how to ask. Turns prompts into the bytes of requests."""
+"""`Target`: an endpoint of a server, with the heads and bodies of the requests to it."""
 
 import base64
 import os
@@ -9,9 +9,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
-from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, without_user
+from loadgen.util.redaction import HEADER_NAME, KEY_VARIABLE, header_name, redact_user
 from loadgen.workload.prompt import Prompt
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty")
@@ -27,12 +28,12 @@ class Target:
     Attributes:
         url: Scheme, host, port and path of the endpoint.
         model: The model's name in requests.
-        headers: Extra request headers, credentials among them; never logged.
-        fields: What every request body holds beside model, prompt and length.
-        request_id_prefix: What every request's id begins with.
-        continuous_usage: Whether usage is asked with every event, not with the last alone.
-        chat: Whether the endpoint takes messages (else a prompt).
-        verify_tls: Whether certificates are checked.
+        chat: Whether the endpoint takes messages, not a prompt.
+        headers: Extra request headers, with credentials; never logged.
+        fields: Further fields of every request body, beside model, prompt and length.
+        verify_tls: Whether certificates are verified.
+        continuous_usage: Whether usage is requested with every event, not only with the last one.
+        request_id_prefix: The prefix of every X-Request-Id.
     """
 
     url: str
@@ -46,7 +47,7 @@ class Target:
 
     @classmethod
     def from_settings(cls, settings: RunSettings, model: str) -> "Target":
-        """Describe the server that the settings name, the first of several; `model` is its name in requests."""
+        """Create the target of the settings, the first of several. `model` is the model's name in requests."""
         chat = is_chat(settings)
         fields = {name: value for name in _SAMPLING if (value := getattr(settings, name)) is not None}
         if settings.ignore_eos:
@@ -63,30 +64,30 @@ class Target:
         )
 
     def body(self, prompt: Prompt) -> bytes:
-        """The JSON body that asks `prompt`.
+        """Return the JSON body of a request for `prompt`.
 
         Raises:
-            BadInput: It is a chat, and the endpoint takes none.
+            BadInput: The prompt is a chat, and the endpoint takes no messages.
         """
-        asked: dict[str, Any] = {"model": self.model}
+        body: dict[str, Any] = {"model": self.model}
         if self.chat:
-            asked["messages"] = prompt.messages or [{"role": "user", "content": prompt.text}]
-            asked["max_completion_tokens"] = prompt.output_tokens
+            body["messages"] = prompt.messages or [{"role": "user", "content": prompt.text}]
+            body["max_completion_tokens"] = prompt.output_tokens
         elif prompt.messages:
-            raise BadInput("--endpoint", f"{prompt.source} is a chat", "ask a chat endpoint: --backend openai-chat")
+            raise BadInput("--endpoint", f"{prompt.source} is a chat", "use a chat endpoint: --backend openai-chat")
         else:
-            asked["prompt"] = prompt.text
-            asked["max_tokens"] = prompt.output_tokens
+            body["prompt"] = prompt.text
+            body["max_tokens"] = prompt.output_tokens
         options = {"include_usage": True}
         if self.continuous_usage:
             options["continuous_usage_stats"] = True
-        asked |= {"stream": True, "stream_options": options}
-        return orjson.dumps(asked | self.fields)
+        body |= {"stream": True, "stream_options": options}
+        return orjson.dumps(body | self.fields)
 
     def head(self, run: str = "") -> bytes:
-        """The request head, with `%d` twice: for the request's number and for its Content-Length.
+        """Return the request head as a format with two `%d`: the request's number and its Content-Length.
 
-        `run` stands before the number in X-Request-Id, which a server may need to be unlike any other.
+        `run` precedes the number in X-Request-Id, because a server may need unique ids.
         """
         parts = urlsplit(self.url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -113,22 +114,22 @@ def _body(extra: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def is_chat(settings: RunSettings) -> bool:
-    """Whether the settings ask for chat completions."""
+    """Return whether the settings request chat completions."""
     if settings.backend is None:
         return endpoint(settings).endswith("/chat/completions")
     return settings.backend == "openai-chat"
 
 
 def endpoint(settings: RunSettings) -> str:
-    """The path of the API: as given, else by backend."""
+    """Return the path of the API: as given, else by backend."""
     path = settings.endpoint or (CHAT_ENDPOINT if settings.backend == "openai-chat" else COMPLETIONS_ENDPOINT)
     if not path.isascii() or not path.isprintable() or " " in path:
-        raise BadInput("--endpoint", f"{path!r} is no path", "write it percent-encoded, as it stands in a URL")
+        raise BadInput("--endpoint", f"invalid path {path!r}", "write it percent-encoded, as in a URL")
     return path if path.startswith("/") else "/" + path
 
 
 def base_url(settings: RunSettings) -> str:
-    """Scheme, host and port of the server, the first of several, without a user, and without a slash at the end."""
+    """Return scheme, host and port of the server, the first of several, without a user and a trailing slash."""
     if not settings.urls:
         host = settings.host or "127.0.0.1"
         return f"http://{f'[{host}]' if ':' in host else host}:{8000 if settings.port is None else settings.port}"
@@ -137,13 +138,13 @@ def base_url(settings: RunSettings) -> str:
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:
-    """Scheme, host and port of a URL, the scheme's own port where it names none."""
+    """Return scheme, host and port of a URL. The default port is that of the scheme."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def headers(settings: RunSettings) -> dict[str, str]:
-    """The extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
+    """Return the extra request headers: --header over --api-key over a user in the first URL over OPENAI_API_KEY."""
     found: dict[str, str] = {}
     user = _base_parts(settings.urls[0]).netloc.rpartition("@")[0] if settings.urls else ""
     if settings.api_key or not user:
@@ -155,16 +156,16 @@ def headers(settings: RunSettings) -> dict[str, str]:
     for given in settings.header:
         name, equals, value = given.partition("=")
         if not equals or not HEADER_NAME.fullmatch(name.strip()):
-            shown = header_name(given)  # alone: what else stands there may be a secret
-            problem = f"{shown!r} comes without =" if shown else "one that is not shown has no name, or no ="
+            shown = header_name(given)  # the name alone: the rest may be a secret
+            problem = f"{shown!r} has no =" if shown else "a header has no name, or no ="
             raise BadInput("--header", problem, "write Name=value")
         if name.strip().lower() in _FRAMING:
             raise BadInput(
-                "--header", f"{name.strip()} is not yours to set", "leave it out: it depends on each request"
+                "--header", f"{name.strip()} cannot be set", "leave it out: it is different for each request"
             )
         if name.strip().lower() == _REQUEST_ID:
             problem = f"{name.strip()} would be the same for every request"
-            raise BadInput("--header", problem, "give --request-id-prefix: what follows it is unique")
+            raise BadInput("--header", problem, "give --request-id-prefix: a unique part follows it")
         _put(found, name.strip(), _clean("--header", value.strip()))
     return found
 
@@ -172,17 +173,19 @@ def headers(settings: RunSettings) -> dict[str, str]:
 def _base_parts(url: str) -> SplitResult:
     parts = _parts(url)
     if parts is None:
-        shown = without_user(url)
+        shown = redact_user(url)
         beyond = _PORT.search(shown)
         if beyond is not None and not 0 < int(beyond[1]) < 65536:
-            raise BadInput("--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give one from 1 to 65535")
+            raise BadInput(
+                "--base-url", f"{shown!r}: the port {beyond[1]} is out of range", "give a port from 1 to 65535"
+            )
         meant = f"http://{shown}" if "://" not in url and _parts(f"http://{url}") else "http://HOST:PORT"
-        raise BadInput("--base-url", f"{shown!r} is no http or https URL", f"write {meant}")
+        raise BadInput("--base-url", f"invalid http or https URL {shown!r}", f"write {meant}")
     return parts
 
 
 def _parts(url: str) -> SplitResult | None:
-    """The parts of a URL that a server may have; None of any other."""
+    """Split the URL of a server; None if it is not a valid one."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -193,7 +196,7 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def _put(headers: dict[str, str], name: str, value: str) -> None:
-    """Set a header in place of one of the same name, in whatever case."""
+    """Set a header, and remove one of the same name in any case."""
     for same in [other for other in headers if other.lower() == name.lower()]:
         del headers[same]
     headers[name] = value
@@ -202,5 +205,5 @@ def _put(headers: dict[str, str], name: str, value: str) -> None:
 def _clean(flag: str, value: str) -> str:
     # The value stays out of the message: it may be a secret.
     if any(ord(c) < 32 or ord(c) > 255 for c in value):
-        raise BadInput(flag, "a value with control or non-Latin characters", "write printable Latin-1 text")
+        raise BadInput(flag, "contains control or non-Latin characters", "write printable Latin-1 text")
     return value

@@ -8,7 +8,7 @@ from loadgen.checks import Check, Verdict, accounting, verdict
 from loadgen.core.histogram import DAY_NS, Histogram
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import LATENCIES
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from tests.helpers.run_facts import answered, at, due_at, evidence, failed, measured, shard, steady, unsent
 
 RUN = [
@@ -142,7 +142,7 @@ def test_an_answer_without_a_finish_reason_in_the_books_is_red():
 
 
 def test_another_schedule_than_the_reports_is_red():
-    assert red(of(measured(RUN), shards=[Shard(schedule_sha256="another")])) == ["one schedule"]
+    assert red(of(measured(RUN), shards=[WorkerReport(schedule_sha256="another")])) == ["one schedule"]
 
 
 def test_an_engine_that_is_another_process_at_the_end_is_red():
@@ -162,7 +162,7 @@ def test_what_became_of_an_engine_is_not_known_of_a_run_that_came_to_no_end():
 
 def test_of_a_worker_that_has_not_told_how_it_ended_it_is_not_said_that_it_was_present():
     schedule = due_at(*[0] * len(RUN))
-    shards = [shard(schedule), Shard(number=1, schedule_sha256=schedule.sha256)]
+    shards = [shard(schedule), WorkerReport(number=1, schedule_sha256=schedule.sha256)]
     check = of(measured(RUN), schedule=schedule, shards=shards)["every worker present"]
     assert (check.ok, check.limit) == (None, "what the measuring process met is not known")
 

@@ -6,7 +6,7 @@ import pytest
 
 from loadgen.checks import distortion
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Response
+from loadgen.core.http1 import Response
 from tests.helpers.response_bytes import delta, usage
 from tests.helpers.run_facts import (
     CHUNKED,

@@ -86,6 +86,7 @@ def test_bursty_arrivals_make_more_noise():
     assert backlog(burstier).noise == pytest.approx(2 * backlog(made).noise)
 
 
+@pytest.mark.slow
 def test_the_noise_is_that_of_a_line_through_poisson_counts():
     rises, said = [], []
     for seed in range(150):

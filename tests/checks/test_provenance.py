@@ -21,12 +21,12 @@ STRICT = RunSettings(strict=True)
 def without(part, name=None, **options):
     """The check of a run of which a part of the provenance is not known."""
     made = evidence([steady()], **options)
-    known = dict(made.heading.provenance)
+    known = dict(made.header.provenance)
     if name is None:
         del known[part]
     else:
         known[part] = known[part] | {name: None}
-    return of(dataclasses.replace(made, heading=dataclasses.replace(made.heading, provenance=known)))
+    return of(dataclasses.replace(made, header=dataclasses.replace(made.header, provenance=known)))
 
 
 def test_a_run_that_says_everything_is_green():

@@ -9,7 +9,7 @@ from loadgen.checks import GROUPS, examine
 from loadgen.checks.server import ALL, ALONE, RESTARTS, SOONER, TOKENS, TTFT
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Telemetry
 from tests.helpers.run_facts import MS, answered, evidence, failed, measured, unsent
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
@@ -22,8 +22,8 @@ RUN = [
 ]
 
 
-def ttft(count: int, mean_ms: float) -> Buckets:
-    return Buckets(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
+def ttft(count: int, mean_ms: float) -> PromHistogram:
+    return PromHistogram(count, count * mean_ms / 1e3, {0.05: count, math.inf: count})
 
 
 def said(*, requests: int = 10, mean_ms: float = 19.0, tokens: int = 50, took_ms: float = 1.0, **more):

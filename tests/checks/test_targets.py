@@ -19,7 +19,7 @@ LEAST = RunSettings(base_url=URLS, balance="least-outstanding")
 
 def judged(records, name, settings=IN_TURN, follows=()):
     """The check of that name of a run that had these (target, record), each due as its record says, or following."""
-    recorder = per_target.of(settings, START, len(records))
+    recorder = per_target.recorder_for(settings, START, len(records))
     due = []
     for target, record in records:
         record.target = target

@@ -211,6 +211,11 @@ def test_input_cached_from_an_earlier_run_is_red(prompts, cached, expected):
     assert ("--seed" in check.advice) is not expected
 
 
+def test_cached_tokens_of_prompts_without_tokens_say_nothing():
+    check = of([reply(i, prompt=0, cached=5) for i in range(10)], prompts=KNOWN)["prompts distinct"]
+    assert check.ok
+
+
 def test_a_cached_chat_template_is_no_earlier_run():
     check = of([reply(i, prompt=30, cached=20) for i in range(10)], prompts=KNOWN)["prompts distinct"]
     assert check.ok

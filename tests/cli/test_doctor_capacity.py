@@ -59,49 +59,49 @@ def text(**parts: object) -> str:
     return " ".join(lines)
 
 
-def test_what_one_process_drives_is_said_with_why_it_may_be_believed_and_where_it_may_not() -> None:
+def test_the_capacity_is_printed_with_the_reasons() -> None:
     missed = run(8_001, valid=False, disturbance="other processes used 0.4 of 2 cores")
     said = text(requests=Climb(run(4_001), missed), events=Climb(run(401), None))
-    assert "drives 4,000 requests/s of 1 token: VALID, loop 30% busy, lag p99 0.2 ms" in said
-    assert "at 8,000 one was not (loop stall p99; other processes used 0.4 of 2 cores)" in said
-    assert "drives 10,025 token events/s" in said
-    assert "no more was tried" in said
+    assert "Requests/s of 1 token: 4,000 from one process; the run was VALID, loop 30% busy, lag p99 0.2 ms." in said
+    assert "At 8,000 the run was not VALID: loop stall p99; other processes used 0.4 of 2 cores." in said
+    assert "Token events/s: 10,025 from one process" in said
+    assert "No higher rate was tried." in said
 
 
-def test_no_number_is_said_that_no_valid_run_has_shown() -> None:
+def test_without_a_valid_run_no_figure_is_printed() -> None:
     said = text(requests=Climb(None, run(1_001, valid=False)))
-    assert "How many requests/s of 1 token one process here drives is not known" in said
-    assert "no run was VALID (loop stall p99 at 1,000)" in said
+    assert "Requests/s of 1 token: unknown, since no run was VALID." in said
+    assert "At 1,000 the run was not VALID: loop stall p99." in said
 
 
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"streams": run(400)}, "10,000 streams: yes, because a run with all of them at once, 10,000 token events/s"),
+        ({"streams": run(400)}, "10,000 concurrent streams: yes: 10,000 token events/s"),
         (
             {"streams": run(1, valid=False)},
-            "10,000 streams: no, because the run with them was SUSPECT (loop stall p99)",
+            "streams: no, since the run was SUSPECT (loop stall p99)",
         ),
-        ({"streams": run(1, streams=9_000)}, "10,000 streams: no, because no more than 9,000 were open at once"),
+        ({"streams": run(1, streams=9_000)}, "streams: no, since only 9,000 were open at the same time"),
         (
             {"streams": None, "connections": 960},
-            "10,000 streams: no, because this process may have no more than 960 connections.",
+            "streams: no, since this process can open only 960 connections.",
         ),
     ],
 )
-def test_many_streams_are_answered_by_yes_or_no_and_why(parts: dict[str, object], said: str) -> None:
+def test_concurrent_streams_get_yes_or_no_with_the_reason(parts: dict[str, object], said: str) -> None:
     assert said in text(**parts)
 
 
 @pytest.mark.parametrize(("cores", "said"), [(1, "shared the only core of this machine"), (8, "shared the 8 cores")])
-def test_it_is_said_that_server_and_client_were_in_each_others_way(cores: int, said: str) -> None:
+def test_shared_cores_are_mentioned(cores: int, said: str) -> None:
     assert said in text(cores=cores)
 
 
 @pytest.mark.parametrize("disturbance", ["", "other processes used 0.4 of 2 cores"])
-def test_where_others_were_busy_one_is_asked_to_call_again(disturbance: str) -> None:
+def test_a_busy_machine_is_mentioned(disturbance: str) -> None:
     said = text(requests=Climb(run(4_000), run(8_000, valid=False, disturbance=disturbance)))
-    assert ("call again once they have ended" in said) == bool(disturbance)
+    assert ("measure again without them" in said) == bool(disturbance)
 
 
 def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> None:
@@ -113,9 +113,10 @@ def test_as_json_each_rate_has_its_best_run_and_the_one_that_was_too_much() -> N
     assert found["streams"]["verdict"] == "VALID"
 
 
+@pytest.mark.integration
 def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """At rates that any machine drives; what they prove of it is not for a test to say."""
-    for name, value in (("RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
+    for name, value in (("MAX_RUNS", 1), ("FIRST_RPS", 200.0), ("FIRST_STREAM_RPS", 20.0), ("STREAMS", 50)):
         monkeypatch.setattr(capacity, name, value)
     monkeypatch.setattr(capacity, "MANY_RPS", 100.0)
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
@@ -132,9 +133,10 @@ def test_it_measures_against_servers_of_its_own(monkeypatch: pytest.MonkeyPatch)
     assert streams.streams == 50, "the first has not ended when the last begins"
 
 
+@pytest.mark.integration
 def test_streams_for_which_there_are_too_few_files_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity.machine, "raise_open_files_limit", lambda: None)
-    monkeypatch.setattr(capacity.machine, "most_connections", lambda pairs: 960)
+    monkeypatch.setattr(capacity.machine, "max_connections", lambda pairs: 960)
     monkeypatch.setattr(capacity, "climb", lambda run_at, first: NO_CLIMB)
     phases: list[str] = []
     found = capacity.measure(phases.append)

@@ -9,7 +9,7 @@ from loadgen.cli import doctor
 from loadgen.cli.doctor import State, connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit
 from loadgen.util import machine
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 from tests.helpers.source import compiled
 
 OK, LOW, UNKNOWN = State.OK, State.LOW, State.UNKNOWN
@@ -39,12 +39,12 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
 @pytest.mark.parametrize(
     ("read", "files", "state", "value", "bounds"),
     [
-        (connections.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raises to 524,288", "524,224 conn"),
+        (connections.files, {"proc/self/limits": LIMITS.format(1024, 524288)}, OK, "raised to 524,288", "524,224 conn"),
         (connections.files, {"proc/self/limits": LIMITS.format(1024, 1024)}, LOW, "1,024", "at most 960 connections"),
         (connections.files, {"proc/self/limits": LIMITS.format(10063, 10063)}, LOW, "10,063", "at most 9,999 conn"),
         (connections.files, {"proc/self/limits": LIMITS.format(10064, 10064)}, OK, "10,064", "at most 10,000 conn"),
         (connections.files, {"proc/self/limits": LIMITS.format("unlimited", "unlimited")}, OK, "unlimited", "any numb"),
-        (connections.files, {}, UNKNOWN, "not told", "connections"),
+        (connections.files, {}, UNKNOWN, "not available", "connections"),
         (
             connections.ports,
             {"proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n"},
@@ -59,32 +59,38 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "40000 to 49999",
             "9,000",
         ),
-        (connections.ports, {}, UNKNOWN, "not told", "one server"),
-        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "never", "new ones a second"),
-        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "cost no port"),
-        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "2\n"}, OK, "loopback alone", "new ones a second"),
-        (connections.time_wait, {}, UNKNOWN, "not told", ""),
-        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "a server on this machine"),
-        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "a server on this machine"),
-        (connections.accept_queue, {}, UNKNOWN, "not told", "a server on this machine"),
+        (connections.ports, {}, UNKNOWN, "not available", "one server"),
+        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "0\n"}, LOW, "not reused", "new ones per second"),
+        (connections.time_wait, {"proc/sys/net/ipv4/tcp_tw_reuse": "1\n"}, OK, "reused", "do not block their ports"),
+        (
+            connections.time_wait,
+            {"proc/sys/net/ipv4/tcp_tw_reuse": "2\n"},
+            OK,
+            "only on loopback",
+            "new ones per second",
+        ),
+        (connections.time_wait, {}, UNKNOWN, "not available", ""),
+        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "4096\n"}, OK, "4,096", "server on this machine"),
+        (connections.accept_queue, {"proc/sys/net/core/somaxconn": "128\n"}, LOW, "128", "server on this machine"),
+        (connections.accept_queue, {}, UNKNOWN, "not available", "server on this machine"),
         (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "2048\n"}, OK, "2,048", "on this machine"),
         (connections.syn_backlog, {"proc/sys/net/ipv4/tcp_max_syn_backlog": "256\n"}, LOW, "256", "on this machine"),
-        (connections.syn_backlog, {}, UNKNOWN, "not told", "a server on this machine"),
+        (connections.syn_backlog, {}, UNKNOWN, "not available", "server on this machine"),
         (
             processors.cores,
             {"proc/self/status": "Cpus_allowed_list:\t0-2,7\n", f"{CPU}/online": "0-7\n"},
             OK,
             "4 of 8",
-            "fills one",
+            "up to one core",
         ),
         (
             processors.cores,
             {"proc/self/status": "Cpus_allowed_list:\t3\n", f"{CPU}/online": "0-7\n"},
             LOW,
             "1 of 8",
-            "fills one",
+            "up to one core",
         ),
-        (processors.cores, {}, UNKNOWN, "not told", ""),
+        (processors.cores, {}, UNKNOWN, "not available", ""),
         (
             processors.governor,
             {f"{CPU}/cpu{i}/cpufreq/scaling_governor": "performance\n" for i in (0, 1)},
@@ -100,12 +106,12 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             },
             LOW,
             "performance, powersave",
-            "slowed down",
+            "low frequency",
         ),
-        (processors.governor, {}, UNKNOWN, "not told", "its host decides"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all of its cores"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "still"),
-        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "still"),
+        (processors.governor, {}, UNKNOWN, "not available", "the host decides"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "max 100000\n"}, OK, "none", "all its cores"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "150000 100000\n"}, LOW, "1.5 cores", "paused"),
+        (processors.quota, {"proc/self/cgroup": V2, f"{POD}/cpu.max": "400000 100000\n"}, OK, "4 cores", "paused"),
         (
             processors.quota,
             {
@@ -115,7 +121,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             },
             LOW,
             "0.5 cores",
-            "still",
+            "paused",
         ),
         (
             processors.quota,
@@ -135,7 +141,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "1 cores",
             "",
         ),
-        (processors.quota, {}, UNKNOWN, "not told", ""),
+        (processors.quota, {}, UNKNOWN, "not available", ""),
         (processors.throttled, {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "throttled_usec 0\n"}, OK, "0.0 s", "late"),
         (
             processors.throttled,
@@ -151,20 +157,38 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
             "2.5 s",
             "late",
         ),
-        (processors.throttled, {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "usage_usec 5\n"}, UNKNOWN, "not told", ""),
-        (processors.throttled, {}, UNKNOWN, "not told", ""),
-        (processors.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a call"),
-        (processors.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a call"),
+        (
+            processors.throttled,
+            {"proc/self/cgroup": V2, f"{POD}/cpu.stat": "usage_usec 5\n"},
+            UNKNOWN,
+            "not available",
+            "",
+        ),
+        (processors.throttled, {}, UNKNOWN, "not available", ""),
+        (processors.clock, {f"{CLOCK}/current_clocksource": "tsc\n"}, OK, "tsc", "without a system call"),
+        (processors.clock, {f"{CLOCK}/current_clocksource": "kvm-clock\n"}, OK, "kvm-clock", "without a system call"),
         (
             processors.clock,
             {f"{CLOCK}/current_clocksource": "hpet\n", f"{CLOCK}/available_clocksource": "tsc hpet acpi_pm\n"},
             LOW,
             "hpet",
-            "by a call",
+            "by a system call",
         ),
-        (processors.clock, {}, UNKNOWN, "not told", ""),
-        (memory.memory, {"proc/meminfo": "MemAvailable:   8388608 kB\n"}, OK, "8.0 GiB available, no limit", ""),
-        (memory.memory, {"proc/meminfo": "MemAvailable:    524288 kB\n"}, LOW, "0.5 GiB available, no limit", ""),
+        (processors.clock, {}, UNKNOWN, "not available", ""),
+        (
+            memory.memory,
+            {"proc/meminfo": "MemAvailable:   8388608 kB\n"},
+            OK,
+            "8.0 GiB available, no container limit",
+            "",
+        ),
+        (
+            memory.memory,
+            {"proc/meminfo": "MemAvailable:    524288 kB\n"},
+            LOW,
+            "0.5 GiB available, no container limit",
+            "",
+        ),
         (
             memory.memory,
             {
@@ -174,7 +198,7 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{POD}/memory.current": "536870912\n",
             },
             LOW,
-            "limit leaves 0.5 GiB",
+            "0.5 GiB within the container's limit",
             "",
         ),
         (
@@ -186,15 +210,15 @@ def system(tmp_path: Path) -> Callable[[Files], Path]:
                 f"{V1_MEMORY}/memory.usage_in_bytes": "4096\n",
             },
             OK,
-            "no limit of a container",
+            "no container limit",
             "",
         ),
-        (memory.memory, {}, UNKNOWN, "not told", ""),
-        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing takes"),
+        (memory.memory, {}, UNKNOWN, "not available", ""),
+        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:1F90", "0A")}, OK, "none", "nothing intercepts"),
         (software.mesh, {"proc/net/tcp": SOCKETS.format("00000000:3A99", "0A")}, LOW, "Istio's proxy", "every latency"),
         (software.mesh, {"proc/net/tcp6": SOCKETS.format("0" * 32 + ":102C", "0A")}, LOW, "Linkerd", "every latency"),
-        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:3A99", "01")}, OK, "none", "nothing takes"),
-        (software.mesh, {}, UNKNOWN, "not told", ""),
+        (software.mesh, {"proc/net/tcp": SOCKETS.format("0100007F:3A99", "01")}, OK, "none", "nothing intercepts"),
+        (software.mesh, {}, UNKNOWN, "not available", ""),
     ],
 )
 def test_a_limit_is_read_as_the_system_shows_it(
@@ -212,8 +236,8 @@ def test_a_limit_is_read_as_the_system_shows_it(
     assert found.remedy if state is LOW else True
 
 
-def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> Busy:
-    return Busy(at_s, used_s, stolen_s, own_s)
+def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) -> CpuTimes:
+    return CpuTimes(at_s, used_s, stolen_s, own_s)
 
 
 @pytest.mark.parametrize(
@@ -221,20 +245,20 @@ def busy(at_s: float, used_s: float, stolen_s: float = 0.0, own_s: float = 0.0) 
     [
         (busy(11, 500.05, own_s=0.02), OK, "0.0 cores"),
         (busy(11, 501.5, own_s=0.5), LOW, "1.0 cores"),  # what we used ourselves is not theirs
-        (busy(11, 0), UNKNOWN, "not told"),
+        (busy(11, 0), UNKNOWN, "not available"),
     ],
 )
-def test_what_others_use_is_what_is_used_less_our_own(after: Busy, state: State, value: str) -> None:
+def test_what_others_use_is_what_is_used_less_our_own(after: CpuTimes, state: State, value: str) -> None:
     found = processors.others(busy(10, 500), after)
     assert (found.state, found.value) == (state, value)
 
 
 @pytest.mark.parametrize(
     ("after", "state", "value"),
-    [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not told")],
+    [(busy(11, 501, 0.04), OK, "1.0%"), (busy(11, 501, 0.4), LOW, "10.0%"), (busy(11, 0), UNKNOWN, "not available")],
 )
 def test_what_the_hypervisor_takes_is_a_share_of_all_cores(
-    monkeypatch: pytest.MonkeyPatch, after: Busy, state: State, value: str
+    monkeypatch: pytest.MonkeyPatch, after: CpuTimes, state: State, value: str
 ) -> None:
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
     found = processors.steal(busy(10, 500), after)
@@ -261,14 +285,14 @@ def test_every_compiled_module_is_looked_for() -> None:
 
 
 def test_a_compiled_module_that_is_missing_is_named() -> None:
-    found = software.compiled(("loadgen.core.wire", "loadgen.nowhere"))
+    found = software.compiled(("loadgen.core.record", "loadgen.nowhere"))
     assert (found.state, found.value) == (LOW, "missing: loadgen.nowhere")
 
 
 def test_a_debug_build_is_no_build_to_measure_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loadgen.core import wire
+    from loadgen.core import record
 
-    monkeypatch.setattr(wire, "live", lambda: (0, 0))
+    monkeypatch.setattr(record, "live", lambda: (0, 0))
     assert software.compiled().value == "a debug build"
 
 

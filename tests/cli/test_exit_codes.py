@@ -1,4 +1,4 @@
-"""Exit codes: one per way to end, the gravest first; and every error is one line on stderr."""
+"""Exit codes: one per way to end, the most severe wins; and every error is one line on stderr."""
 
 import errno
 import importlib
@@ -62,7 +62,7 @@ def test_each_way_to_end_has_its_code(made, options, expected):
     assert code(made, **options) == expected
 
 
-def test_the_gravest_that_applies_decides():
+def test_the_most_severe_code_that_applies_wins():
     worst = {"strict": True, "max_error_rate": 0.1, "interrupted": True}
     assert code(ended("INVALID", error_rate=0.5, slo_met=(False,)), **worst) == 130
     worst["interrupted"] = False
@@ -78,11 +78,11 @@ def test_a_result_of_a_run_has_a_code():
 
 
 @pytest.mark.parametrize(
-    ("codes", "gravest"),
+    ("codes", "severest"),
     [([0, 0], 0), ([0, 4, 6], 6), ([6, 5], 5), ([5, 3], 3), ([3, 1], 1), ([1, 130, 0], 130)],
 )
-def test_of_several_runs_the_gravest_decides(codes, gravest):
-    assert exit_codes.gravest(codes) == gravest
+def test_the_most_severe_code_of_several_runs_wins(codes, severest):
+    assert exit_codes.most_severe(codes) == severest
 
 
 def test_every_code_is_explained():
@@ -169,9 +169,9 @@ def test_bad_input_is_2_and_one_line_and_nothing_on_stdout(capsys, argv):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("reprot", "'reprot' is no command; try 'report'"),
-        ("--rate", "'--rate' is no command; write `loadgen run --rate`, or another command before the flags"),
-        ("xyz", "'xyz' is no command; choose from run, search, dataset, "),
+        ("reprot", "unknown command 'reprot'; did you mean 'report'?"),
+        ("--rate", "unknown command '--rate'; write the command first, for example `loadgen run --rate`"),
+        ("xyz", "unknown command 'xyz'; choose from run, search, dataset, "),
     ],
 )
 def test_what_is_no_command_is_bad_input_and_one_line_that_says_what_to_write(capsys, typed, said):
@@ -218,6 +218,7 @@ def test_a_file_that_the_system_refuses_is_named(monkeypatch, capsys):
     assert capsys.readouterr().err == "loadgen: /var/a file: No space left on device\n"
 
 
+@pytest.mark.integration
 def test_without_a_name_it_is_standard_output():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "loadgen", "--version"]

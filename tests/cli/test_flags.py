@@ -65,7 +65,7 @@ def test_only_what_was_given_is_returned():
 def test_defaults_are_shown_in_the_help():
     text = " ".join(run_parser().format_help().split())
     assert "seconds to open a connection (60.0)" in text
-    assert "or the @FILE that holds one (1024)" in text
+    assert "or @FILE with a list (1024)" in text
 
 
 # -- spelling
@@ -117,14 +117,14 @@ def test_a_config_file_stands_beside_the_settings():
         (["--users", "10"], "--users", "see `loadgen run --help`"),
         (["--max_concurency=3"], "--max-concurency", "did you mean --max-concurrency?"),
         (["stray"], "stray", "unknown"),
-        (["--num-prompts", "many"], "--num-prompts", "'many' is no whole number"),
-        (["--num-prompts", "1.5"], "--num-prompts", "'1.5' is no whole number"),
-        (["--rate", "fast"], "--request-rate", "'fast' is no number"),
+        (["--num-prompts", "many"], "--num-prompts", "'many' is not a whole number"),
+        (["--num-prompts", "1.5"], "--num-prompts", "'1.5' is not a whole number"),
+        (["--rate", "fast"], "--request-rate", "'fast' is not a number"),
         (["--rate", "1e400"], "--request-rate", "'1e400' is too large"),
-        (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is no time"),
+        (["--duration", "30 parsecs"], "--duration", "'30 parsecs' is not a time"),
         (["--rate"], "--request-rate", "expected one argument"),
         (["--backend", "grpc"], "--backend", "'openai-chat'"),
-        (["--extra-body", "{"], "--extra-body", "is no JSON"),
+        (["--extra-body", "{"], "--extra-body", "is not valid JSON"),
         (["--latency-from", "first"], "--latency-from", "'due'"),
         (["--quiet=yes"], "--quiet", "ignored explicit argument 'yes'"),
     ],
@@ -164,10 +164,25 @@ def test_rates_and_concurrencies_may_be_several():
 def test_what_is_not_several_numbers_is_refused(text):
     with pytest.raises(BadInput) as refused:
         parse(["--rate", text])
-    assert "is no number" in refused.value.problem
+    assert "is not a number" in refused.value.problem
+
+
+def test_an_slo_given_again_adds_its_limits():
+    assert parse(["--slo", "ttft_p99<1ms", "--slo", "error_rate<1%"]) == {"slo": "ttft_p99<1ms,error_rate<1%"}
 
 
 def test_limits_of_an_slo_in_several_words_are_told_how_to_be_written():
     with pytest.raises(BadInput) as refused:
         run_settings(["--slo", "ttft_p99<500ms", "tpot_p99<50ms"])
     assert refused.value.remedy == 'separate limits with commas: --slo "ttft_p99<500ms,tpot_p99<50ms"'
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"), [("1%", "write 0.01"), ("2.5 %", "write 0.025"), ("few", "write 0.01 for 1 %")]
+)
+def test_a_share_in_percent_is_refused_with_its_number(text, remedy):
+    with pytest.raises(BadInput) as refused:
+        parse(["--max-error-rate", text])
+    assert (refused.value.field, refused.value.remedy) == ("--max-error-rate", remedy)
+    if remedy.endswith(("0.01", "0.025")):
+        assert RunSettings(**parse(["--max-error-rate", remedy.removeprefix("write ")])).checked()

@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 from loadgen.cli.main import main
+from tests.helpers import help_pages
 
 
 def command(argv):
@@ -31,5 +32,12 @@ def test_each_command_says_what_it_is_for(added, capsys):
         main(["--help"])
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "tea serve tea" in lines
-    assert "broken (cannot be loaded)" in lines
+    assert "broken (fails to load)" in lines
     assert not ended.value.code
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="argparse lays out options differently")
+@pytest.mark.parametrize("name", help_pages.COMMANDS)
+def test_a_help_page_is_the_golden_one(name):
+    golden = (help_pages.FOLDER / f"help-{name}.txt").read_text()
+    assert help_pages.page(name) == golden, "python -m tests.helpers.help_pages"

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
-from loadgen.cli.interrupts import Interrupts
-from loadgen.cli.live.log_lines import Silent
+from loadgen.cli.live.view import Silent
+from loadgen.cli.runs.interrupts import Interrupts
 from loadgen.errors import GivenUp
 from loadgen.metrics.progress import PHASES, Progress
 
@@ -38,7 +38,7 @@ async def send(*numbers: signal.Signals) -> None:
 def measuring(interrupts: Interrupts) -> Worker:
     worker, view = Worker(), Silent()
     view.measuring = True
-    interrupts.concern(worker, view)
+    interrupts.attach(worker, view)
     return worker
 
 
@@ -54,15 +54,15 @@ def measuring(interrupts: Interrupts) -> Worker:
 async def test_a_run_that_is_measured_is_stopped_or_ended(numbers: list[signal.Signals], told: list[str]) -> None:
     interrupts = Interrupts()
     worker = measuring(interrupts)
-    await interrupts.obeyed(send(*numbers))
+    await interrupts.run_interruptible(send(*numbers))
     assert worker.told == told
-    assert interrupts.heard == len(numbers)
+    assert interrupts.count == len(numbers)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals) -> None:
     with pytest.raises(GivenUp):
-        await Interrupts().obeyed(send(number))
+        await Interrupts().run_interruptible(send(number))
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ async def test_before_anything_is_measured_it_is_given_up(number: signal.Signals
 )
 async def test_what_it_means_goes_by_the_phase_that_was_shown_last(phase: str, told: list[str]) -> None:
     interrupts, worker, view = Interrupts(), Worker(), Silent()
-    interrupts.concern(worker, view)
+    interrupts.attach(worker, view)
     view.show(Progress("connecting"))
     view.show(Progress(phase))
     with contextlib.nullcontext() if told else pytest.raises(GivenUp):
-        await interrupts.obeyed(send(signal.SIGINT))
+        await interrupts.run_interruptible(send(signal.SIGINT))
     assert worker.told == told
 
 
 async def test_between_runs_it_is_given_up_too() -> None:
     interrupts = Interrupts()
     worker = measuring(interrupts)
-    interrupts.rest()
+    interrupts.detach()
     with pytest.raises(GivenUp):
-        await interrupts.obeyed(send(signal.SIGINT))
+        await interrupts.run_interruptible(send(signal.SIGINT))
     assert worker.told == []

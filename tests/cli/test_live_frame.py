@@ -8,7 +8,7 @@ from loadgen.cli.live.frame import BAD, frame
 from loadgen.cli.live.pace import History
 from loadgen.config.settings import RunSettings
 from loadgen.metrics.progress import DONE, PHASES, Progress
-from loadgen.util.terminal_text import columns
+from loadgen.util.terminal_text import display_width
 from tests.helpers.live_text import SETTINGS, row, running, seen, sketch
 
 MINUTE = [running(second / 4) for second in range(1, 150)]
@@ -110,7 +110,7 @@ def test_requests_without_a_slot_are_told_apart_from_late_ones() -> None:
 
 def test_silent_streams_are_counted_with_the_one_that_is_silent_longest() -> None:
     shown = row(seen(running(90, silent={17: 12.4, 3: 20.0})), "silent streams")
-    assert shown == "2 request 17, no token since 12 s"
+    assert shown == "2 request 17, last token at 12 s"
     assert not [line for line in seen(running(90)) if "silent" in line]
 
 
@@ -158,7 +158,8 @@ def test_a_client_that_cannot_keep_up_is_told_by_the_limits_of_the_verdict(
     differs: dict[str, object], said: str
 ) -> None:
     assert row(seen(running(10, **differs)), "client") == said
-    styles = {style for line in frame(SETTINGS, running(10, **differs), History(), 80, 24) for _, style in line}
+    lines = frame(SETTINGS, running(10, **differs), History(), 80, 24)
+    styles = {span.style for line in lines for span in line.spans}
     assert (BAD in styles) == ("SUSPECT" in said)
 
 
@@ -186,9 +187,9 @@ def test_it_is_never_larger_than_the_terminal(width: int, height: int) -> None:
 def test_wide_characters_take_two_columns_of_it(width: int) -> None:
     wide = Progress("starting", 3.0, note="模型 加载中 " * 20)
     lines = seen(wide, width=width)
-    assert max(map(columns, lines)) <= width
+    assert max(map(display_width, lines)) <= width
     failing = running(37.25, failures={"状态" * 30: 3})
-    assert max(map(columns, seen(failing, width=width))) <= width
+    assert max(map(display_width, seen(failing, width=width))) <= width
 
 
 @pytest.mark.parametrize("width", range(30, 121, 3))

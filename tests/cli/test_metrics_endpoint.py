@@ -1,4 +1,4 @@
-"""What Prometheus is told while a run goes on: what its own parser reads is what is known."""
+"""The metrics endpoint: what Prometheus parses is what the progress says."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loadgen.cli.metrics_endpoint import BOUNDS_NS, Metrics, buckets, exporting
+from loadgen.cli.runs.metrics_endpoint import BOUNDS_NS, Metrics, buckets, exported
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.sketch import Sketch
@@ -26,7 +26,7 @@ def told(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 def of(progress: Progress) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     metrics, registry = Metrics(), CollectorRegistry()
     registry.register(metrics)
-    metrics.show(progress)
+    metrics.update(progress)
     return told(generate_latest(registry).decode())
 
 
@@ -92,28 +92,28 @@ def asked_at(*times_s: float) -> Metrics:
     """Metrics that were asked for at these times, and are now those of a run that is done."""
     times = iter(times_s)
     metrics = Metrics(lambda: next(times, times_s[-1] if times_s else 0.0))
-    metrics.show(running(10))
+    metrics.update(running(10))
     for _ in times_s:
         list(metrics.collect())
-    metrics.show(running(61.0, DONE))
+    metrics.update(running(61.0, DONE))
     return metrics
 
 
 @pytest.mark.parametrize(
-    ("times_s", "patience_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
+    ("times_s", "wait_s"), [((), 0), ((5,), 0), ((5, 20), 22.5), ((0, 5, 20), 22.5), ((0, 300), 60)]
 )
-def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[float, ...], patience_s: float) -> None:
-    assert asked_at(*times_s).patience_s == patience_s
+def test_whoever_asks_again_and_again_is_waited_for_once_more(times_s: tuple[float, ...], wait_s: float) -> None:
+    assert asked_at(*times_s).wait_s == wait_s
 
 
 def test_nobody_is_waited_for_who_was_told_all_or_while_there_is_more_to_tell() -> None:
     metrics = asked_at(5, 20)
-    metrics.told_all()
-    assert metrics.patience_s == 0
-    metrics.show(running(61.0, DONE))  # of the next run
-    assert metrics.patience_s > 0
-    metrics.show(Progress("connecting"))
-    assert metrics.patience_s == 0
+    metrics.mark_final_scraped()
+    assert metrics.wait_s == 0
+    metrics.update(running(61.0, DONE))  # of the next run
+    assert metrics.wait_s > 0
+    metrics.update(Progress("connecting"))
+    assert metrics.wait_s == 0
 
 
 def test_whoever_asked_long_ago_is_waited_for_no_more() -> None:
@@ -121,15 +121,15 @@ def test_whoever_asked_long_ago_is_waited_for_no_more() -> None:
     metrics = Metrics(lambda: next(times, 3600.0))
     for _ in range(2):
         list(metrics.collect())
-    metrics.show(running(61.0, DONE))
-    assert metrics.patience_s == 0
+    metrics.update(running(61.0, DONE))
+    assert metrics.wait_s == 0
 
 
 def test_the_wait_is_over_as_soon_as_somebody_has_asked() -> None:
     metrics = asked_at(5, 65)
     waiting = threading.Thread(target=metrics.wait, daemon=True)
     waiting.start()
-    metrics.told_all()
+    metrics.mark_final_scraped()
     waiting.join(30)
     assert not waiting.is_alive()
 
@@ -145,9 +145,10 @@ def port() -> int:
         return int(unused.getsockname()[1])
 
 
+@pytest.mark.integration
 def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"http://127.0.0.1:{port}/metrics"
-    with exporting(RunSettings(prometheus=str(port))) as export:
+    with exported(RunSettings(prometheus=str(port))) as export:
         export(running(10))
         with urllib.request.urlopen(url, timeout=10) as reply:
             assert reply.headers["Content-Type"].startswith("text/plain; version=")
@@ -157,15 +158,16 @@ def test_it_is_served_on_loopback_while_the_context_lasts(port: int, capsys: pyt
         urllib.request.urlopen(url, timeout=10)
 
 
+@pytest.mark.integration
 def test_a_port_in_use_is_refused_by_name() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(BadInput) as refused, exporting(RunSettings(prometheus=place)):
+        with pytest.raises(BadInput) as refused, exported(RunSettings(prometheus=place)):
             pass
     assert str(refused.value).startswith(
-        f"--prometheus: cannot listen at {place} (Address already in use); give a port"
+        f"--prometheus: cannot listen on {place} (Address already in use); give a free port"
     )
 
 

@@ -1,15 +1,15 @@
-"""`loadgen run`: what is said before anything is sent."""
+"""`loadgen run`: the warning before anything is sent."""
 
 import pytest
 
-from loadgen.cli.commands.run import burst
+from loadgen.cli.commands.run import burst_warning
 from loadgen.config.settings import RunSettings
 
 SERVER = "http://a:8000"
 
 
 def test_a_burst_that_nobody_asked_for_is_warned_of():
-    warning = burst({"base_url": SERVER}, RunSettings(base_url=SERVER))
+    warning = burst_warning({"base_url": SERVER}, RunSettings(base_url=SERVER))
     for part in ("1000 requests", "--rate", "--max-concurrency"):
         assert part in warning
 
@@ -28,4 +28,4 @@ def test_a_burst_that_nobody_asked_for_is_warned_of():
     ],
 )
 def test_no_other_run_is_warned_of(given):
-    assert burst(given, RunSettings(**given)) is None
+    assert burst_warning(given, RunSettings(**given)) is None

@@ -115,21 +115,21 @@ def test_values_become_what_the_flag_would_have_made_of_them(write, text, name, 
         ("num_promts: 3", "did you mean 'num_prompts'?"),
         ("--max-concurency: 3", "did you mean 'max-concurrency'?"),
         ("zzz: 3", "see `loadgen run --help`"),
-        ("config: other.yaml", "config: is no setting of a run"),
-        ("1: 2", "1: is no setting of a run"),
+        ("config: other.yaml", "config: unknown setting"),
+        ("1: 2", "1: unknown setting"),
         ("rate: 1e400", "rate: '1e400' is too large"),
-        ("duration: soon", "duration: 'soon' is no time"),
-        ("num-prompts: many", "num_prompts: 'many': input should be a valid integer"),
-        ("num-prompts: 1.5", "num_prompts: 1.5: input should be a valid integer"),
-        ("backend: grpc", "backend: 'grpc': input should be 'openai-chat'"),
-        ("goodput: ttft:200", "goodput: 'ttft:200': input should be a valid tuple"),
-        ("extra-body: [1]", "extra_body: [1]: input should be a valid dictionary"),
+        ("duration: soon", "duration: 'soon' is not a time"),
+        ("num-prompts: many", "num_prompts: 'many': expected a whole number"),
+        ("num-prompts: 1.5", "num_prompts: 1.5: expected a whole number"),
+        ("backend: grpc", "backend: 'grpc': expected one of openai-chat"),
+        ("goodput: ttft:200", "goodput: 'ttft:200': expected a list of texts"),
+        ("extra-body: [1]", "extra_body: [1]: expected a mapping"),
         ("- seed", "holds no settings"),
         ("", "holds no settings"),
         ("seed", "holds no settings"),
-        ("seed: [", "is no YAML"),
-        ("seed: !!python/object:os.system 1", "is no YAML"),
-        (b"\xff\xfe\xfa", "is no YAML"),
+        ("seed: [", "is not valid YAML"),
+        ("seed: !!python/object:os.system 1", "is not valid YAML"),
+        (b"\xff\xfe\xfa", "is not valid YAML"),
     ],
 )
 def test_a_file_that_is_not_understood_is_refused_in_one_line_that_names_it(write, text, says):
@@ -184,13 +184,15 @@ def test_a_file_may_have_several_and_a_flag_beats_them(write):
 
 
 def test_several_of_both_are_refused():
-    with pytest.raises(BadInput, match="--max-concurrency: several, beside several of --request-rate; give one of"):
+    with pytest.raises(BadInput) as refused:
         run_settings.swept({"request_rate": (1.0, 2.0), "max_concurrency": (1, 2)})
+    assert refused.value.field == "--max-concurrency"
 
 
 def test_where_there_is_one_run_several_are_refused():
-    with pytest.raises(BadInput, match="--request-rate: is several; give one; `loadgen run` takes several"):
+    with pytest.raises(BadInput) as refused:
         run_settings.settings({"request_rate": (1.0, 2.0)})
+    assert refused.value.field == "--request-rate"
 
 
 def test_what_a_workload_says_is_not_chosen(write):

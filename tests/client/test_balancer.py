@@ -7,7 +7,8 @@ import pytest
 
 from loadgen.client.balancer import Balancer
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Bell, Record
+from loadgen.core.read_loop import SendHook
+from loadgen.core.record import Record
 from loadgen.workload.arrivals import FOLLOWS, Schedule
 
 
@@ -40,7 +41,7 @@ class Transport:
 
 @pytest.fixture
 def transports():
-    bell = Bell()
+    bell = SendHook()
     return [Transport(bell) for _ in range(3)]
 
 

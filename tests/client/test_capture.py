@@ -10,7 +10,7 @@ from loadgen.client import capture_file
 from loadgen.client.capture import LIMIT_BYTES, READ_BYTES, RESPONSE_BYTES, Capture, blanked, patterns
 from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.workload.target import Target
 from tests.helpers.run_facts import MS, START, at, planned
@@ -154,7 +154,7 @@ def test_a_full_disk_is_said_and_ends_no_run():
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
     with (
-        pytest.raises(BadInput, match=r"--capture: .*No such file.*; name a file that can be written"),
+        pytest.raises(BadInput, match=r"--capture: .*No such file.*; name a writable file"),
         Capture.optional(str(tmp_path / "nowhere" / "c.jsonl"), [TARGET]),
     ):
         pass

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from loadgen.client.connection_budget import MOST_WARM, check_limits, spare_count, warm_count, warn_of_limits
+from loadgen.client.connection_budget import MAX_WARM, check_limits, spare_count, warm_count, warn_of_limits
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import machine
-from loadgen.util.partition import Stripe
+from loadgen.util.partition import Partition
 from loadgen.workload.arrivals import Schedule
 
 ELSEWHERE = "http://10.0.0.1:8000"
@@ -23,14 +23,15 @@ def roomy(monkeypatch):
 
 def allow(monkeypatch, connections, ports=None):
     by_ports = ports or connections + 1000
-    monkeypatch.setattr(machine, "most_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
-    monkeypatch.setattr(machine, "most_by_ports", lambda: by_ports)
+    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: min(connections, pairs * by_ports))
+    monkeypatch.setattr(machine, "max_connections_by_ports", lambda: by_ports)
 
 
 def scheduled(settings, requests):
     return Schedule.from_settings(settings.replace(num_prompts=requests), 0)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("settings", "requests", "wanted"),
     [
@@ -42,7 +43,7 @@ def scheduled(settings, requests):
         ({"request_rate": math.inf}, 100_000, 50_000),
         ({"request_rate": math.inf, "max_concurrency": 1000}, 100_000, 2000),
         ({"request_rate": math.inf, "max_concurrency": 5000}, 100_000, 5000),
-        ({"request_rate": 10_000.0}, 100_000, MOST_WARM),  # a guess
+        ({"request_rate": 10_000.0}, 100_000, MAX_WARM),  # a guess
         ({"ramp_up_strategy": "linear", "ramp_up_start_rps": 1, "ramp_up_end_rps": 30}, 1000, 30 + 7),
         ({"request_rate": 100.0, "warm_connections": "7"}, 1000, 7),
     ],
@@ -52,6 +53,7 @@ def test_connections_are_opened_ahead_for_those_soon_in_flight(settings, request
     assert warm_count(made, scheduled(made, requests)) == wanted
 
 
+@pytest.mark.integration
 def test_short_answers_need_fewer_connections_ahead():
     settings = RunSettings(request_rate=100.0)
     assert warm_count(settings, scheduled(settings, 1000), output_tokens=2) == 54 + 13
@@ -88,12 +90,14 @@ def test_no_more_are_kept_spare_than_requests_can_need(settings, requests, warm,
     assert spare_count(made, scheduled(made, requests), warm) == wanted
 
 
+@pytest.mark.integration
 def test_no_more_are_opened_ahead_than_the_process_may_have(monkeypatch):
     allow(monkeypatch, 30)
     settings = RunSettings(request_rate=100.0)
     assert warm_count(settings, scheduled(settings, 1000)) == 30
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("settings", "ports", "flag", "remedy"),
     [
@@ -111,12 +115,14 @@ def test_what_is_sure_to_need_more_is_refused_with_its_remedy(monkeypatch, setti
     assert remedy in str(refused.value)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("settings", [{"request_rate": 1000.0}, {"request_rate": math.inf, "max_concurrency": 900}])
 def test_what_may_do_with_fewer_is_not_refused(monkeypatch, settings):
     allow(monkeypatch, 900)
     check_limits(RunSettings(**settings), scheduled(RunSettings(**settings), 1000))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("where", "refused"),
     [
@@ -149,7 +155,7 @@ def test_of_machines_that_share_a_run_each_has_local_ports_of_its_own(monkeypatc
     allow(monkeypatch, 5000, ports=500)
     settings = RunSettings(request_rate=math.inf, base_url=ELSEWHERE, workers=workers)
     with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, of))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, of))
 
 
 def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
@@ -158,7 +164,7 @@ def test_the_part_of_a_machine_that_has_too_few_is_said(monkeypatch):
     with pytest.raises(
         BadInput, match=r"1000 requests at once .* for its part \(500\) this machine's local ports allow 300"
     ):
-        check_limits(settings, scheduled(settings, 1000), Stripe(0, 2))
+        check_limits(settings, scheduled(settings, 1000), Partition(0, 2))
 
 
 def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monkeypatch):
@@ -171,6 +177,7 @@ def test_an_open_loop_is_refused_only_where_no_request_at_all_could_be_sent(monk
         check_limits(settings, schedule)
 
 
+@pytest.mark.integration
 def test_an_address_that_this_machine_has_not_is_refused():
     settings = RunSettings(source_address="192.0.2.1", base_url=ELSEWHERE)  # one that no machine has
     with pytest.raises(BadInput, match=r"--source-address: 192\.0\.2\.1 cannot be used"):
@@ -179,10 +186,11 @@ def test_an_address_that_this_machine_has_not_is_refused():
 
 def test_an_address_of_another_family_than_the_servers_is_refused():
     settings = RunSettings(source_address="127.0.0.5", base_url="http://[::1]:8000")
-    with pytest.raises(BadInput, match=r"from 127\.0\.0\.5 there is no way to ::1"):
+    with pytest.raises(BadInput, match=r"127\.0\.0\.5 cannot reach ::1"):
         check_limits(settings, scheduled(settings, 1))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("settings", "tokens", "warned"),
     [

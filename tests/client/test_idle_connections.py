@@ -181,6 +181,29 @@ def test_the_one_that_stays_teaches_the_limit(server):
     assert (server.idle.limit_ns, list(server.idle)) == (3 * S, [])
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda idle: idle.retire(3_250 * MS),
+        lambda idle: idle.ready_for_longer(3_200 * MS),
+        lambda idle: idle.take(3_200 * MS),
+    ],
+    ids=["retire", "replace", "take"],
+)
+def test_the_limit_is_the_age_at_the_close_whoever_looks_before(server, look):
+    server.proven()
+    stays = server.ended("stays", 0)
+    server.idle.ready(100 * MS)
+    server.idle.retire(FIRST_LIMIT_NS)
+    server.ended("other", 2 * S)
+    server.idle.ready(2_100 * MS)
+    stays.closed_by_peer = True
+    look(server.idle)
+    assert server.idle.limit_ns is None
+    server.idle.lost(stays, 3_200 * MS)
+    assert server.idle.limit_ns == 3_200 * MS
+
+
 def test_the_kernel_is_asked_before_one_is_used(server):
     server.proven()
     server.ended("older", 0)
@@ -214,8 +237,27 @@ def test_one_early_close_does_not_end_the_use_of_others(server):
     server.idle.lost(server.ended("crashed", 0), 30 * MS)
     assert server.idle.reusable
     server.ended("a", 100 * MS)
-    assert server.take(120 * MS) is None  # beyond what has been used with success
-    assert server.take(119 * MS) == "a"
+    server.ended("b", 100 * MS)
+    assert server.take(300 * MS) is None  # beyond the long rest through which one has lasted, less the margin
+    assert server.take(299 * MS) == "b"
+
+
+def test_one_early_close_is_outweighed_by_those_that_rest_meanwhile(server):
+    lost, _ = server.ended("lost", 0), server.ended("lasts", 0)
+    server.idle.lost(lost, 100 * MS)
+    assert not server.idle.reusable
+    assert server.idle.ready(LONG_REST_NS + 50 * MS) == 1
+    assert server.idle.reusable
+    server.ended("a", S)
+    assert server.take(S + LONG_REST_NS) is None  # lasted for 300 ms, less the margin
+    assert server.take(S + LONG_REST_NS - 1) == "a"
+
+
+def test_an_early_close_before_any_was_used_again_takes_the_proof_back(server):
+    server.proven()
+    lost = server.ended("lost", 0)
+    server.idle.lost(lost, 10 * MS)
+    assert not server.idle.reusable
 
 
 def test_those_that_will_soon_be_too_old_are_to_be_replaced(server):

@@ -2,9 +2,10 @@
 
 import asyncio
 
-from loadgen.client.loop_probe import EVERY_NS, Heartbeat
+from loadgen.client.loop_probe import PERIOD_NS, LoopProbe
+from loadgen.core.connection import Connection
 from loadgen.core.histogram import Histogram
-from loadgen.core.wire import Bell, Connection, Poll
+from loadgen.core.read_loop import ReadLoop, SendHook
 from loadgen.testing import virtual
 from loadgen.testing.virtual import timed
 from loadgen.util.clock import KERNEL, NS_PER_S
@@ -15,21 +16,21 @@ class Owner:
         pass
 
 
-def read(bell, times):
-    connection = Connection(Owner(), None, None, bell)
+def read(read_loop, times):
+    connection = Connection(Owner(), None, None, read_loop)
     for _ in range(times):
         connection.data_received(b"")
 
 
 async def appointments(count):
     """Wait for so many of them, if none is late, and half the time to the next."""
-    await asyncio.sleep((count + 0.5) * EVERY_NS / NS_PER_S)
+    await asyncio.sleep((count + 0.5) * PERIOD_NS / NS_PER_S)
 
 
 @timed
 async def test_a_loop_that_is_always_there_is_never_late():
     stalls = Histogram()
-    with Heartbeat(virtual.clock(), Bell(), stalls):
+    with LoopProbe(virtual.clock(), SendHook(), stalls):
         await appointments(50)
     assert (stalls.count, stalls.max) == (50, 0)
 
@@ -37,23 +38,23 @@ async def test_a_loop_that_is_always_there_is_never_late():
 @timed
 async def test_every_appointment_within_an_absence_counts_with_what_was_left_of_it():
     stalls = Histogram()
-    with Heartbeat(virtual.clock(), Bell(), stalls):
-        virtual.spend(5 * EVERY_NS)
+    with LoopProbe(virtual.clock(), SendHook(), stalls):
+        virtual.spend(5 * PERIOD_NS)
         await appointments(0)
-    assert (stalls.count, stalls.max, stalls.total) == (5, 4 * EVERY_NS, (4 + 3 + 2 + 1 + 0) * EVERY_NS)
+    assert (stalls.count, stalls.max, stalls.total) == (5, 4 * PERIOD_NS, (4 + 3 + 2 + 1 + 0) * PERIOD_NS)
 
 
 @timed
 async def test_what_was_read_between_two_appointments_waited_like_the_later_of_them():
-    stalls, bell, late_ns = Histogram(), Poll(), EVERY_NS // 4
-    with Heartbeat(virtual.clock(), bell, stalls):
-        read(bell, 7)
+    stalls, read_loop, late_ns = Histogram(), ReadLoop(), PERIOD_NS // 4
+    with LoopProbe(virtual.clock(), read_loop.hook, stalls):
+        read(read_loop, 7)
         await appointments(1)  # kept
         assert (stalls.count, stalls.total) == (1 + 7, 0)
-        read(bell, 10)
-        virtual.spend(EVERY_NS // 2 + late_ns)
+        read(read_loop, 10)
+        virtual.spend(PERIOD_NS // 2 + late_ns)
         await asyncio.sleep(0)  # late
-        read(bell, 20)
+        read(read_loop, 20)
         await appointments(1)  # kept
     assert (stalls.count, stalls.total) == (3 + 7 + 10 + 20, (1 + 10 + 20) * late_ns)
 
@@ -61,7 +62,7 @@ async def test_what_was_read_between_two_appointments_waited_like_the_later_of_t
 @timed
 async def test_nothing_counts_once_it_has_stopped():
     stalls = Histogram()
-    with Heartbeat(virtual.clock(), Bell(), stalls):
+    with LoopProbe(virtual.clock(), SendHook(), stalls):
         await appointments(10)
     await appointments(10)
     assert stalls.count == 10
@@ -69,17 +70,17 @@ async def test_nothing_counts_once_it_has_stopped():
 
 async def test_on_the_kernels_clock_an_absence_is_seen_as_soon_as_it_ends():
     stalls = Histogram()
-    with Heartbeat(KERNEL, Bell(), stalls):
-        until_ns = KERNEL.now_ns() + 10 * EVERY_NS
+    with LoopProbe(KERNEL, SendHook(), stalls):
+        until_ns = KERNEL.now_ns() + 10 * PERIOD_NS
         while KERNEL.now_ns() < until_ns:
             pass
         while not stalls.count:
             await asyncio.sleep(0)
     assert stalls.count >= 9
-    assert stalls.max >= 8 * EVERY_NS
+    assert stalls.max >= 8 * PERIOD_NS
 
 
-def test_a_bell_counts_the_reads_of_its_connections():
-    bell = Poll()
-    read(bell, 3)
-    assert bell.reads == 3
+def test_send_hook_counts_reads():
+    read_loop = ReadLoop()
+    read(read_loop, 3)
+    assert read_loop.hook.reads == 3

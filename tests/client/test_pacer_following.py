@@ -1,6 +1,6 @@
 """Requests that follow others, in virtual time: due when it is known, and counted whether they came up or not."""
 
-from loadgen.core.wire import NEVER
+from loadgen.core.read_loop import NEVER
 from loadgen.testing.virtual import timed
 from tests.helpers.run_facts import MS
 from tests.helpers.virtual_pacer import World
@@ -31,9 +31,9 @@ async def test_not_all_is_sent_while_anything_may_follow():
     world = World()
     pacer = world.pace([0], following=3)
     await world.run(1)
-    pacer.forgo(2)
+    pacer.cancel_followups(2)
     assert not pacer.all_sent.is_set()
-    pacer.forgo(1)
+    pacer.cancel_followups(1)
     assert pacer.all_sent.is_set()
 
 
@@ -45,7 +45,7 @@ async def test_a_stop_counts_what_would_have_followed_whether_or_not_it_was_know
     await world.run(1)
     assert pacer.stop() == 4
     pacer.follow(8, world.start + 2 * MS)
-    pacer.forgo(1)
+    pacer.cancel_followups(1)
     await world.run()
     assert [index for index, *_ in world.sends] == [0]
 
@@ -95,6 +95,6 @@ async def test_what_would_follow_after_the_end_is_never_due():
 async def test_the_bell_is_set_for_what_follows_and_for_nothing_when_nothing_is_known():
     world = World()
     pacer = world.pace([0], following=1)
-    assert world.bell.at_ns == NEVER
+    assert world.bell.due_ns == NEVER
     pacer.follow(7, world.start + 5 * MS)
-    assert world.bell.at_ns == world.start + 5 * MS
+    assert world.bell.due_ns == world.start + 5 * MS

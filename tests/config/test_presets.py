@@ -77,7 +77,7 @@ class TestPresets:
         preset = RunSettings(**presets.resolve(name))
         assert (preset.burstiness, preset.max_concurrency, preset.ignore_eos) == (math.inf, 512, True)
 
-    def test_what_is_resolved_can_be_changed_without_changing_the_preset(self):
+    def test_resolved_preset_is_a_copy(self):
         presets.resolve("short")["num_prompts"] = 1
         assert presets.resolve("short")["num_prompts"] == 1000
 
@@ -100,21 +100,21 @@ class TestBadInput:
 
     def test_a_name_that_is_neither(self):
         assert self.refusal("shrot").startswith(
-            "--workload: 'shrot' is neither a preset nor a file; choose one of: sharegpt, sharegpt-bs4, short, medium,"
+            "--workload: unknown preset or file 'shrot'; choose one of: sharegpt, sharegpt-bs4, short, medium,"
         )
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            ("dataset_sed: 1", ": dataset_sed: is no key of a profile; did you mean dataset_seed?"),
-            ("colour: red", f": colour: is no key of a profile; write a mapping of {KEYS}"),
-            ("", f": is no mapping; write a mapping of {KEYS}"),
-            ("- request_rate: 1", f": is no mapping; write a mapping of {KEYS}"),
-            ("request_rate: 0", ": request_rate: 0 is not usable; Input should be greater than 0"),
-            ("request_rate: .nan", ": request_rate: nan is not usable; Input should be greater than 0"),
-            ("total_requests: 0", ": total_requests: 0 is not usable; Input should be greater than or equal to 1"),
-            ("total_requests: many", ": total_requests: 'many' is not usable; Input should be a valid integer"),
-            ("dataset_name: Sonnet", ": dataset_name: 'Sonnet' is not usable; Input should be 'Random' or 'ShareGPT'"),
+            ("dataset_sed: 1", ": dataset_sed: unknown key of a profile; did you mean dataset_seed?"),
+            ("colour: red", f": colour: unknown key of a profile; write a mapping of {KEYS}"),
+            ("", f": is not a mapping; write a mapping of {KEYS}"),
+            ("- request_rate: 1", f": is not a mapping; write a mapping of {KEYS}"),
+            ("request_rate: 0", ": request_rate: invalid value 0; give a number above 0"),
+            ("request_rate: .nan", ": request_rate: invalid value nan; give a number above 0"),
+            ("total_requests: 0", ": total_requests: invalid value 0; give a whole number from 1"),
+            ("total_requests: many", ": total_requests: invalid value 'many'; give a whole number from 1"),
+            ("dataset_name: Sonnet", ": dataset_name: invalid value 'Sonnet'; give Random or ShareGPT"),
         ],
     )
     def test_a_profile_is_refused_in_one_line_naming_file_and_key(self, profile, content, message):

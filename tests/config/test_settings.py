@@ -6,9 +6,10 @@ import math
 import pytest
 
 from loadgen.config.option import flag
-from loadgen.config.settings import MAX_REQUESTS, RunSettings, is_closed_loop, public
+from loadgen.config.settings import RunSettings, is_closed_loop, public
+from loadgen.config.validate import MAX_REQUESTS
 from loadgen.errors import BadInput
-from loadgen.util.redaction import header_name, without_user
+from loadgen.util.redaction import header_name, redact_user
 
 RAMP = {"ramp_up_strategy": "linear", "ramp_up_start_rps": 1.0, "ramp_up_end_rps": 10.0}
 
@@ -166,7 +167,7 @@ def test_settings_are_frozen_and_replace_makes_a_copy():
     assert (settings.replace(seed=1).seed, settings.seed) == (1, 0)
 
 
-def test_every_field_says_in_which_group_it_stands_and_what_it_is_for():
+def test_every_field_has_a_group_and_a_help_text():
     for field in dataclasses.fields(RunSettings):
         assert field.metadata["group"], field.name
         assert field.metadata["help"], field.name
@@ -185,7 +186,7 @@ def test_a_flag_is_the_field_with_dashes():
         ({"max_concurrency": 4, **RAMP}, False),
     ],
 )
-def test_the_loop_is_closed_when_all_is_sent_at_once_under_a_cap(given, closed):
+def test_closed_loop_is_a_burst_with_a_cap(given, closed):
     assert is_closed_loop(RunSettings(**given)) is closed
 
 
@@ -199,7 +200,7 @@ SECRETIVE = RunSettings(
 )
 
 
-def test_the_repr_is_one_line_of_what_is_not_default_and_holds_no_secret():
+def test_repr_has_changed_fields_and_no_secret():
     assert repr(RunSettings()) == "RunSettings()"
     assert repr(RunSettings(request_rate=5.0, seed=3)) == "RunSettings(request_rate=5.0, seed=3)"
     assert SECRET not in repr(SECRETIVE)
@@ -207,7 +208,7 @@ def test_the_repr_is_one_line_of_what_is_not_default_and_holds_no_secret():
     assert "api_key='(given)'" in repr(SECRETIVE)
 
 
-def test_public_settings_name_headers_and_server_without_their_secrets():
+def test_public_settings_hide_secrets():
     shown = public(SECRETIVE)
     assert SECRET not in str(shown)
     assert shown["header"] == ["X-Key=(given)", "Cookie=(given)", "=(given)", "Basic=(given)"]
@@ -230,7 +231,7 @@ def test_public_settings_are_json():
     ],
 )
 def test_a_user_in_a_url_is_not_shown(url, shown):
-    assert without_user(url) == shown
+    assert redact_user(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -244,11 +245,11 @@ def test_the_name_of_a_header_is_what_stands_before_its_value(header, name):
     ("name", "value"), [("latency_from", "arrival"), ("backend", "openai_chat"), ("ramp_up_strategy", "cubic")]
 )
 def test_a_choice_that_is_none_is_refused_with_those_there_are(name, value):
-    with pytest.raises(BadInput, match=f"{value}' is no choice; choose from "):
+    with pytest.raises(BadInput, match=f"unknown value '{value}'; choose from "):
         RunSettings(**{name: value}).checked()
 
 
 def test_times_may_be_given_with_their_unit():
     assert RunSettings(duration="30s", timeout="2m") == RunSettings(duration=30.0, timeout=120.0)
-    with pytest.raises(BadInput, match="--duration: 'long' is no time"):
+    with pytest.raises(BadInput, match="--duration: 'long' is not a time"):
         RunSettings(duration="long")

@@ -34,7 +34,7 @@ def lognormal():
 
 
 @given(SOME_VALUES, PERCENTS)
-def test_a_percentile_is_within_half_a_bucket_of_numpys(values, p):
+def test_percentile_is_within_half_a_bucket_of_numpy(values, p):
     truth = np.percentile(values, p)
     assert histogram_of(values).percentile(p) == pytest.approx(truth, rel=HALF_BUCKET, abs=1e-9)
 
@@ -50,7 +50,7 @@ def test_small_values_are_exact(values, p):
 
 
 @given(SOME_VALUES, st.lists(PERCENTS, min_size=2))
-def test_percentiles_never_fall_as_p_grows_and_come_in_the_order_asked(values, ps):
+def test_percentiles_grow_with_p_and_keep_the_order_asked(values, ps):
     histogram = histogram_of(values)
     rising = histogram.percentiles(sorted(ps))
     assert rising == sorted(rising)
@@ -58,7 +58,7 @@ def test_percentiles_never_fall_as_p_grows_and_come_in_the_order_asked(values, p
 
 
 @given(SOME_VALUES)
-def test_the_value_at_each_rank_is_that_of_the_sorted_values_and_exact_at_the_ends(values):
+def test_value_at_rank_follows_sorted_values(values):
     histogram, truth = histogram_of(values), sorted(values)
     ranked = [histogram.value_at_rank(rank) for rank in range(len(values))]
     assert ranked == pytest.approx(truth, rel=HALF_BUCKET)
@@ -66,13 +66,13 @@ def test_the_value_at_each_rank_is_that_of_the_sorted_values_and_exact_at_the_en
 
 
 @pytest.mark.parametrize("rank", [-1, 3])
-def test_a_rank_that_is_not_there_is_refused(rank):
+def test_rank_out_of_range_is_refused(rank):
     with pytest.raises(IndexError, match="histogram of 3 values"):
         histogram_of([1, 2, 3]).value_at_rank(rank)
 
 
 @given(SOME_VALUES, st.floats(-1, 2.0 * DAY_NS), st.integers(0, 199))
-def test_count_at_or_below_counts_the_ranks_whose_value_is_no_larger(values, limit, rank):
+def test_count_at_or_below_counts_ranks_not_above_a_value(values, limit, rank):
     histogram = histogram_of(values)
     ranked = [histogram.value_at_rank(rank) for rank in range(len(values))]
     for bound in (limit, ranked[rank % len(values)], values[rank % len(values)]):
@@ -88,7 +88,7 @@ def test_counts_sums_and_extremes_are_exact(values):
 
 
 @given(SOME_VALUES)
-def test_mean_and_standard_deviation_are_numpys(values):
+def test_mean_and_standard_deviation_match_numpy(values):
     histogram = histogram_of(values)
     assert histogram.mean == pytest.approx(np.mean(values), rel=1e-12)
     assert histogram.std == pytest.approx(np.std(values), rel=1e-9, abs=1e-9 * histogram.mean)
@@ -103,7 +103,7 @@ def test_sums_far_above_64_bits_are_exact():
 
 
 @given(VALUES)
-def test_every_bucket_holds_the_values_between_its_ends_and_is_narrow(values):
+def test_buckets_hold_the_values_between_their_ends(values):
     buckets = list(histogram_of(values))
     assert buckets == sorted(buckets)
     assert sum(count for _, _, count in buckets) == len(values)
@@ -113,7 +113,7 @@ def test_every_bucket_holds_the_values_between_its_ends_and_is_narrow(values):
 
 
 @given(SOME_VALUES)
-def test_coarse_counts_are_those_of_sixteenths_of_a_doubling(values):
+def test_coarse_counts_are_sixteenths_of_a_doubling(values):
     histogram = histogram_of(values)
     coarse = histogram.coarse()
     ends = {low: low + (1 << max(6, low.bit_length() - 5)) for low in coarse}
@@ -129,11 +129,11 @@ def test_coarse_counts_end_where_doublings_do():
         assert list(histogram_of([(1 << doubling) - 1, 1 << doubling]).coarse())[-1] == 1 << doubling
 
 
-def test_of_an_empty_histogram_there_are_no_coarse_counts():
+def test_empty_histogram_has_no_coarse_counts():
     assert Histogram().coarse() == {}
 
 
-def test_an_empty_histogram_has_no_statistics():
+def test_empty_histogram_has_no_statistics():
     empty = Histogram()
     assert (empty.count, empty.rejects, empty.total, empty.count_at_or_below(5)) == (0, 0, 0, 0)
     assert empty.min is empty.max is empty.mean is empty.std is None
@@ -150,7 +150,7 @@ def test_one_value_is_every_percentile_exactly(value):
 
 
 @pytest.mark.parametrize("value", [-1, DAY_NS + 1, 2**63 - 1, -(2**63)])
-def test_a_value_out_of_range_is_counted_as_a_reject_and_changes_nothing_else(value):
+def test_value_out_of_range_is_only_a_reject(value):
     histogram = histogram_of([5, 7])
     assert histogram.record(value, 3) is False
     histogram.record_many(array("q", [value]))
@@ -158,7 +158,7 @@ def test_a_value_out_of_range_is_counted_as_a_reject_and_changes_nothing_else(va
     assert (histogram.count, histogram.total, histogram.min, histogram.max) == (2, 12, 5, 7)
 
 
-def test_a_count_stands_for_so_many_values():
+def test_record_takes_a_count_of_equal_values():
     once, often = Histogram(), Histogram()
     assert once.record(1_000_000, 3) is True
     for _ in range(3):
@@ -166,17 +166,17 @@ def test_a_count_stands_for_so_many_values():
     assert once == often
 
 
-def test_a_count_below_one_is_refused():
+def test_count_below_one_is_refused():
     with pytest.raises(ValueError, match="at least 1, not 0"):
         Histogram().record(5, 0)
 
 
 @pytest.mark.parametrize("values", [array("q", [1, 2, 3]), np.array([1, 9, 2, 9, 3])[::2]])
-def test_any_buffer_of_int64_is_recorded(values):
+def test_record_many_takes_any_int64_buffer(values):
     assert histogram_of([1, 2, 3]) == histogram_of(values)
 
 
-def test_a_read_only_array_is_recorded():
+def test_record_many_takes_a_read_only_array():
     values = np.arange(5)
     values.flags.writeable = False
     histogram = Histogram()
@@ -185,19 +185,19 @@ def test_a_read_only_array_is_recorded():
 
 
 @pytest.mark.parametrize("p", [-0.1, 100.1, float("nan")])
-def test_a_percentile_beyond_0_and_100_is_refused(p):
+def test_percentile_out_of_range_is_refused(p):
     with pytest.raises(ValueError, match="from 0 to 100"):
         Histogram().percentile(p)
 
 
 @pytest.mark.parametrize("highest", [-1, 0, 1, DAY_NS + 1])
-def test_a_range_that_cannot_be_is_refused(highest):
+def test_impossible_range_is_refused(highest):
     with pytest.raises(ValueError, match=f"not {highest}"):
         Histogram(highest)
 
 
 @pytest.mark.parametrize("highest", [2, 2047, 2048, 10**6, DAY_NS])
-def test_the_highest_value_is_the_last_one_counted(highest):
+def test_highest_value_is_the_last_one_counted(highest):
     histogram = histogram_of([highest, highest + 1], highest=highest)
     assert (histogram.highest, histogram.max, histogram.count, histogram.rejects) == (highest, highest, 1, 1)
     assert Histogram.from_dict(histogram.to_dict()) == histogram
@@ -212,7 +212,7 @@ def test_merged_shards_equal_the_whole(lognormal, shards):
 
 
 @given(VALUES, VALUES, VALUES)
-def test_merging_is_associative_and_commutative_and_leaves_its_operands_alone(first, second, third):
+def test_merging_is_associative_and_commutative(first, second, third):
     a, b, c = (histogram_of([*values, -1]) for values in (first, second, third))
     before = a.copy(), b.copy()
     assert (a + b) + c == a + (b + c) == histogram_of([*first, *second, *third, -1, -1, -1])
@@ -221,7 +221,7 @@ def test_merging_is_associative_and_commutative_and_leaves_its_operands_alone(fi
     assert (a, b) == before
 
 
-def test_a_histogram_merges_with_itself():
+def test_histogram_merges_with_itself():
     histogram = histogram_of([5, 7])
     histogram.merge(histogram)
     assert histogram == histogram_of([5, 5, 7, 7])
@@ -233,7 +233,7 @@ def test_histograms_of_different_ranges_do_not_merge():
     assert Histogram(1000) != Histogram()
 
 
-def test_a_copy_is_equal_and_goes_its_own_way():
+def test_copy_is_equal_and_independent():
     histogram = histogram_of([5, 7, -1])
     copy = histogram.copy()
     assert copy == histogram
@@ -247,20 +247,20 @@ def test_histograms_of_other_values_are_not_equal(others):
     assert histogram_of([4096, 4097, 4099]) != histogram_of([4096, 4098, 4099])
 
 
-def test_a_histogram_equals_nothing_else_and_is_not_hashable():
+def test_histogram_equals_no_other_type_and_is_not_hashable():
     assert Histogram() != 0
     with pytest.raises(TypeError):
         hash(Histogram())
 
 
 @given(st.lists(st.integers(-5, DAY_NS + 5)))
-def test_json_and_pickle_give_back_an_equal_histogram(values):
+def test_json_and_pickle_round_trip(values):
     histogram = histogram_of(values)
     assert Histogram.from_dict(json.loads(json.dumps(histogram.to_dict()))) == histogram
     assert pickle.loads(pickle.dumps(histogram)) == histogram
 
 
-def test_numbers_that_json_readers_would_round_are_strings():
+def test_large_numbers_are_strings_in_json():
     histogram = Histogram()
     histogram.record(DAY_NS, 1000)
     data = histogram.to_dict()
@@ -284,7 +284,7 @@ def test_hdrhistogram_has_the_same_layout(lognormal):
     assert histogram_of(lognormal[:10_000]).encode() == theirs.encode().decode()
 
 
-def test_more_values_than_the_encoding_holds_are_refused():
+def test_encoding_refuses_too_many_values():
     histogram = Histogram()
     histogram.record(1, 2**62)
     with pytest.raises(OverflowError, match="more than the encoding's"):
@@ -318,18 +318,18 @@ def encoded(*settings):
         {"counts": encoded(1, 2 * DAY_NS, 3)},
     ],
 )
-def test_a_damaged_result_is_refused_with_a_remedy(damage):
+def test_damaged_dict_is_refused_with_a_remedy(damage):
     with pytest.raises(BadInput, match=r"histogram: .*; use a result file"):
         Histogram.from_dict({**histogram_of([5, 7, 9]).to_dict(), **damage})
 
 
 @pytest.mark.parametrize("missing", ["counts", "count", "rejects", "min", "max", "total", "total_of_squares"])
-def test_a_result_with_a_part_missing_is_refused(missing):
+def test_incomplete_dict_is_refused(missing):
     data = histogram_of([5, 7, 9]).to_dict()
     del data[missing]
     with pytest.raises(BadInput, match=missing):
         Histogram.from_dict(data)
 
 
-def test_it_says_what_it_is():
+def test_repr_shows_count_and_extremes():
     assert repr(histogram_of([5, 7, -1])) == "<Histogram count=2 rejects=1 min=5 max=7>"

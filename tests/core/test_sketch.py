@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.core.histogram import DAY_NS, Histogram
-from loadgen.core.sketch import MOST_ERROR, Sketch
+from loadgen.core.sketch import MAX_ERROR, Sketch
 
 NANOSECONDS = st.integers(0, 46).flatmap(lambda bits: st.integers(0, min(2 ** (bits + 1), DAY_NS)))
 VALUES = st.lists(NANOSECONDS, max_size=200)
@@ -25,36 +25,36 @@ def sketch_of(values):
 
 
 @given(st.lists(NANOSECONDS, min_size=1, max_size=200), st.floats(0, 100))
-def test_a_percentile_is_as_near_to_that_of_the_values_as_is_promised(values, p):
+def test_sketch_percentile_is_within_max_error(values, p):
     truth_ms = np.percentile(values, p) / 1e6
-    assert abs(sketch_of(values).percentile_ms(p) - truth_ms) <= MOST_ERROR * truth_ms + 32e-6
+    assert abs(sketch_of(values).percentile_ms(p) - truth_ms) <= MAX_ERROR * truth_ms + 32e-6
 
 
 @given(VALUES, VALUES)
-def test_the_sketches_of_two_parts_add_up_to_that_of_the_whole(some, others):
+def test_sketches_of_two_parts_add_up(some, others):
     assert sketch_of(some) + sketch_of(others) == sketch_of(others) + sketch_of(some) == sketch_of(some + others)
     assert list((sketch_of(some) + sketch_of(others)).counts) == list(sketch_of(some + others).counts)
 
 
 @given(VALUES)
-def test_count_and_mean_are_exact(values):
+def test_sketch_count_and_mean_are_exact(values):
     sketch = sketch_of(values)
     assert sketch.count == len(values)
     assert sketch.mean_ms == (pytest.approx(np.mean(values) / 1e6) if values else None)
 
 
-def test_what_one_looks_at_first_has_a_name():
+def test_sketch_names_common_percentiles():
     sketch = sketch_of([10_000_000] * 98 + [20_000_000, 400_000_000])
-    assert sketch.p50_ms == sketch.p90_ms == pytest.approx(10, rel=MOST_ERROR)
-    assert sketch.p99_ms == pytest.approx(np.percentile([10] * 98 + [20, 400], 99), rel=MOST_ERROR)
+    assert sketch.p50_ms == sketch.p90_ms == pytest.approx(10, rel=MAX_ERROR)
+    assert sketch.p99_ms == pytest.approx(np.percentile([10] * 98 + [20, 400], 99), rel=MAX_ERROR)
 
 
-def test_of_nothing_there_is_nothing_to_say():
+def test_empty_sketch_has_no_statistics():
     assert Sketch().p50_ms is Sketch().mean_ms is None
     assert Sketch().count == 0
     assert Sketch() + Sketch() == Sketch() == sketch_of([])
 
 
-def test_latencies_of_a_run_are_a_few_hundred_bytes():
+def test_sketch_of_a_run_is_a_few_hundred_bytes():
     spread = np.random.default_rng(7).lognormal(18, 0.5, 10**5).astype(np.int64)  # 66 ms, and a factor of ten about it
     assert len(pickle.dumps(sketch_of(spread))) < 1000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loadgen.core.histogram import DAY_NS, Histogram, coarse_lowest, coarse_row
 from loadgen.core.outcome import Outcome
-from loadgen.core.sketch import MOST_ERROR
+from loadgen.core.sketch import MAX_ERROR
 from loadgen.core.timeline import ROWS
 from loadgen.report.timeline import over_time
 from tests.helpers.run_facts import MS, S, answered, failed, measured, steady, unsent
@@ -19,15 +19,15 @@ from tests.helpers.run_facts import MS, S, answered, failed, measured, steady, u
 
 
 @given(st.integers(0, DAY_NS))
-def test_a_value_stands_in_the_row_that_begins_at_or_below_it(value):
+def test_row_begins_at_or_below_its_values(value):
     row = coarse_row(value)
     assert coarse_lowest(row) <= value < coarse_lowest(row + 1)
     assert row < ROWS
 
 
-def test_the_middle_of_a_row_is_as_near_as_a_sketch_promises():
+def test_row_middle_is_within_max_error():
     for row in range(coarse_row(2048), ROWS):
-        assert (coarse_lowest(row + 1) - coarse_lowest(row)) / coarse_lowest(row) <= 2 * MOST_ERROR
+        assert (coarse_lowest(row + 1) - coarse_lowest(row)) / coarse_lowest(row) <= 2 * MAX_ERROR
 
 
 def test_rows_end_where_buckets_of_a_histogram_do():
@@ -41,30 +41,30 @@ def test_rows_end_where_buckets_of_a_histogram_do():
 # -- columns
 
 
-def test_a_first_token_is_counted_when_it_came_by_how_long_it_took():
+def test_ttft_is_counted_when_the_token_came():
     found = measured([answered(due=100, sent=103, tokens=[400, 410])]).timeline
     (column, row), *more = np.argwhere(found.ttft).tolist()
     assert (column, coarse_lowest(row) <= 300 * MS < coarse_lowest(row + 1), more) == (1, True, [])
 
 
-def test_it_counts_from_sent_where_latencies_do():
+def test_ttft_counts_from_sent_where_latencies_do():
     found = measured([answered(due=100, sent=300, tokens=[400, 410])], from_due=False).timeline
     ((_, row),) = np.argwhere(found.ttft).tolist()
     assert row == coarse_row(100 * MS)
 
 
-def test_a_gap_between_events_is_counted_when_it_ended():
+def test_gap_is_counted_when_it_ended():
     found = measured([answered(tokens=[240, 260, 520])]).timeline
     assert np.argwhere(found.icl).tolist() == [[1, coarse_row(20 * MS)], [2, coarse_row(260 * MS)]]
 
 
 @pytest.mark.parametrize("record", [failed(0), unsent(0), failed(0, Outcome.TRUNCATED)], ids=lambda r: str(r.outcome))
-def test_a_failure_is_in_neither(record):
+def test_failed_request_is_not_on_the_timeline(record):
     found = measured([record]).timeline
     assert found.ttft.sum() == found.icl.sum() == 0
 
 
-def test_beyond_the_last_column_each_two_become_one():
+def test_columns_double_in_width_beyond_the_last():
     early, late = answered(0, tokens=[20, 30, 300]), answered(1, due=64_000, tokens=[64_020, 64_030])
     found = measured([early, late]).timeline
     assert found.width_ns == 500 * MS
@@ -72,7 +72,7 @@ def test_beyond_the_last_column_each_two_become_one():
     assert found.icl[0].sum() == 2
 
 
-def test_an_answer_of_many_hours_is_counted_where_it_ends():
+def test_answer_of_many_hours_is_counted_where_it_ends():
     found = measured([answered(tokens=[20, 30, 10 * 3600 * 1000])]).timeline
     assert found.ttft.sum() + found.icl.sum() == 3
     last_s = np.argwhere(found.icl)[-1][0] * found.width_ns / S
@@ -86,7 +86,7 @@ def spread(seed, longest_s):
 
 
 @pytest.mark.parametrize("longest_s", [1, 100, 40_000])
-def test_parts_make_the_whole_however_long_it_took(longest_s):
+def test_merged_parts_equal_the_whole(longest_s):
     records = spread(1, longest_s)
     whole = measured(records).timeline
     parts = [measured(records[number::3]).timeline for number in range(3)]
@@ -95,21 +95,21 @@ def test_parts_make_the_whole_however_long_it_took(longest_s):
     assert functools.reduce(lambda a, b: a.merge(b), reversed(parts)) == whole
 
 
-def test_parts_make_the_whole_where_some_ended_long_before_the_others():
+def test_parts_of_different_length_merge_to_the_whole():
     records = spread(1, 40_000)
     parts = [measured(records[:3]).timeline, measured(records[3:]).timeline]
     assert parts[0].width_ns < parts[1].width_ns
     assert parts[0].merge(parts[1]) == measured(records).timeline
 
 
-def test_a_part_of_a_second_merges_with_one_of_hours():
+def test_part_of_a_second_merges_with_one_of_hours():
     short, long = measured(spread(2, 1)).timeline, measured(spread(3, 40_000)).timeline
     whole = short.merge(long)
     assert whole.width_ns == long.width_ns
     assert whole.ttft[0].sum() == 30 + long.ttft[0].sum()
 
 
-def test_what_was_taken_before_stays_as_it_was():
+def test_timeline_taken_earlier_does_not_change():
     from loadgen.metrics.recorder import Recorder
     from tests.helpers.run_facts import START
 
@@ -120,7 +120,7 @@ def test_what_was_taken_before_stays_as_it_was():
     assert before.ttft.sum() == 1
 
 
-def test_it_goes_between_processes_as_it_is():
+def test_timeline_pickles_without_loss():
     found = measured(spread(4, 100)).timeline
     assert pickle.loads(pickle.dumps(found)) == found
     assert len(pickle.dumps(found)) < 20_000
@@ -129,17 +129,17 @@ def test_it_goes_between_processes_as_it_is():
 # -- percentiles
 
 
-def test_percentiles_of_a_column_are_as_near_as_those_of_a_sketch():
+def test_column_percentiles_are_within_max_error():
     ttfts = np.random.default_rng(5).lognormal(2.5, 0.6, 200)
     found = over_time(measured([steady(index, ttft=ttft, gap=3) for index, ttft in enumerate(ttfts.tolist())]))
     for p in (50, 99):
-        assert found["ttft_ms"][f"p{p}"][0] == pytest.approx(np.percentile(ttfts, p), rel=MOST_ERROR)
+        assert found["ttft_ms"][f"p{p}"][0] == pytest.approx(np.percentile(ttfts, p), rel=MAX_ERROR)
 
 
 # -- in the result
 
 
-def test_every_request_and_token_is_in_the_result_where_it_was():
+def test_result_holds_every_request_and_gap_over_time():
     records = [answered(0), answered(1, due=240, tokens=[260, 270]), failed(2, due=20), unsent(3, due=700)]
     found = over_time(measured(records))
     assert found["width_s"] == 0.25
@@ -150,17 +150,17 @@ def test_every_request_and_token_is_in_the_result_where_it_was():
     assert found["output_tokens"] == [3, 2, 0]
 
 
-def test_percentiles_and_heat_map_of_the_result_are_of_the_same_gaps():
+def test_result_percentiles_and_heat_map_agree():
     found = over_time(measured([answered(tokens=[20, 30, 40]), answered(1, due=500, tokens=[520, 620])]))
     icl = found["icl_ms"]
-    assert icl["p50"] == [pytest.approx(10, rel=MOST_ERROR), None, pytest.approx(100, rel=MOST_ERROR)]
+    assert icl["p50"] == [pytest.approx(10, rel=MAX_ERROR), None, pytest.approx(100, rel=MAX_ERROR)]
     assert [sum(column) for column in icl["counts"]] == [2, 0, 1]
     assert len(icl["edges"]) == len(icl["counts"][0]) + 1
     assert icl["edges"][0] <= 10 < icl["edges"][1]
     assert icl["edges"][-2] <= 100 < icl["edges"][-1]
 
 
-def test_a_last_request_that_hangs_is_on_it_too():
+def test_result_reaches_to_a_last_request_that_hangs():
     hung = failed(1, Outcome.TIMEOUT, due=100, sent=100)
     hung.closed += 100 * S
     found = over_time(measured([steady(0), hung]))
@@ -169,5 +169,5 @@ def test_a_last_request_that_hangs_is_on_it_too():
     assert (sum(found["failed"]), found["failed"][-1]) == (1, 1)
 
 
-def test_where_no_request_has_ended_there_is_none():
+def test_result_has_no_timeline_without_ended_requests():
     assert over_time(measured([])) is None

@@ -23,6 +23,7 @@ def littering() -> Server:
     return Launcher().start(Fake(), "m", raw=("--litter",))
 
 
+@pytest.mark.integration
 def test_what_a_stopped_server_leaves_is_removed() -> None:
     server = littering()
     file, segment = litter_of(server)
@@ -34,6 +35,7 @@ def test_what_a_stopped_server_leaves_is_removed() -> None:
     assert not file.parent.exists()
 
 
+@pytest.mark.integration
 def test_what_a_crashed_server_leaves_is_removed_too() -> None:
     server = littering()
     file, segment = litter_of(server)
@@ -45,11 +47,13 @@ def test_what_a_crashed_server_leaves_is_removed_too() -> None:
     assert not segment.exists()
 
 
+@pytest.mark.integration
 def test_each_server_has_a_folder_for_temporary_files_of_its_own() -> None:
     with littering() as one, littering() as other:
         assert litter_of(one)[0].parent != litter_of(other)[0].parent
 
 
+@pytest.mark.integration
 def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
@@ -58,6 +62,7 @@ def test_failed_launch_leaves_no_temporary_folder(tmp_path: Path, monkeypatch: p
     assert list((tmp_path / "t").iterdir()) == []
 
 
+@pytest.mark.integration
 def test_what_pytorch_has_compiled_is_kept_between_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     folders = set()
@@ -90,6 +95,7 @@ def test_a_segment_that_was_there_before_stays(segment: Path) -> None:
     assert segment.exists()
 
 
+@pytest.mark.integration
 def test_descendants_are_children_and_theirs() -> None:
     with Launcher().start(Fake(), "m") as server:
         assert server.pid in descendants(os.getpid())

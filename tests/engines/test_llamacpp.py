@@ -99,6 +99,7 @@ class TestReal:
 
     pytestmark = real()
 
+    @pytest.mark.integration
     def test_it_does_what_the_knobs_say(self) -> None:
         knobs = {"served_name": "small", "context_len": 512, "max_seqs": 2, "attention_backend": "on"}
         with Launcher().start(engine, gguf(), knobs | {"kv_dtype": "q8_0"}, [*RAW, "--no-warmup"]) as server:

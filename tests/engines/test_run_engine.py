@@ -19,6 +19,7 @@ from tests.helpers.real_llamacpp import RAW, gguf, real
 FEW = ["--num-prompts", "8", "--max-concurrency", "2", *SHORT]
 
 
+@pytest.mark.integration
 def test_the_simulator_as_any_engine(tmp_path: Path) -> None:
     done = loadgen("run", "--engine", "sim", "--engine-arg", "max_seqs=4", *FEW, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -29,6 +30,7 @@ def test_the_simulator_as_any_engine(tmp_path: Path) -> None:
     assert own["provenance"]["asked"]["engine_arg"] == ["max_seqs=4"]
 
 
+@pytest.mark.integration
 def test_replicas_share_the_requests(tmp_path: Path) -> None:
     done = loadgen("run", "--engine", "sim", "--replicas", "2", *FEW, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -51,6 +53,7 @@ def is_simulator(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.integration
 def test_engine_crash_under_load_makes_run_invalid(tmp_path: Path) -> None:
     flags = ["--engine", "sim", "--rate", "50", "--duration", "600", *SHORT, "--disable-tqdm", "--json"]
     with start("run", *flags, cwd=tmp_path) as process:
@@ -71,6 +74,7 @@ def test_engine_crash_under_load_makes_run_invalid(tmp_path: Path) -> None:
 class TestLlamaCpp:
     pytestmark = real("gguf")
 
+    @pytest.mark.integration
     def test_one_command_launches_measures_and_puts_away(self, tmp_path: Path) -> None:
         """Prompts are as long as asked, to the token, by the tokenizer inside the model's file."""
         flags = ["--engine", "llamacpp", "--model", gguf(), "--engine-arg", "max_seqs=2", "context_len=2048"]
@@ -89,6 +93,7 @@ class TestLlamaCpp:
         assert [record.prompt_tokens for record in RecordFile(tmp_path / "r.jsonl")] == [40] * 6
         assert not list(ServerRegistry().folder.glob("*.json")), "a server that was started is still there"
 
+    @pytest.mark.integration
     def test_chat_tokens_are_predicted_by_template_in_the_file(self, tmp_path: Path) -> None:
         flags = ["--engine", "llamacpp", "--model", gguf(), f"--engine-arg={' '.join(RAW)}", "--num-prompts", "2"]
         flags += ["--max-concurrency", "1", "--random-input-len", "20", "--random-output-len", "2"]
@@ -98,6 +103,7 @@ class TestLlamaCpp:
         records = list(RecordFile(tmp_path / "r.jsonl"))
         assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
 
+    @pytest.mark.integration
     def test_a_flag_that_it_does_not_know_is_told_with_the_cause(self, tmp_path: Path) -> None:
         flags = ["--engine", "llamacpp", "--model", gguf(), "--engine-arg=--no-such-flag"]
         done = loadgen("run", *flags, *FEW, cwd=tmp_path, timeout_s=120)

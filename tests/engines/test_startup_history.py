@@ -57,6 +57,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(state: Path) -> None:
     assert StartupHistory().usual_s("vllm", "a/model") is None
 
 
+@pytest.mark.integration
 def test_a_server_knows_how_long_the_one_before_took() -> None:
     first = Launcher().start(Fake(), "a/model")
     assert first.usual_s is None

@@ -54,6 +54,7 @@ def test_a_program_that_is_not_there_has_no_version() -> None:
     assert program_version("no-such-program", "(.*)") is None
 
 
+@pytest.mark.integration
 def test_a_binary_is_asked_and_may_say_nothing(tmp_path: Path) -> None:
     program(tmp_path / "says", "#!/bin/sh\necho 'version: 6710 (abc)' >&2\n")
     program(tmp_path / "silent", "#!/bin/sh\nexit 1\n")
@@ -63,12 +64,14 @@ def test_a_binary_is_asked_and_may_say_nothing(tmp_path: Path) -> None:
     assert program_version(str(tmp_path / "broken"), r"version: (\d+)") is None
 
 
+@pytest.mark.integration
 def test_a_binary_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "hangs", f"#!{sys.executable}\nimport signal\nsignal.pause()\n")
     monkeypatch.setattr("loadgen.engines.program_version.TIMEOUT_S", 0.2)
     assert program_version(str(tmp_path / "hangs"), "(.*)") is None
 
 
+@pytest.mark.integration
 def test_llamacpp_has_the_version_of_what_would_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "llama-server", "#!/bin/sh\necho 'version: 6710 (abc)'\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

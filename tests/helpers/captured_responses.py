@@ -9,8 +9,9 @@ from typing import Any
 from loadgen.client import capture_file
 from loadgen.client.capture_file import CapturedResponse, End
 from loadgen.core import sse_event
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, Response
+from loadgen.core.record import Record
 from loadgen.testing.replies import LAST_CHUNK
 from tests.helpers.response_bytes import chunked
 from tests.helpers.source import ROOT

@@ -8,11 +8,13 @@ import numpy as np
 
 from loadgen import report
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import finish
-from loadgen.runner.measurement import Measured
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
@@ -71,9 +73,9 @@ def kept(
         for record in records:
             recorder.add(record)
             writer.write(record)
-    measured = Measured(recorder.snapshot(), (run_facts.shard(schedule),))
-    finish(path, measured.ending)
-    conclude(heading, schedule, measured)
+    measurement = Measurement(recorder.snapshot(), RunTrailer(workers=(run_facts.shard(schedule),)))
+    write_trailer(path, measurement.trailer, LoopTotals.of(measurement.snapshot))
+    conclude(heading, schedule, measurement)
     return str(path)
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from loadgen.client.timeouts import Timeouts
 from loadgen.client.transport import Transport
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing.faulty import HEADER
 from loadgen.util.clock import now_ns
 from loadgen.workload.prompt import Prompt

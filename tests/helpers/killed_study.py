@@ -23,7 +23,7 @@ from loadgen.tuning.execute.trial import Trial, Wanted
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.report import findings_text as told
 from loadgen.tuning.spec.study_file import StudyFile, read
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 from tests.helpers.study_files import as_yaml
 from tests.helpers.study_walks import trial
 
@@ -48,7 +48,7 @@ class Fake:
         total = (1200.0 if "fp8" in wanted.arm else 1000.0) * (1 + 0.004 * spread)
         made = trial(wanted, total, arm.workloads, config=arm.identity)
         for name, ran in made.runs.items():
-            write_whole(folder / f"{name}.json", to_json(ran.summary))
+            write_atomic(folder / f"{name}.json", to_json(ran.summary))
         return made
 
 

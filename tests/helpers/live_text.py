@@ -52,7 +52,7 @@ def seen(
     for moment in moments:
         history.add(moment)
     lines = frame(settings, moments[-1], history, width, height, ascii_only=ascii_only)
-    return ["".join(text for text, _ in line).rstrip() for line in lines]
+    return [line.plain.rstrip() for line in lines]
 
 
 def row(lines: list[str], label: str) -> str:

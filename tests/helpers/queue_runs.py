@@ -5,14 +5,14 @@ from functools import cache
 
 import numpy as np
 
-from loadgen.analysis.compare.latency_values import Values
-from loadgen.analysis.compare.sample import Ended, Sample
+from loadgen.analysis.compare.latency_values import LatencyValues
+from loadgen.analysis.compare.request_sample import EndedRequests, RequestSample
 from loadgen.core.histogram import Histogram
 from loadgen.util.arrays import Floats
 
 
 @cache
-def queue(load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0) -> Sample:
+def queue(load: float, servers: int, count: int, *, arrivals: int, service: int, factor: float = 1.0) -> RequestSample:
     """A run of M/M/c: requests at the same times for one seed of the arrivals, served in a mean time of `factor`.
 
     The TTFT is the wait and a tenth of the service, the E2EL all of it, in ms of which the service takes 1,000.
@@ -26,14 +26,14 @@ def queue(load: float, servers: int, count: int, *, arrivals: int, service: int,
         free[first] = begins[number] + served[number]
     closed = begins + served
     order = np.argsort(closed)
-    ended = Ended(np.diff(closed[order], prepend=due[0]), {"request_throughput": np.ones(count)})
+    ended = EndedRequests(np.diff(closed[order], prepend=due[0]), {"request_throughput": np.ones(count)})
     latencies = {"ttft": begins + served / 10 - due, "e2el": closed - due}
-    told = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
+    found = {name: values(*(1000 * each)[:, None]) for name, each in latencies.items()}
     in_flight = float((closed - due).sum() / (closed.max() - due[0]))
-    return Sample(np.zeros(count), told, ended, in_flight)
+    return RequestSample(np.zeros(count), np.ones(count), found, ended, in_flight)
 
 
-def values(*each: Sequence[float] | Floats) -> Values:
+def values(*each: Sequence[float] | Floats) -> LatencyValues:
     """What requests tell that had these values, ms."""
     ms, owner = np.concatenate([np.empty(0), *each]), np.repeat(np.arange(len(each)), [len(one) for one in each])
     distribution = Histogram()
@@ -44,4 +44,4 @@ def values(*each: Sequence[float] | Floats) -> Values:
 
     ends_ms = {p: (distribution.percentile(p) or 0.0) / 1e6 for p in (0.0, 50.0, 90.0, 99.0)}
     within = {p: of_each((ms <= end_ms).astype(float)) for p, end_ms in ends_ms.items()}
-    return Values(of_each(ms), of_each(np.ones(len(ms))), within, distribution)
+    return LatencyValues(of_each(ms), of_each(np.ones(len(ms))), within, distribution)

@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record, Response
+from loadgen.core.http1 import Response
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.runner.run_result import Result, conclude
 from loadgen.workload.arrivals import Schedule
@@ -66,16 +67,17 @@ def _record(index: int, row: Mapping[str, Any]) -> Record:
     )
 
 
-def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Run:
+def run_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> RecordedRun:
     """The run that had these records."""
     backend = "openai-chat" if chat else "openai"
-    return Run(RunSettings(backend=backend, **settings), START, records)
+    return RecordedRun(RunSettings(backend=backend, **settings), START, records)
 
 
 def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> Result:
     """The result of that run."""
-    from loadgen.metrics.worker_report import Shard
-    from loadgen.runner.measurement import Measured
+    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.records.trailer import RunTrailer
+    from loadgen.metrics.worker_report import WorkerReport
     from tests.helpers.run_facts import heading
 
     records = list(records)
@@ -84,6 +86,5 @@ def result_of(records: Iterable[Record], chat: bool = True, **settings: Any) -> 
     recorder = Recorder.from_settings(asked, START, len(records))
     for record in records:
         recorder.add(record)
-    return conclude(
-        heading(asked, schedule), schedule, Measured(recorder.snapshot(), (Shard(schedule_sha256=schedule.sha256),))
-    )
+    trailer = RunTrailer(workers=(WorkerReport(schedule_sha256=schedule.sha256),))
+    return conclude(heading(asked, schedule), schedule, Measurement(recorder.snapshot(), trailer))

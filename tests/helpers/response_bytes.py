@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from loadgen.core.wire import Record, Response
+from loadgen.core.http1 import Response
+from loadgen.core.record import Record
 from loadgen.testing.replies import DONE, HEAD, answer, chunked, delta, event, streamed, usage
 from tests.helpers.stream_events import events
 

@@ -12,16 +12,18 @@ import numpy as np
 from loadgen import report
 from loadgen.checks import Check
 from loadgen.config.settings import RunSettings
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, Response
-from loadgen.metrics.client_usage import Client
+from loadgen.core.record import Record
+from loadgen.metrics.client_usage import ClientUsage
 from loadgen.metrics.provenance import provenance
 from loadgen.metrics.recorder import Recorder
-from loadgen.metrics.records.header import Heading
-from loadgen.metrics.run_data import Evidence
+from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.run_data import RunData
 from loadgen.metrics.server.telemetry import Telemetry
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as CHUNKED
 from loadgen.workload.arrivals import Schedule
@@ -30,7 +32,7 @@ MS = 1_000_000
 S = 1000 * MS
 START = 5000 * S  # what CLOCK_MONOTONIC shows when the run's clock starts
 PROMPTS = {"sha256": "0" * 64, "requests": 10**9, "distinct": 10**9}
-CLIENT = Client(
+CLIENT = ClientUsage(
     wall_s=1.0,
     cpu_s=0.25,
     busy_share=0.25,
@@ -177,16 +179,16 @@ def heading(
     engine: dict[str, Any] | None = None,
     model: str = "org/tiny",
     simulated: bool = False,
-) -> Heading:
+) -> RunHeader:
     """What stands above the numbers of a run; `prompts` says what is unlike PROMPTS."""
     origin = provenance(settings, settings, engine or {"name": "tests", "version": "1"})
-    made = Heading(settings, model, "20250102-030405", simulated, origin)
+    made = RunHeader(settings, model, "20250102-030405", simulated, origin)
     return made.with_requests(PROMPTS | (prompts or {}), schedule.about())
 
 
-def shard(schedule: Schedule, number: int = 0, **client: Any) -> Shard:
+def shard(schedule: Schedule, number: int = 0, **client: Any) -> WorkerReport:
     """A worker that came to its end; `client` says what is unlike CLIENT."""
-    return Shard(number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256)
+    return WorkerReport(number=number, client=dataclasses.replace(CLIENT, **client), schedule_sha256=schedule.sha256)
 
 
 def evidence(
@@ -199,10 +201,10 @@ def evidence(
     engine: dict[str, Any] | None = None,
     model: str = "org/tiny",
     simulated: bool = False,
-    shards: Sequence[Shard] = (),
+    shards: Sequence[WorkerReport] = (),
     telemetry: Telemetry | None = None,
     **options: Any,
-) -> Evidence:
+) -> RunData:
     """What a run that had these records would leave; `client` and `prompts` say what is unlike CLIENT and PROMPTS.
 
     Without `shards` it had one worker, the client.
@@ -210,12 +212,13 @@ def evidence(
     settings = settings or RunSettings()
     snapshot = records if isinstance(records, Snapshot) else measured(records, **options)
     schedule = schedule or Schedule.burst(max(1, snapshot.scheduled))
-    return Evidence(
-        heading=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
+    return RunData(
+        header=heading(settings, schedule, prompts=prompts, engine=engine, model=model, simulated=simulated),
         schedule=schedule,
         snapshot=snapshot,
-        shards=tuple(shards) or (shard(schedule, **(client or {})),),
-        telemetry=telemetry or Telemetry(),
+        trailer=RunTrailer(
+            workers=tuple(shards) or (shard(schedule, **(client or {})),), telemetry=telemetry or Telemetry()
+        ),
     )
 
 

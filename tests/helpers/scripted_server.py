@@ -90,3 +90,14 @@ async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIte
         if running:
             await asyncio.gather(*running, return_exceptions=True)
         await server.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def closing_at_once() -> AsyncIterator[str]:
+    """The URL of a port where every connection is accepted and closed: a proxy without a server behind it."""
+
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"

@@ -3,8 +3,8 @@
 from typing import Any
 
 from loadgen.metrics.server.parser import Reading
-from loadgen.metrics.server.prom_histogram import Buckets
-from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, Scraped
+from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import FIRST, LAST, TICK, Scrape, SourceSeries
 from loadgen.metrics.server.telemetry import Telemetry
 from tests.helpers.run_facts import START
 
@@ -16,7 +16,7 @@ def scrape(
     at_s: float,
     moment: str = TICK,
     *,
-    ttft: Buckets | None = None,
+    ttft: PromHistogram | None = None,
     failed: str | None = None,
     url: str = URL,
     took_ms: float = 2.0,
@@ -33,9 +33,9 @@ def scrape(
     )
 
 
-def scraped(*scrapes: Scrape) -> Scraped:
+def scraped(*scrapes: Scrape) -> SourceSeries:
     """What one source said."""
-    return Scraped.of(list(scrapes), START)
+    return SourceSeries.of(list(scrapes), START)
 
 
 def telemetry(

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from loadgen.core.sse_event import TOKENS
-from loadgen.core.wire import Record
-from loadgen.metrics.records.events import Runs
+from loadgen.core.event_flags import TOKENS
+from loadgen.core.record import Record
+from loadgen.metrics.records.line import EventRuns
 
 
 class Event(NamedTuple):
-    """One event: what it says, a set of the flags of `loadgen.core.sse_event`, and its stamp, CLOCK_MONOTONIC ns."""
+    """One event: what it says, a set of the flags of `loadgen.core.event_flags`, and its stamp, CLOCK_MONOTONIC ns."""
 
     says: int
     at_ns: int
@@ -20,7 +20,7 @@ def events(record: Record) -> list[Event] | None:
     return None if record.stream is None else list(_each(record.stream, iter(record.stamps)))
 
 
-def _each(runs: Runs, stamps: Iterator[int]) -> Iterator[Event]:
+def _each(runs: EventRuns, stamps: Iterator[int]) -> Iterator[Event]:
     for says, value in runs:
         if says & TOKENS:
             yield from (Event(says, next(stamps)) for _ in range(value))

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
+from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import finish
-from loadgen.metrics.records.trailer import Ending
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import Result
 from loadgen.testing.memory import Server
 from loadgen.workload.arrivals import Schedule
@@ -26,16 +28,8 @@ def write(path: Path, records: list[Record], settings: RunSettings, schedule: Sc
         for record in sorted(records, key=lambda record: record.closed):
             writer.write(record)
     if ends:
-        ending = Ending(
-            scheduled=len(records),
-            never_sent=(),
-            warm_connections=0,
-            tokenized={},
-            partial=None,
-            shards=(run_facts.shard(schedule),),
-            histograms={},
-        )
-        finish(path, ending)
+        trailer = RunTrailer(workers=(run_facts.shard(schedule),))
+        write_trailer(path, trailer, LoopTotals.of(Recorder(START_NS, len(records)).snapshot()))
 
 
 class Bench:
@@ -60,7 +54,7 @@ class Bench:
         self._server, self._distort, self._lateness_ns = server, distort, lateness_ns
         self.asked: list[RunSettings] = []
 
-    async def measure(self, settings: RunSettings, name: str, stop: Stop) -> Result:
+    async def measure(self, settings: RunSettings, name: str, stop: StopRule) -> Result:
         self.asked.append(settings.checked())
         assert settings.records is not None
         assert Path(settings.records).name == f"{name}.records.jsonl"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from loadgen.client.pacer import Pacer
-from loadgen.core.wire import Bell
+from loadgen.core.read_loop import SendHook
 from loadgen.testing import virtual
 from tests.helpers.run_facts import MS, S
 
@@ -18,7 +18,7 @@ class World:
         self.start, self.sends, self.alarms = virtual.now_ns(), [], []
         self._serves, self._late, self._costs = serves, late, costs
         self.in_flight = self.most_in_flight = 0
-        self.bell = Bell()
+        self.bell = SendHook()
 
     def alarm(self, loop, callback):
         def ring():

@@ -13,10 +13,11 @@ from typing import Any
 from loadgen.client.load_loop import Load
 from loadgen.client.pacer import Pacer
 from loadgen.config.settings import RunSettings
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.runner.measurement import Measured
 from loadgen.runner.run_result import conclude
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Server
@@ -45,7 +46,8 @@ class Run:
     def result(self) -> dict[str, Any]:
         """The result as it would be saved."""
         heading = run_facts.heading(self.settings, self.schedule)
-        return conclude(heading, self.schedule, Measured(self.snapshot, (run_facts.shard(self.schedule),))).data
+        trailer = RunTrailer(workers=(run_facts.shard(self.schedule),))
+        return conclude(heading, self.schedule, Measurement(self.snapshot, trailer)).data
 
     @property
     def own(self) -> dict[str, Any]:

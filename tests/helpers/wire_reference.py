@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from loadgen.core import sse_event
+from loadgen.core import event_flags, sse_event
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, BY_IDS, BY_USAGE
+from loadgen.core.record import BY_EVENTS, BY_IDS, BY_USAGE
 
 STATUS_LINE = re.compile(rb"HTTP/1\.(\d)[ \t]([1-9]\d\d)(?:[ \t].*)?", re.DOTALL)
 HEAD_END = re.compile(rb"\n\r?\n")
@@ -240,7 +240,7 @@ def _answer(body: Body, headers: Headers, facts: Facts) -> None:
             continue
         if payload == b"[DONE]":
             facts.done_seen = True
-            facts.stream.append((sse_event.DONE, at))
+            facts.stream.append((event_flags.DONE, at))
             continue
         try:
             delta = sse_event.parse(payload.decode("utf-8", "replace").encode())

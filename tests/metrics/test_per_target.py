@@ -33,7 +33,7 @@ def records(count=30):
 
 
 def snapshot(settings=SETTINGS, partial=None):
-    recorder = per_target.of(settings, START, 40)
+    recorder = per_target.recorder_for(settings, START, 40)
     for record in records():
         recorder.add(record)
     recorder.histograms["loop_stall"].record(MS)
@@ -89,14 +89,14 @@ def test_a_failure_says_where_its_request_was_sent(whole):
 
 
 def test_progress_counts_all_targets():
-    recorder = per_target.of(SETTINGS, START, 40)
+    recorder = per_target.recorder_for(SETTINGS, START, 40)
     for record in records():
         recorder.add(record)
-    alone = per_target.of(SETTINGS.replace(base_url=URLS[0]), START, 40)
+    alone = per_target.recorder_for(SETTINGS.replace(base_url=URLS[0]), START, 40)
     for record in records():
         alone.add(record)
     assert (recorder.failed, recorder.ended) == (alone.failed, 31)
-    assert recorder.failures == alone.failures == {"status(503)": 3, "truncated": 3, "dns_error": 1}
+    assert recorder.failed_by_class == alone.failed_by_class == {"status(503)": 3, "truncated": 3, "dns_error": 1}
     for name in COUNTERS:
         assert recorder.count(name) == alone.count(name), name
     for name in DISTRIBUTIONS:
@@ -105,7 +105,7 @@ def test_progress_counts_all_targets():
 
 
 def test_stripes_of_a_run_merge_target_by_target(whole):
-    stripes = [per_target.of(SETTINGS, START, 0) for _ in range(2)]
+    stripes = [per_target.recorder_for(SETTINGS, START, 0) for _ in range(2)]
     for record in records():
         stripes[record.index // 2 % 2].add(record)
     merged = stripes[0].snapshot().merge(stripes[1].snapshot())

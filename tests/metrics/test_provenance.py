@@ -6,13 +6,14 @@ import subprocess
 
 import numpy as np
 import orjson
+import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.metrics.provenance import PACKAGES, provenance
 from loadgen.util import machine
-from loadgen.util.machine import Busy, disturbance
-from loadgen.util.messages import decode, encode
+from loadgen.util.child_process import decode, encode
+from loadgen.util.machine import CpuTimes, disturbance
 from loadgen.workload.arrivals import Schedule
 
 SECRET = "hunter2"
@@ -79,7 +80,7 @@ def test_no_secret_is_in_it():
 
 
 def busy(at, used, stolen=0.0, own=0.0):
-    return Busy(at_s=at, used_s=used, stolen_s=stolen, own_s=own)
+    return CpuTimes(at_s=at, used_s=used, stolen_s=stolen, own_s=own)
 
 
 def test_a_quiet_machine_disturbs_nobody():
@@ -106,7 +107,7 @@ def test_no_time_no_disturbance():
 
 
 def test_readings_grow():
-    first, second = Busy.now(), Busy.now()
+    first, second = CpuTimes.now(), CpuTimes.now()
     assert second.at_s >= first.at_s
     assert second.used_s >= first.used_s
     assert second.own_s >= first.own_s > 0
@@ -117,13 +118,14 @@ def test_a_process_that_is_not_there_has_used_nothing():
     assert machine.process_cpu_s(2**22 + 1) == 0
 
 
+@pytest.mark.integration
 def test_a_process_that_has_ended_but_was_not_waited_for_does_not_run():
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-        assert machine.runs(process.pid)
+        assert machine.is_running(process.pid)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended; its entry is still there
-        assert not machine.runs(process.pid)
-    assert not machine.runs(2**22 + 1)
+        assert not machine.is_running(process.pid)
+    assert not machine.is_running(2**22 + 1)
 
 
 # -- what processes tell each other

@@ -1,14 +1,14 @@
-"""Contact: a server is gone only where every worker's every attempt to connect was refused for five seconds."""
+"""Reachability: a server is gone only where every worker's every attempt to connect was refused for five seconds."""
 
 import pytest
 
 from loadgen.metrics.progress import Progress
-from loadgen.metrics.reachability import Contact, Listener
+from loadgen.metrics.reachability import Reachability, ReachabilityTracker
 from tests.helpers.run_facts import START, S
 
 
-def refused(first_s: float, last_s: float, heard_s: float = 0.0) -> Contact:
-    return Contact(heard_s, first_s, last_s, "refused")
+def refused(first_s: float, last_s: float, answered_s: float = 0.0) -> Reachability:
+    return Reachability(answered_s, first_s, last_s, "refused")
 
 
 @pytest.mark.parametrize(("last_s", "gone"), [(8.0, False), (8.9, True), (20.0, True)])
@@ -17,14 +17,14 @@ def test_five_seconds_of_refusals_are_a_server_gone(last_s: float, gone: bool) -
 
 
 def test_who_never_tried_to_connect_tells_nothing() -> None:
-    assert not Contact(heard_s=3.0).gone
-    assert (refused(3.9, 9) + Contact()).gone
-    assert (Contact(3.0) + refused(3.9, 9)) == refused(3.9, 9, heard_s=3.0)
+    assert not Reachability(answered_s=3.0).gone
+    assert (refused(3.9, 9) + Reachability()).gone
+    assert (Reachability(3.0) + refused(3.9, 9)) == refused(3.9, 9, answered_s=3.0)
 
 
 def test_a_sign_of_life_anywhere_ends_the_refusals() -> None:
-    assert refused(3.9, 9) + Contact(heard_s=9.5) == Contact(9.5)
-    assert (refused(3.9, 9) + Contact(heard_s=8)).refused_s == 8
+    assert refused(3.9, 9) + Reachability(answered_s=9.5) == Reachability(9.5)
+    assert (refused(3.9, 9) + Reachability(answered_s=8)).refused_s == 8
 
 
 def test_of_several_the_first_refusal_counts() -> None:
@@ -33,26 +33,26 @@ def test_of_several_the_first_refusal_counts() -> None:
 
 
 def test_a_listener_counts_from_the_start_of_the_clock() -> None:
-    listener = Listener()
-    listener.refused(START - S, "before the clock")
-    assert listener.contact(START).refused_s is None
-    listener.refused(START + 2 * S, "later")
-    assert listener.contact(START) == Contact(0, 0, 2, "later")
-    listener.heard(START + S)  # stamped before the last refusal, and so after the first
-    assert listener.contact(START) == Contact(1, 1, 2, "later")
-    listener.heard(START + 3 * S)
-    assert listener.contact(START) == Contact(3)
+    tracker = ReachabilityTracker()
+    tracker.refused(START - S, "before the clock")
+    assert tracker.reachability(START).refused_s is None
+    tracker.refused(START + 2 * S, "later")
+    assert tracker.reachability(START) == Reachability(0, 0, 2, "later")
+    tracker.answered(START + S)  # stamped before the last refusal, and so after the first
+    assert tracker.reachability(START) == Reachability(1, 1, 2, "later")
+    tracker.answered(START + 3 * S)
+    assert tracker.reachability(START) == Reachability(3)
 
 
 def test_a_run_has_no_answer_where_every_target_is_gone() -> None:
-    alive, gone, later = Contact(heard_s=9), refused(1, 9), refused(3.9, 9)
+    alive, gone, later = Reachability(answered_s=9), refused(1, 9), refused(3.9, 9)
     assert Progress("running").no_answer is None
     assert Progress("running", contacts=(gone, alive)).no_answer is None
     assert Progress("running", contacts=(gone, later)).no_answer == later
 
 
 def test_the_contacts_of_workers_add_up_by_target() -> None:
-    one = Progress("running", contacts=(refused(1, 9), Contact(2)))
-    other = Progress("running", contacts=(Contact(), refused(3, 9)))
-    assert Progress.together([one, other]).contacts == (refused(1, 9), refused(3, 9, heard_s=2))
+    one = Progress("running", contacts=(refused(1, 9), Reachability(2)))
+    other = Progress("running", contacts=(Reachability(), refused(3, 9)))
+    assert Progress.together([one, other]).contacts == (refused(1, 9), refused(3, 9, answered_s=2))
     assert Progress.together([one, Progress("ready")]).contacts == one.contacts

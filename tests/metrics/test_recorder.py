@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder, phase
 from loadgen.metrics.snapshot import LATENCIES, WAITS
 from tests.helpers.response_bytes import delta

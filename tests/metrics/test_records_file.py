@@ -10,34 +10,36 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.core.histogram import Histogram
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import BY_EVENTS, Record, line
+from loadgen.core.record import BY_EVENTS, Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
-from loadgen.metrics.client_usage import Client
-from loadgen.metrics.records.file import RecordFile, RecordWriter, from_dict
-from loadgen.metrics.records.header import Heading
-from loadgen.metrics.records.shards import finish
-from loadgen.metrics.records.trailer import Ending
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.records.file import RecordFile, RecordWriter
+from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.util.redaction import MARK, Redaction
 from tests.helpers.response_bytes import delta
 from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, MS, START, answered, chunk, failed, planned, read, unsent
 from tests.helpers.source import ROOT
 
-HEADING = Heading(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
-ENDING = Ending(
-    scheduled=2,
+HEADING = RunHeader(RunSettings(request_rate=math.inf, header=("A=b",)), "m", "20250102-030405", False, {"engine": {}})
+TRAILER = RunTrailer(
+    workers=(WorkerReport(client=ClientUsage(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),),
     never_sent=((1, 1),),
-    warm_connections=3,
     tokenized={1: 8},
-    partial="interrupted",
-    shards=(Shard(client=Client(wall_s=1.5, disturbance="a hog"), schedule_sha256="0" * 64),),
-    histograms={"gc_pause": Histogram()},
+)
+TOTALS = LoopTotals(
+    scheduled=2, warm_connections=3, repeated_prompts=0, partial="interrupted", histograms={"gc_pause": Histogram()}
 )
 
 
 def told(record, start_ns, source=None):
     """The JSON form of a record, read again."""
-    return orjson.loads(line(record, start_ns, source))
+    return orjson.loads(record_line(record, start_ns, source))
 
 
 @contextlib.contextmanager
@@ -124,7 +126,7 @@ def test_what_an_answer_said_of_its_end_and_its_tokens_is_read_again():
     counts = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 6}}
     record = answered(counts=counts)
     record.matched_stop, record.nan_events = 151645, 2
-    again = from_dict(told(record, START), START)
+    again = record_from_line(told(record, START), START)
     assert (again.reasoning_tokens, again.hidden_tokens, again.tpot_ns) == (6, 6, record.tpot_ns)
     assert (again.matched_stop, again.nan_events) == (151645, 2)
 
@@ -179,15 +181,15 @@ def spoken(content, *, keeps_answer=True):
     ],
 )
 def test_the_answer_without_reasoning_stands_there_where_it_is_asked_for(content, text):
-    told_of = orjson.loads(line(spoken(content), START, None, answer=True))
+    told_of = orjson.loads(record_line(spoken(content), START, None, answer=True))
     assert told_of["answer"] == text
-    assert from_dict(told_of, START).generated_text == text
+    assert record_from_line(told_of, START).generated_text == text
 
 
 def test_credentials_are_taken_out_of_an_answer_as_it_is_kept():
     record = spoken(b"say sk-0123456789")
     record.redaction = Redaction({"Authorization": "Bearer sk-0123456789"})
-    assert orjson.loads(line(record, START, None, answer=True))["answer"] == f"say {MARK}"
+    assert orjson.loads(record_line(record, START, None, answer=True))["answer"] == f"say {MARK}"
     assert record.answer_text == "say sk-0123456789"  # as it was: further turns repeat it, and it is what is counted
 
 
@@ -198,7 +200,7 @@ def test_what_was_answered_is_not_written_down_unasked(tmp_path):
         with RecordWriter.optional(path) as writer:
             writer.begin(heading, START, 1, [])
             writer.write(spoken(b"xyz"))
-        assert [record.get("answer") for record, _ in RecordFile(path).told()] == found
+        assert [record.get("answer") for record, _ in RecordFile(path).lines()] == found
 
 
 def sent_to(target, record):
@@ -224,7 +226,7 @@ RECORDS = [
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: str(record.outcome))
 def test_a_record_read_again_is_the_same(record):
-    again = from_dict(told(record, START), START)
+    again = record_from_line(told(record, START), START)
     assert told(again, START) == told(record, START)
     assert (again.counted, again.first_tokens, again.events) == (record.counted, record.first_tokens, record.events)
 
@@ -238,9 +240,9 @@ def test_a_file_is_read_up_to_where_its_writing_was_cut_off(tmp_path):
     for cut in (1, 50):
         path.write_bytes(whole[:-cut])
         file = RecordFile(path)
-        assert (file.heading, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
+        assert (file.header, file.start_ns, file.scheduled) == (shown(HEADING), START, 7)
         assert [record.index for record in file] == [0, 1]
-        assert file.ending is None
+        assert file.trailer is None
 
 
 def shown(heading):
@@ -253,9 +255,9 @@ def test_a_file_tells_what_the_run_ended_with(tmp_path):
     with writing(path) as writer:
         writer.write(answered(0))
         writer.write(answered(1))
-    finish(path, ENDING)
+    write_trailer(path, TRAILER, TOTALS)
     file = RecordFile(path)
-    assert file.ending == ENDING
+    assert (file.trailer, file.totals) == (TRAILER, TOTALS)
     assert [record.tokenized for record in file] == [-1, 8]
 
 
@@ -264,7 +266,7 @@ def test_an_ending_that_lacks_something_is_refused(tmp_path, name):
     path = tmp_path / "records.jsonl"
     with writing(path):
         pass
-    finish(path, ENDING)
+    write_trailer(path, TRAILER, TOTALS)
     first, last = path.read_bytes().splitlines()
     told = orjson.loads(last)
     del told["end"][name]
@@ -277,7 +279,7 @@ def test_a_second_run_in_the_file_is_refused(tmp_path):
     path = tmp_path / "records.jsonl"
     with writing(path) as writer:
         writer.write(answered())
-    finish(path, ENDING)
+    write_trailer(path, TRAILER, TOTALS)
     assert len(list(RecordFile(path))) == 1
     path.write_bytes(path.read_bytes() * 2)
     with pytest.raises(BadInput, match="line 4 stands after the end of the run"):

@@ -1,20 +1,20 @@
-"""Buckets: what a Prometheus histogram is sure of."""
+"""PromHistogram: what a Prometheus histogram is sure of."""
 
 import math
 
 import pytest
 
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 
 INF = math.inf
 # 10 values: 4 to 1 s, 5 more to 2 s, one beyond 4 s.
-SEEN = Buckets(10, 18.0, {1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
+SEEN = PromHistogram(10, 18.0, {1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
 
 
 def test_the_mean_is_exact():
     assert SEEN.mean == 1.8
-    assert Buckets(1, 0.5, {}).mean == 0.5
-    assert Buckets(0, 0.0, {}).mean is None
+    assert PromHistogram(1, 0.5, {}).mean == 0.5
+    assert PromHistogram(0, 0.0, {}).mean is None
 
 
 @pytest.mark.parametrize(
@@ -30,19 +30,19 @@ def test_a_rank_beyond_the_last_finite_bound_lies_above_it():
 
 
 def test_without_values_or_bounds_a_percentile_lies_nowhere():
-    assert Buckets(0, 0.0, {1.0: 0}).interval(50) is None
-    assert Buckets(5, 1.0, {}).interval(50) is None
+    assert PromHistogram(0, 0.0, {1.0: 0}).interval(50) is None
+    assert PromHistogram(5, 1.0, {}).interval(50) is None
 
 
 def test_parts_add_up_and_what_was_before_is_taken_away_bound_by_bound():
-    late = Buckets(3, 2.0, {0.5: 1, INF: 3})
+    late = PromHistogram(3, 2.0, {0.5: 1, INF: 3})
     whole = SEEN + late
     assert (whole.count, whole.sum) == (13, 20.0)
     assert whole.upto == {0.5: 1, 1.0: 4, 2.0: 9, 4.0: 9, INF: 13}
-    assert whole - late == Buckets(10, 18.0, {0.5: 0, 1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
+    assert whole - late == PromHistogram(10, 18.0, {0.5: 0, 1.0: 4, 2.0: 9, 4.0: 9, INF: 10})
 
 
 def test_it_comes_back_from_json_where_there_is_no_infinity():
     told = SEEN.to_dict()
     assert told["upto"][-1] == [None, 10]
-    assert Buckets.from_dict(told) == SEEN
+    assert PromHistogram.from_dict(told) == SEEN

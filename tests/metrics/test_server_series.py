@@ -4,8 +4,8 @@ import math
 
 import orjson
 
-from loadgen.metrics.server.prom_histogram import Buckets
-from loadgen.metrics.server.series import FIRST, LAST, Scrape, Scraped, Source
+from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import FIRST, LAST, Scrape, Source, SourceSeries
 from tests.helpers.server_scrapes import scrape, scraped
 
 INF = math.inf
@@ -60,7 +60,7 @@ def test_several_last_answers_are_all_the_end_and_the_latest_counts():
 
 def test_a_counter_that_begins_anew_goes_on_from_there_and_the_restart_is_counted_once():
     def buckets(count):
-        return Buckets(count, count * 0.5, {1.0: count, INF: count})
+        return PromHistogram(count, count * 0.5, {1.0: count, INF: count})
 
     one = scraped(
         scrape(-1, FIRST, generation_tokens=1000, requests=10, ttft=buckets(10)),
@@ -70,19 +70,19 @@ def test_a_counter_that_begins_anew_goes_on_from_there_and_the_restart_is_counte
     )
     assert one.series["generation_tokens"] == [0, 100, 130, 150]
     assert one.increase("requests") == 4
-    assert one.ttft == Buckets(4, 2.0, {1.0: 4, INF: 4})
+    assert one.ttft == PromHistogram(4, 2.0, {1.0: 4, INF: 4})
     assert one.restarts == 1
 
 
 def test_a_name_that_appears_late_was_nothing_before():
     one = scraped(
         scrape(-1, FIRST, running=0),
-        scrape(1, running=1, generation_tokens=40, ttft=Buckets(2, 0.5, {INF: 2})),
-        scrape(2, LAST, running=0, generation_tokens=60, ttft=Buckets(3, 0.75, {INF: 3})),
+        scrape(1, running=1, generation_tokens=40, ttft=PromHistogram(2, 0.5, {INF: 2})),
+        scrape(2, LAST, running=0, generation_tokens=60, ttft=PromHistogram(3, 0.75, {INF: 3})),
     )
     assert one.increase("generation_tokens") == 60
     assert one.series["generation_tokens"] == [None, 40, 60]
-    assert one.ttft == Buckets(3, 0.75, {INF: 3})
+    assert one.ttft == PromHistogram(3, 0.75, {INF: 3})
     assert one.restarts == 0
 
 
@@ -98,12 +98,12 @@ def test_a_name_that_was_spelled_otherwise_later_keeps_its_first_spelling():
 
 
 def test_all_of_it_comes_back_from_json():
-    first = scrape(-1, FIRST, running=0, ttft=Buckets(2, 1.0, {0.5: 1, INF: 2}))
+    first = scrape(-1, FIRST, running=0, ttft=PromHistogram(2, 1.0, {0.5: 1, INF: 2}))
     assert Scrape.from_dict(orjson.loads(orjson.dumps(first.to_dict()))) == first
     failed = scrape(1, failed="no answer")
     assert Scrape.from_dict(orjson.loads(orjson.dumps(failed.to_dict()))) == failed
-    one = scraped(first, failed, scrape(2, LAST, running=0, ttft=Buckets(3, 1.5, {0.5: 1, INF: 3})))
-    assert Scraped.from_dict(orjson.loads(orjson.dumps(one.to_dict()))) == one
+    one = scraped(first, failed, scrape(2, LAST, running=0, ttft=PromHistogram(3, 1.5, {0.5: 1, INF: 3})))
+    assert SourceSeries.from_dict(orjson.loads(orjson.dumps(one.to_dict()))) == one
 
 
 def test_a_source_does_not_show_its_credentials():

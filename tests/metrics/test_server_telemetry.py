@@ -6,7 +6,7 @@ import math
 import orjson
 import pytest
 
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import FIRST, LAST
 from loadgen.metrics.server.telemetry import FILE_NAME, Gpu, Telemetry
 from tests.helpers.run_facts import START
@@ -52,11 +52,11 @@ def test_what_one_of_several_servers_does_not_tell_nobody_knows():
 
 def test_times_to_first_token_of_several_servers_are_one_distribution():
     def source(url, count):
-        after = Buckets(count, count * 0.5, {math.inf: count})
-        return scraped(scrape(-1, FIRST, url=url, ttft=Buckets(0, 0.0, {})), scrape(1, LAST, url=url, ttft=after))
+        after = PromHistogram(count, count * 0.5, {math.inf: count})
+        return scraped(scrape(-1, FIRST, url=url, ttft=PromHistogram(0, 0.0, {})), scrape(1, LAST, url=url, ttft=after))
 
     said = Telemetry((source("http://a", 2), source("http://b", 3)))
-    assert said.ttft == Buckets(5, 2.5, {math.inf: 5})
+    assert said.ttft == PromHistogram(5, 2.5, {math.inf: 5})
 
 
 def test_a_run_is_covered_and_restarts_are_counted_over_all_servers():

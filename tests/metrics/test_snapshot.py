@@ -63,6 +63,7 @@ def test_stripes_merge_into_the_whole(n, detailed):
     assert (merged.scheduled, merged.ended, len(merged.index)) == (40, 40, 40)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.randoms(use_true_random=False))
 def test_parts_may_merge_in_any_order(seed, draw):
     parts = parts_of(a_run(seed), 7, detailed=True)

@@ -1,15 +1,27 @@
 """The sample of answers whose text is tokenized, and what it says of TPOT."""
 
+import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from loadgen.client.load_loop import Load
+from loadgen.config.settings import RunSettings
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
+from loadgen.core.read_loop import SendHook
+from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.snapshot import SampledAnswer
-from loadgen.metrics.streamed_tokens import MOST_ANSWERS, Comparison, Sample, differ, paced, sampled
+from loadgen.metrics.streamed_tokens import MAX_ANSWERS, Comparison, Sample, differ, paced, sampled
+from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta, usage
+from loadgen.util.clock import now_ns
 from tests.helpers.run_facts import MS, answered, failed, measured, per_event
 from tests.helpers.snapshot_ms import only
+
+ANSWERED = STREAM + chunk(delta(content="x")) + chunk(delta("stop") + usage(completion_tokens=100)) + LAST_CHUNK
 
 
 def kept(sample: Sample, count: int, of: int = 1, number: int = 0) -> list[int]:
@@ -24,15 +36,44 @@ def kept(sample: Sample, count: int, of: int = 1, number: int = 0) -> list[int]:
 @pytest.mark.parametrize("count", [1, 199, 200, 201, 1000, 5000])
 def test_a_sample_is_bounded_and_spread_over_the_run(count):
     indices = kept(Sample(), count)
-    assert min(count, MOST_ANSWERS // 2) <= len(indices) <= MOST_ANSWERS
+    assert min(count, MAX_ANSWERS // 2) <= len(indices) <= MAX_ANSWERS
     gaps = {b - a for a, b in pairwise(indices)}
     assert len(gaps) <= 1
     assert count - indices[-1] <= max(gaps, default=1)
 
 
+async def test_a_sample_is_bounded_where_a_burst_is_sent_before_the_first_answer():
+    class Burst:
+        """Takes all requests, and then answers all of them."""
+
+        bell, sent = SendHook(), []
+
+        def send(self, record, body):
+            self.sent.append(record)
+            if len(self.sent) == count:
+                asyncio.get_running_loop().call_soon(self.answer)
+
+        def answer(self):
+            for record in self.sent:
+                response = Response()
+                response.begin(record)
+                response.feed(ANSWERED, now_ns())
+                self.on_end(record)
+
+    count, now = 5 * MAX_ANSWERS, np.zeros(5 * MAX_ANSWERS, dtype=np.int64)
+    requests = SimpleNamespace(tokens=lambda index: (2, 1), server_tokens=lambda index: -1, body=lambda index: b"{}")
+    recorder = Recorder(now_ns(), count)
+    load = Load(
+        RunSettings(), Burst(), requests, recorder, now, np.arange(count), count_tokens=lambda texts: [1] * len(texts)
+    )
+    await load.run()
+    assert recorder.ended == count
+    assert len(load._sample.records) <= MAX_ANSWERS
+
+
 def test_the_samples_of_workers_are_no_more_than_one():
     samples = [kept(Sample(4), 4000, of=4, number=number) for number in range(4)]
-    assert sum(map(len, samples)) <= MOST_ANSWERS
+    assert sum(map(len, samples)) <= MAX_ANSWERS
     assert all(samples)
 
 

@@ -13,10 +13,10 @@ from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import piece
+from loadgen.metrics.records.shards import shard_path
 from loadgen.report import csv_file, request_rows, run_rows, series, to_json
 from loadgen.runner.run_result import from_records
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 from tests.helpers import run_facts
 from tests.helpers.run_facts import START, answered, failed, result, steady, unsent
@@ -41,13 +41,13 @@ def run_table(*results: dict[str, Any]) -> Rows:
 def recorded(tmp_path: Path) -> Callable[..., Path]:
     """Writes records as a run that went on leaves them."""
 
-    def write(records: list[Any], name: str = "r.jsonl", *, stripe: Stripe = WHOLE) -> Path:
+    def write(records: list[Any], name: str = "r.jsonl", *, partition: Partition = WHOLE) -> Path:
         path = tmp_path / name
         settings = RunSettings(request_rate=100.0, num_prompts=24).checked()
         with RecordWriter.optional(path) as writer:
             assert writer is not None
             heading = run_facts.heading(settings, Schedule.from_settings(settings, 0))
-            writer.begin(heading, START, 24, [f"prompt {n}" for n in range(24)], stripe=stripe)
+            writer.begin(heading, START, 24, [f"prompt {n}" for n in range(24)], partition=partition)
             for record in records:
                 writer.write(record)
         return path
@@ -158,8 +158,8 @@ def test_a_request_that_failed_has_what_it_came_to_and_no_pace(recorded: Callabl
 
 
 def test_requests_of_workers_whose_run_came_to_no_end_are_all_there_once(recorded: Callable[..., Path]) -> None:
-    path = recorded(RUN[:3], stripe=Stripe(0, 2))
-    recorded(RUN[2:6], piece(path, 1).name, stripe=Stripe(1, 2))
+    path = recorded(RUN[:3], partition=Partition(0, 2))
+    recorded(RUN[2:6], shard_path(path, 1).name, partition=Partition(1, 2))
     assert [row["index"] for row in requests(path)] == ["0", "1", "2", "3", "4", "5"]
 
 

@@ -6,7 +6,7 @@ import math
 import orjson
 
 from loadgen import report
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.series import FIRST, LAST
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
 from loadgen.util.gpus import QUANTITIES
@@ -14,10 +14,10 @@ from tests.helpers.run_facts import answered, result
 from tests.helpers.server_scrapes import scrape, scraped, telemetry
 
 RUN = [answered(n, due=n * 100, tokens=[n * 100 + 20, n * 100 + 30]) for n in range(4)]
-TTFT = Buckets(4, 0.072, {0.01: 0, 0.02: 3, 0.04: 4, math.inf: 4})
+TTFT = PromHistogram(4, 0.072, {0.01: 0, 0.02: 3, 0.04: 4, math.inf: 4})
 SAID = telemetry(
     {"requests": 5, "generation_tokens": 70, "preemptions": 1, "prefix_queries": 0, "prefix_hits": 0}
-    | {"ttft": Buckets(0, 0.0, {})},
+    | {"ttft": PromHistogram(0, 0.0, {})},
     {"requests": 9, "generation_tokens": 78, "preemptions": 3, "prefix_queries": 80, "prefix_hits": 20}
     | {"ttft": TTFT},
     {"running": 1, "waiting": 0, "kv_usage": 0.25},
@@ -83,14 +83,14 @@ def test_scrapes_that_failed_and_sources_are_counted():
 
 
 def test_a_percentile_in_the_last_bucket_lies_above_its_bound():
-    slow = Buckets(4, 40.0, {0.01: 0, 5.0: 0, math.inf: 4})
-    lines = below(telemetry({"running": 0, "ttft": Buckets(0, 0.0, {})}, {"running": 0, "ttft": slow}))
+    slow = PromHistogram(4, 40.0, {0.01: 0, 5.0: 0, math.inf: 4})
+    lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": slow}))
     assert "p50 above 5000, p99 above 5000;" in lines[-1]
 
 
 def test_a_server_that_keeps_no_buckets_has_a_mean():
-    plain = Buckets(4, 0.08, {})
-    lines = below(telemetry({"running": 0, "ttft": Buckets(0, 0.0, {})}, {"running": 0, "ttft": plain}))
+    plain = PromHistogram(4, 0.08, {})
+    lines = below(telemetry({"running": 0, "ttft": PromHistogram(0, 0.0, {})}, {"running": 0, "ttft": plain}))
     assert "TTFT (ms) mean 20.000, p50 n/a, p99 n/a;" in lines[-1]
 
 

@@ -12,12 +12,12 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
 from loadgen.runner.cluster import driver
 from loadgen.runner.cluster.actor import Node
-from loadgen.runner.measurement import Job
-from loadgen.util.partition import Stripe
+from loadgen.runner.job import Job
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.request_store import REHEARSAL, RequestFiles, Requests
+from loadgen.workload.request_store import SCHEDULE, WARMUP_PREFIX, RequestFiles, Requests
 from tests.helpers.run_facts import heading
 
 URL = "http://10.0.0.1:8000"
@@ -26,17 +26,20 @@ URL = "http://10.0.0.1:8000"
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"ray": "auto"}, "--ray: names no server that the machines of the cluster can reach"),
-        ({"ray": "auto", "engine": "sim"}, "--ray: names no server"),
-        ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// goes through a proxy"),
+        ({"ray": "auto"}, "--ray: given without a server that the machines of the cluster can reach"),
+        ({"ray": "auto", "engine": "sim"}, "--ray: given without a server"),
+        ({"ray": "ray://head:10001", "base_url": URL}, "--ray: ray:// addresses a proxy"),
         ({"ray_nodes": 2}, "--ray-nodes: given without a cluster"),
         ({"ray": "auto", "base_url": URL, "ray_nodes": 0}, "--ray-nodes: 0 is out of range"),
-        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given beside --ray"),
+        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl"}, "--capture: given together with --ray"),
         (
             {"ray": "auto", "base_url": URL, "ray_nodes": 3, "workers": 2, "max_concurrency": 5},
             "--workers: 3 machines of 2 processes cannot share 5 requests in flight; give --max-concurrency 6 or more",
         ),
-        ({"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"}, "--capture: given beside --ray"),
+        (
+            {"ray": "auto", "base_url": URL, "capture": "c.jsonl", "workers": "auto"},
+            "--capture: given together with --ray",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(settings, said):
@@ -78,9 +81,9 @@ def remote(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "_ray", lambda module="ray": ERRORS)
 
     def made(*answers):
-        found = driver.Remote(Actor(*answers), "10.0.0.3", 1)
+        found = driver.NodeProxy(Actor(*answers), "10.0.0.3", 1)
         settings = RunSettings(num_prompts=4)
-        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, stripe=Stripe(1, 2))
+        job = Job(heading(settings, Schedule.burst(4)), (), tmp_path, partition=Partition(1, 2))
         found.job = replace(job, records=tmp_path / "r.jsonl.part2")
         return found
 
@@ -96,7 +99,7 @@ def remote(tmp_path, monkeypatch):
 )
 async def test_whatever_ray_tells_of_a_node_is_its_loss_in_one_line(remote, error, said):
     with pytest.raises(WorkerDied) as died:
-        await remote(error).call("progress")
+        await remote(error)._ask("progress")
     assert str(died.value) == said
 
 
@@ -134,6 +137,7 @@ def test_what_is_no_address_is_refused(address):
         driver._check_listens(address)
 
 
+@pytest.mark.integration
 def test_a_cluster_that_is_not_there_is_refused_at_once():
     with pytest.raises(BadInput, match=r"no cluster at 127.0.0.1:1 \(Connection refused\)"):
         driver._check_listens("127.0.0.1:1")
@@ -200,6 +204,8 @@ class Machine:
     async def _called(self, name, *arguments):
         if self.error is not None:
             raise self.error
+        if name == "begin":
+            return await self._node.write(SCHEDULE, arguments[2], begins=True)
         if name == "write":
             return await self._node.write(*arguments)
         while name == "carry_out":
@@ -233,16 +239,22 @@ def handing(tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()
     request_store.write(folder, made(0, 1, 2), source, dict, 3)
-    request_store.tell(folder, request_store.about(folder) | {"further": True})
-    with RequestFiles(folder, source, REHEARSAL) as files:
+    request_store.write_about(folder, request_store.read_about(folder) | {"further": True})
+    with RequestFiles(folder, source, WARMUP_PREFIX) as files:
         files.add(made(9))
     (folder / "telemetry.jsonl").write_text("what a scraper has heard")
     machines = [Machine(tmp_path / name) for name in ("a", "b")]
-    parts = [driver.Remote(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)]
-    group = driver.Nodes(parts, 1)
-    for part, job in group.shared(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder)):
-        part.job = job
-    asyncio.run(group.check_ready())
+    parts = [
+        driver.NodeProxy(machine, host, 1) for machine, host in zip(machines, ("10.0.0.2", "10.0.0.3"), strict=True)
+    ]
+    group = driver.NodeGroup(parts, 1)
+    request_store.write_schedule(folder, Schedule.burst(3))
+
+    async def begin():
+        await group.begin(Job(heading(RunSettings(num_prompts=3), Schedule.burst(3)), (), folder))
+        await group.check_ready()
+
+    asyncio.run(begin())
     return group, machines, folder
 
 
@@ -254,7 +266,7 @@ def add(folder, *rows):
 def test_machines_are_handed_the_files_of_the_requests_and_no_other(handing):
     _, machines, folder = handing
     ours = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "telemetry.jsonl"}
-    assert len(ours) == 7
+    assert len(ours) == 8
     for machine in machines:
         assert {path.name: path.read_bytes() for path in machine.folder.iterdir()} == ours
 
@@ -275,8 +287,8 @@ async def test_a_lost_machine_is_handed_no_more_and_the_others_nothing_twice(han
     machines[lost].error = ActorDiedError("gone")
     add(folder, 3)
     with pytest.raises(WorkerDied):
-        await group._hand_over()
+        await group._send_files()
     add(folder, 4)
     for _ in range(3):
-        await group._hand_over()
+        await group._send_files()
     assert machines[1 - lost].sources == [f"row {row}" for row in range(5)]

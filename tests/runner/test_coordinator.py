@@ -9,19 +9,21 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError, Unreachable, WorkerDied
-from loadgen.metrics.client_usage import Client
+from loadgen.metrics.client_usage import ClientUsage
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import DONE, Progress
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.trailer import RunTrailer
 from loadgen.metrics.server.series import Source
 from loadgen.metrics.server.telemetry import FILE_NAME
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.runner import recovery
-from loadgen.runner.coordinator import conduct
-from loadgen.runner.measurement import Job, Measured
-from loadgen.runner.metrics_scraper_main import Order
-from loadgen.runner.participant import Group
-from loadgen.util.partition import Stripe
+from loadgen.runner.coordinator import coordinate
+from loadgen.runner.group import Group
+from loadgen.runner.job import Job
+from loadgen.runner.metrics_scraper_main import ScrapeOrder
+from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
 from loadgen.workload.prompt import Prompt
@@ -34,13 +36,14 @@ TARGET = Target("http://memory", "m", chat=True)
 
 
 class Fake:
-    """A part that does each step when it is let."""
+    """A participant that does each step when it is let."""
 
     workers = 1
+    pid: int | None = None
 
-    def __init__(self, job: Job, log: list[str], fails: str = "", error: Exception | None = None) -> None:
-        self.job, self._log, self._fails, self._error = job, log, fails, error
-        self.name = f"{job.stripe.number}"
+    def __init__(self, index: int, log: list[str], fails: str = "", error: Exception | None = None) -> None:
+        self._log, self._fails, self._error = log, fails, error
+        self.name = f"{index}"
         self.stopped: str | None = None
         self.told = Progress("connecting")
 
@@ -52,6 +55,9 @@ class Fake:
             raise self._error
         self._log.append(f"{step} {self.name} done")
 
+    async def begin(self, job: Job) -> None:
+        self.job = job
+
     async def check_ready(self) -> None:
         await self._step("check_ready")
 
@@ -61,17 +67,22 @@ class Fake:
     async def connect(self) -> None:
         await self._step("connect")
 
-    async def carry_out(self, start_ns: int) -> Measured:
+    async def carry_out(self, start_ns: int) -> Measurement:
         await self._step("carry_out")
         self.start_ns = start_ns
         recorder = Recorder(start_ns, 2)
-        for index in SCHEDULE.stripe(self.job.stripe.number, self.job.stripe.of)[0].tolist():
+        for index in SCHEDULE.stripe(self.job.partition.index, self.job.partition.count)[0].tolist():
             recorder.add(answered(index))
-        shard = Shard(number=self.job.stripe.number, client=Client(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256)
-        return Measured(recorder.snapshot(self.stopped), (shard,))
+        shard = WorkerReport(
+            number=self.job.partition.index, client=ClientUsage(cpu_s=1.0), schedule_sha256=SCHEDULE.sha256
+        )
+        return Measurement(recorder.snapshot(self.stopped), RunTrailer(workers=(shard,)))
 
     def progress(self) -> Progress:
         return self.told
+
+    def snapshot(self) -> None:
+        pass
 
     def stop(self, reason: str) -> None:
         self.stopped = reason
@@ -83,33 +94,31 @@ class Fake:
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
     request_store.write(tmp_path, [Prompt("a", 1, 1, "t")] * 4, TARGET.body, dict, 4)
+    request_store.write_schedule(tmp_path, SCHEDULE)
     settings = RunSettings(num_prompts=4, max_concurrency=4)
     return Job(heading(settings, SCHEDULE), (TARGET,), tmp_path)
 
 
-def parts(job: Job, log: list[str], **of_the_second: object) -> list[Fake]:
-    jobs = [Job(job.heading, job.targets, job.folder, stripe=Stripe(number, 2)) for number in range(2)]
-    return [Fake(jobs[0], log), Fake(jobs[1], log, **of_the_second)]  # type: ignore[arg-type]
+def parts(log: list[str], **of_the_second: object) -> list[Fake]:
+    return [Fake(0, log), Fake(1, log, **of_the_second)]  # type: ignore[arg-type]
 
 
-async def run(made: list[Fake], job: Job) -> Measured:
+async def run(made: list[Fake], job: Job) -> Measurement:
     async def prepared() -> None:
         pass
 
-    group = Group(made, len(made))
-    group.job = job
-    return await conduct(group, prepared(), lambda progress: None)
+    return await coordinate(Group(made, len(made)), job, prepared(), lambda progress: None)
 
 
 async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:
     log: list[str] = []
-    await run(parts(job, log), job)
+    await run(parts(log), job)
     steps = [line.split()[0] for line in log]
     assert steps == [step for step in ("check_ready", "warm_up", "connect", "carry_out") for _ in range(4)]
 
 
 async def test_all_are_given_one_start(job: Job) -> None:
-    made = parts(job, [])
+    made = parts([])
     await run(made, job)
     assert made[0].start_ns == made[1].start_ns
 
@@ -123,9 +132,7 @@ async def test_nothing_is_told_of_a_part_before_the_requests_are_prepared(job: J
             await asyncio.sleep(0)
         seen.append(list(told))
 
-    group = Group(parts(job, []), 2)
-    group.job = job
-    await conduct(group, prepared(), told.append)
+    await coordinate(Group(parts([]), 2), job, prepared(), told.append)
     assert seen == [[]]
     assert told
     assert told[0].measuring
@@ -137,68 +144,75 @@ async def test_the_last_that_is_told_is_of_the_whole(job: Job) -> None:
     async def prepared() -> None:
         pass
 
-    made = parts(job, [])
-    group = Group(made, 2)
-    group.job = job
+    made = parts([])
     for part in made:
         part.told = Progress("draining", ended=2, ok=2)
-    await conduct(group, prepared(), told.append)
+    await coordinate(Group(made, 2), job, prepared(), told.append)
     assert told[-1] == Progress(DONE, ended=4, ok=4)
 
 
 async def test_what_they_bring_is_merged(job: Job) -> None:
-    measured = await run(parts(job, []), job)
+    measured = await run(parts([]), job)
     assert measured.snapshot.outcomes == {"ok": 4}
     assert measured.snapshot.index.tolist() == [0, 1, 2, 3]
-    assert [shard.number for shard in measured.shards] == [0, 1]
+    assert [worker.number for worker in measured.trailer.workers] == [0, 1]
 
 
 @pytest.mark.parametrize("step", ["check_ready", "warm_up", "connect"])
 async def test_an_error_before_the_clock_ends_all(job: Job, step: str) -> None:
     log: list[str] = []
     with pytest.raises(Unreachable, match="no"):
-        await run(parts(job, log, fails=step, error=Unreachable("no")), job)
+        await run(parts(log, fails=step, error=Unreachable("no")), job)
     assert not any("carry_out" in line for line in log)
 
 
 async def test_one_that_dies_on_the_clock_stops_the_others_and_its_requests_are_missing(job: Job) -> None:
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    made = parts(job, [], fails="carry_out", error=died)
+    made = parts([], fails="carry_out", error=died)
     measured = await run(made, job)
     assert made[0].stopped == "worker 2 of 2 was killed by signal 9"
     assert (measured.snapshot.scheduled, measured.snapshot.outcomes) == (4, {"ok": 2})
     assert measured.snapshot.partial == "worker 2 of 2 was killed by signal 9"
-    assert [shard.lost for shard in measured.shards] == [None, "was killed by signal 9"]
+    assert [worker.lost for worker in measured.trailer.workers] == [None, "was killed by signal 9"]
 
 
 async def test_of_what_it_has_left_all_is_kept_that_can_be_read(job: Job, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl.part2"
     with RecordWriter.optional(path) as writer:
         assert writer
-        writer.begin(job.heading, 5, 4, [], None, Stripe(1, 2))
+        writer.begin(job.header, 5, 4, [], None, Partition(1, 2))
         writer.write(answered(1))
     with path.open("ab") as file:
         file.write(b"what is this?\n")
     died = WorkerDied("worker 2 of 2", "was killed by signal 9")
-    found = recovery.by_one(replace(job, records=path, stripe=Stripe(1, 2)), 1, 5, died)
+    found = recovery.recover_worker(replace(job, records=path, partition=Partition(1, 2)), 1, 5, died)
     assert found.snapshot.outcomes == {"ok": 1}
-    assert found.records_error == f"{path}: line 3 is none of a file of records"
-    assert [shard.lost for shard in found.shards] == ["was killed by signal 9"]
+    assert found.trailer.records_error == f"{path}: line 3 is none of a file of records"
+    assert [worker.lost for worker in found.trailer.workers] == ["was killed by signal 9"]
 
 
 async def test_where_nothing_is_left_it_says_so(job: Job) -> None:
-    alone = Fake(job, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
+    alone = Fake(0, [], "carry_out", WorkerDied("the measuring process", "ended with code 1"))
     with pytest.raises(LoadgenError, match="the measuring process ended with code 1: nothing of the run is left"):
         await run([alone], job)
 
 
 async def test_what_the_server_says_is_read_by_whoever_waits_for_the_parts_and_by_no_part(job: Job) -> None:
-    made = parts(job, [])
+    made = parts([])
     group = Group(made, 2)
-    asked = Order((Source(URL, TARGET.url),), job.folder)
-    assert [own.scraping for _, own in group.shared(replace(job, scraping=asked))] == [None, None]
+    await group.begin(replace(job, scraping=ScrapeOrder((Source(URL, TARGET.url),), job.folder)))
+    assert [part.job.scraping for part in made] == [None, None]
     assert group.progress().server == {}
     (job.folder / FILE_NAME).write_bytes(orjson.dumps(scrape(1, running=3).to_dict()) + b"\n")
     assert group.progress().server == {"running": 3}
-    group.shared(job)
+    await group.begin(job)
     assert group.progress().server == {}
+
+
+def test_a_group_shares_partitions_records_and_pids(job: Job) -> None:
+    made = parts([])
+    made[0].pid, made[1].pid = 7, 8
+    first, second = Group(made, 2).shares(replace(job, records=job.folder / "r.jsonl"))
+    assert (first.partition, second.partition) == (Partition(0, 2), Partition(1, 2))
+    assert [own.records and own.records.name for own in (first, second)] == ["r.jsonl", "r.jsonl.part2"]
+    assert (first.sibling_pids, second.sibling_pids) == ((8,), (7,))

@@ -7,10 +7,12 @@ from loadgen.cli.main import dispatch
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.core.outcome import Outcome
 from loadgen.errors import BadInput
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.recorder import Recorder
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.records.shards import finish
-from loadgen.runner.measurement import Measured
+from loadgen.metrics.records.shards import write_trailer
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.runner.run_result import conclude, from_records
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.run_facts import MS, START, failed, heading, shard, steady, unsent
@@ -44,10 +46,11 @@ def run(path, ended=40, *, partial=None, to_its_end=True):
             writer.write(record)
     recorder.histograms["loop_stall"].record(MS)
     recorder.add_never_sent(ended, 40 - ended, Outcome.CANCELLED, partial or "")
-    measured = Measured(recorder.snapshot(partial), (shard(SCHEDULE),), tuple(recorder.never_sent))
+    trailer = RunTrailer(workers=(shard(SCHEDULE),), never_sent=tuple(recorder.never_sent))
+    measurement = Measurement(recorder.snapshot(partial), trailer)
     if to_its_end:
-        finish(path, measured.ending)
-    return conclude(HEADING, SCHEDULE, measured)
+        write_trailer(path, trailer, LoopTotals.of(measurement.snapshot))
+    return conclude(HEADING, SCHEDULE, measurement)
 
 
 def test_the_records_of_a_whole_run_make_its_result_again(tmp_path):

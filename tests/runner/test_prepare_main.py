@@ -8,11 +8,13 @@ import orjson
 import pytest
 
 from loadgen.config.settings import RunSettings
-from loadgen.runner import prepare_ahead
-from loadgen.runner.prepare_main import Order, prepare
+from loadgen.runner import prepare_main
+from loadgen.runner.prepare_main import PrepareOrder, prepare
+from loadgen.workload import request_store
+from loadgen.workload.arrivals import FOLLOWS, Schedule
 from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.prompt_digest import Digest, mark
-from loadgen.workload.request_store import REHEARSAL, Requests
+from loadgen.workload.prompt_digest import PromptDigest, prompt_mark
+from loadgen.workload.request_store import WARMUP_PREFIX, Requests
 from loadgen.workload.target import Target
 
 COUNT = 4
@@ -36,18 +38,18 @@ class Continuing(Uncounted):
         return (Prompt(f"question {row}", UNPLANNED, 2, f"own/{row}") for row in range(count, count + COUNT))
 
 
-def order(folder: Path, *, further: bool = False, **changes: Any) -> Order:
+def order(folder: Path, *, further: bool = False, **changes: Any) -> PrepareOrder:
     settings = RunSettings(backend="openai-chat", tokenizer="none", num_prompts=COUNT).replace(**changes)
-    return Order(settings, Target.from_settings(settings, "m"), COUNT, folder, further=further)
+    return PrepareOrder(settings, Target.from_settings(settings, "m"), COUNT, folder, further=further)
 
 
 @pytest.mark.parametrize("changes", [{}, {"num_warmups": 2}, {"num_warmups": 2, "warmup_prompt": "first"}])
 def test_prompts_are_told_apart_only_where_more_may_follow(
     changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Digest] = []
-    original = Digest.seen
-    monkeypatch.setattr(Digest, "seen", lambda self: asked.append(self) or original(self))
+    asked: list[PromptDigest] = []
+    original = PromptDigest.marks
+    monkeypatch.setattr(PromptDigest, "marks", lambda self: asked.append(self) or original(self))
     assert prepare(order(tmp_path, **changes), Continuing()) is None
     assert asked == []
     made = prepare(order(tmp_path, further=True, **changes), Continuing())
@@ -57,7 +59,7 @@ def test_prompts_are_told_apart_only_where_more_may_follow(
 
 def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marked: list[Prompt] = []
-    monkeypatch.setattr(prepare_ahead, "mark", lambda prompt: marked.append(prompt) or mark(prompt))
+    monkeypatch.setattr(prepare_main, "prompt_mark", lambda prompt: marked.append(prompt) or prompt_mark(prompt))
     prepare(order(tmp_path, further=True), Continuing())
     assert len(marked) == COUNT
 
@@ -65,7 +67,29 @@ def test_a_further_prompt_is_marked_once(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("backend", ["openai", "openai-chat"])
 def test_stand_ins_for_uncounted_prompts_have_about_as_many_words(backend: str, tmp_path: Path) -> None:
     prepare(order(tmp_path, num_warmups=2, backend=backend), Uncounted("four " * 200 + "{}"))
-    with Requests(tmp_path, REHEARSAL) as read:
+    with Requests(tmp_path, WARMUP_PREFIX) as read:
         asked = [orjson.loads(read.body(row)) for row in range(len(read))]
     texts = [body["messages"][0]["content"] if backend == "openai-chat" else body["prompt"] for body in asked]
     assert [len(text.split()) for text in texts] == [200, 200]
+
+
+class Turns(Uncounted):
+    def prompts(self, count: int) -> Iterator[Prompt]:
+        return (Prompt("question", UNPLANNED, 2, f"own/{row}", follows=row % 2 == 1) for row in range(count))
+
+
+def test_the_schedule_is_drawn_anew_only_for_prompts_that_follow_others(tmp_path: Path) -> None:
+    drawn = Schedule.burst(COUNT)
+    request_store.write_schedule(tmp_path, drawn)
+    prepare(order(tmp_path), Uncounted())
+    assert request_store.schedule(tmp_path).sha256 == drawn.sha256
+    prepare(order(tmp_path), Turns())
+    assert request_store.schedule(tmp_path).due_ns.tolist() == [0, FOLLOWS] * 2
+
+
+def test_a_schedule_is_read_as_it_was_written(tmp_path: Path) -> None:
+    drawn = Schedule.poisson(5.0, 20, seed=3)
+    request_store.write_schedule(tmp_path, drawn)
+    read = request_store.schedule(tmp_path)
+    assert (read.sha256, read.duration_ns) == (drawn.sha256, drawn.duration_ns)
+    assert not read.due_ns.flags.writeable

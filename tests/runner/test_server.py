@@ -33,7 +33,7 @@ def answers(monkeypatch):
     async def sleep(seconds):
         now[0] += seconds
 
-    monkeypatch.setattr(server.http, "get", get)
+    monkeypatch.setattr(server.http_client, "get", get)
     monkeypatch.setattr(server, "asyncio", SimpleNamespace(sleep=sleep))
     monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return told
@@ -43,7 +43,7 @@ def answers(monkeypatch):
 async def test_a_server_that_is_starting_is_waited_for_and_that_is_told(answers, not_yet):
     answers += [not_yet, not_yet, LISTS]
     told = []
-    assert (await server.running(WAITING, told.append)).models == ("m",)
+    assert (await server.probe(WAITING, told.append)).models == ("m",)
     assert [(progress.phase, progress.elapsed_s) for progress in told] == [("waiting", 0.0), ("waiting", 1.0)]
     assert all(f"{URL}/v1/models" in progress.note for progress in told)
 
@@ -52,7 +52,7 @@ async def test_one_that_does_not_come_is_refused_when_the_time_is_over(answers):
     answers.append(NOBODY)
     told = []
     with pytest.raises(Unreachable, match="refused; start the server"):
-        await server.running(WAITING, told.append)
+        await server.probe(WAITING, told.append)
     assert len(told) == 30
 
 
@@ -60,14 +60,14 @@ async def test_without_a_test_request_it_must_be_there_at_once(answers):
     answers += [NOBODY, LISTS]
     told = []
     with pytest.raises(Unreachable, match="start the server"):
-        await server.running(WAITING.replace(ready_check_timeout_sec=0.0), told.append)
+        await server.probe(WAITING.replace(ready_check_timeout_sec=0.0), told.append)
     assert told == []
 
 
 async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
     answers += [Reply(401, b"", {}), LISTS]
     with pytest.raises(BadInput, match="--api-key"):
-        await server.running(WAITING)
+        await server.probe(WAITING)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ async def test_an_answer_that_will_not_change_is_not_waited_for(answers):
 async def test_one_that_lists_no_model_is_refused_with_what_is_likeliest_wrong(answers, url, said):
     answers.append(Reply(404, b"", {}))
     with pytest.raises(BadInput) as refused:
-        await server.running(RunSettings(base_url=url))
+        await server.probe(RunSettings(base_url=url))
     assert str(refused.value) == said
 
 
@@ -93,7 +93,7 @@ def lists(root, name="m"):
 
 async def tokenizer(answers, root, **given):
     answers.append(lists(root))
-    return (await server.running(RunSettings(base_url=URL, **given))).settings.tokenizer
+    return (await server.probe(RunSettings(base_url=URL, **given))).settings.tokenizer
 
 
 async def test_it_is_that_of_the_folder_or_the_hub_name_that_the_server_was_started_with(answers, tmp_path):
@@ -120,4 +120,4 @@ async def test_what_the_user_names_goes_first(answers, given):
 @pytest.mark.parametrize(("owner", "simulated"), [(server.OWNER, True), ("loadgen", False), ("vllm", False)])
 async def test_the_simulator_is_known_by_the_owner_of_its_model_whoever_started_it(answers, owner, simulated):
     answers.append(Reply(200, b'{"data": [{"id": "m", "owned_by": "%s"}]}' % owner.encode(), {}))
-    assert (await server.running(WAITING)).simulated is simulated
+    assert (await server.probe(WAITING)).simulated is simulated

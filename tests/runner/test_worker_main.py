@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from loadgen.runner.worker_main import GONE, obey
-from loadgen.util import messages
+from loadgen.runner.worker_main import GONE, handle_commands
+from loadgen.util import child_process
 
 
-class Measurement:
-    """Keeps what it is told."""
+class Runner:
+    """Keeps the commands it gets."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
@@ -22,13 +22,13 @@ class Measurement:
 
 
 async def hearing(*said: tuple[object, ...]) -> tuple[list[tuple[str, str]], list[object]]:
-    """What a measurement is told and which steps it is to take, of what the command says before it goes."""
-    commands, steps, measurement = asyncio.StreamReader(), asyncio.Queue[object](), Measurement()
+    """What a runner is told and which steps it is to take, of what the command says before it goes."""
+    commands, steps, runner = asyncio.StreamReader(), asyncio.Queue[object](), Runner()
     for message in said:
-        commands.feed_data(messages.encode(message))
+        commands.feed_data(child_process.encode(message))
     commands.feed_eof()
-    await obey(measurement, commands, steps)  # type: ignore[arg-type]
-    return measurement.told, [steps.get_nowait() for _ in range(steps.qsize())]
+    await handle_commands(runner, commands, steps)  # type: ignore[arg-type]
+    return runner.told, [steps.get_nowait() for _ in range(steps.qsize())]
 
 
 async def test_steps_come_in_their_order_and_the_last_is_none() -> None:

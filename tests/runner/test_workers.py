@@ -6,9 +6,9 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.runner import coordinators
-from loadgen.runner.coordinator import OwnLoop
-from loadgen.runner.workers import MOST_OF_AUTO, Workers, count
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.workers import MAX_AUTO_WORKERS, warn_of_cores, worker_count
 from loadgen.util import machine
 
 
@@ -19,39 +19,40 @@ def cores(monkeypatch):
 
 
 def test_one_is_the_default():
-    assert count(RunSettings()) == 1
+    assert worker_count(RunSettings()) == 1
 
 
-@pytest.mark.parametrize(("number", "workers"), [(1, 1), (2, 1), (4, 3), (64, MOST_OF_AUTO)])
+@pytest.mark.parametrize(("number", "workers"), [(1, 1), (2, 1), (4, 3), (64, MAX_AUTO_WORKERS)])
 def test_auto_leaves_one_core_to_others(cores, number, workers):
     cores(number)
-    assert count(RunSettings(workers="auto")) == workers
+    assert worker_count(RunSettings(workers="auto")) == workers
 
 
 @pytest.mark.parametrize("settings", [{"max_concurrency": 3}, {"num_prompts": 3}])
 def test_auto_takes_no_more_than_have_something_to_do(cores, settings):
     cores(64)
-    assert count(RunSettings(workers="auto", **settings)) == 3
+    assert worker_count(RunSettings(workers="auto", **settings)) == 3
 
 
 def test_auto_lets_one_keep_the_responses(cores):
     cores(64)
-    assert count(RunSettings(workers="auto", capture="c.jsonl").checked()) == 1
+    assert worker_count(RunSettings(workers="auto", capture="c.jsonl").checked()) == 1
 
 
 def test_more_than_cores_is_told_and_done(cores, caplog):
     cores(2)
-    assert Workers(count(RunSettings(workers=3))).workers == 3
+    assert worker_count(RunSettings(workers=3)) == 3
+    warn_of_cores(3)
     assert caplog.messages == [
         "--workers: 3 processes share 2 cores, and wait for each other; ask for fewer, or for auto"
     ]
 
 
 async def test_the_running_loop_measures_where_it_may_and_one_is_enough():
-    async with coordinators.of(RunSettings(), own_loop=True) as measurer:
-        assert isinstance(measurer, OwnLoop)
-    assert isinstance(coordinators.of(RunSettings()), Workers)
-    assert isinstance(coordinators.of(RunSettings(workers=2), own_loop=True), Workers)
+    async with open_participant(RunSettings(), own_loop=True) as participant:
+        assert isinstance(participant, LoopRunner)
+    assert not isinstance(open_participant(RunSettings()), LoopRunner)
+    assert not isinstance(open_participant(RunSettings(workers=2), own_loop=True), LoopRunner)
 
 
 @pytest.mark.parametrize("shared", [{"workers": 2}, {"ray": "auto", "base_url": "http://10.0.0.1:8000"}])
@@ -59,12 +60,12 @@ def test_several_cannot_write_records_into_a_pipe(tmp_path, shared):
     os.mkfifo(tmp_path / "pipe")
     settings = RunSettings(records=str(tmp_path / "pipe"), **shared)
     with pytest.raises(BadInput, match=r"--records: .*pipe is no regular file"):
-        coordinators.of(settings)
+        open_participant(settings)
 
 
 def test_one_can(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    coordinators.of(RunSettings(records=str(tmp_path / "pipe")))
+    open_participant(RunSettings(records=str(tmp_path / "pipe")))
 
 
 @pytest.mark.parametrize(

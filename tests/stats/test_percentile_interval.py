@@ -1,4 +1,4 @@
-"""Confidence: the values a percentile needs, and the interval it has, against the binomial distribution itself."""
+"""The sample that a percentile needs, and its interval, against the binomial distribution."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loadgen.core.histogram import Histogram
-from loadgen.stats.percentile_interval import by_chance, interval, least_samples
+from loadgen.stats.percentile_interval import interval, least_samples
 
 
 def counted(values):
@@ -22,36 +22,36 @@ def at_most(k, n, share):
     return ways / 1000**n
 
 
-# -- the floor
+# -- least_samples
 
 
 @pytest.mark.parametrize(("p", "needed"), [(90, 64), (95, 130), (99, 662), (99.9, 6636)])
-def test_the_usual_percentiles_need_so_many_values(p, needed):
+def test_least_samples_of_usual_percentiles(p, needed):
     assert least_samples(p) == needed
 
 
 @pytest.mark.parametrize("p", [50, 75, 90, 99, 99.9])
-def test_with_that_many_two_lie_beyond_at_99_percent_and_with_one_fewer_they_do_not(p):
+def test_least_samples_is_exact(p):
     needed, beyond = least_samples(p), 1 - p / 100
     assert at_most(1, needed, beyond) <= 0.01
     assert at_most(1, needed - 1, beyond) > 0.01
 
 
-def test_the_lower_percentiles_need_as_many_as_their_mirror_images():
+def test_least_samples_is_symmetric():
     assert least_samples(10) == least_samples(90)
     assert least_samples(1) == least_samples(99)
 
 
-def test_minimum_and_maximum_are_what_they_are():
+def test_least_samples_of_extremes_is_1():
     assert least_samples(0) == least_samples(100) == 1
 
 
-# -- the interval
+# -- interval
 
 
 @pytest.mark.parametrize("p", [10, 50, 90, 99])
 @pytest.mark.parametrize("n", [5, 30, 100, 700])
-def test_its_ends_are_the_ranks_beyond_which_half_a_percent_of_chance_is_left(p, n):
+def test_interval_ends_are_exact_ranks(p, n):
     low, high = interval(counted(range(n)), p)  # each value is its own rank
     share = p / 100
     # The true percentile is below rank r with the probability that at most r values lie below it.
@@ -65,14 +65,14 @@ def test_its_ends_are_the_ranks_beyond_which_half_a_percent_of_chance_is_left(p,
         assert at_most(int(high), n, share) >= 0.995 > at_most(int(high) - 1, n, share)
 
 
-def test_of_many_values_the_ranks_are_within_one_of_the_exact_ones():
+def test_interval_of_many_values_is_within_one_rank():
     n, share = 2000, 0.9  # a variance of 180: the approximation's
     low, high = interval(counted(range(n)), 90)
     assert at_most(int(low) - 1, n, share) <= 0.005 <= at_most(int(low) + 2, n, share)
     assert at_most(int(high) + 1, n, share) >= 0.995 >= at_most(int(high) - 2, n, share)
 
 
-def test_it_holds_the_true_percentile_99_times_in_100():
+def test_interval_covers_99_of_100():
     rng = np.random.default_rng(1)
     true = -math.log(0.1) * 1000  # p90 of exponential values of mean 1000
     held = 0
@@ -82,41 +82,16 @@ def test_it_holds_the_true_percentile_99_times_in_100():
     assert held >= 980
 
 
-def test_a_sample_too_small_bounds_it_on_one_side_or_none():
+def test_small_sample_has_one_bound_or_none():
     low, high = interval(counted(range(100)), 99)
     assert (low, high) == (95, None)
     assert interval(counted([7]), 99) == (None, None)
     assert interval(Histogram(), 99) == (None, None)
 
 
-def test_fifty_million_values_take_no_time():
+def test_interval_of_fifty_million_values():
     histogram = Histogram()
     histogram.record(5, 25_000_000)
     histogram.record(9, 25_000_001)
     assert interval(histogram, 10) == (5, 5)
     assert interval(histogram, 99.9) == (9, 9)
-
-
-# -- shares of failures
-
-
-@pytest.mark.parametrize(
-    ("few", "of", "all_few", "of_all"),
-    [
-        (0, 5, 0, 10),
-        (3, 5, 3, 10),
-        (2, 5, 3, 10),
-        (5, 5, 10, 10),
-        (14, 100, 14, 200),
-        (62, 100, 112, 200),
-        (1, 1, 5, 9),
-    ],
-)
-def test_how_many_failures_chance_gives_is_reckoned_exactly(few, of, all_few, of_all):
-    ways = sum(math.comb(of, k) * math.comb(of_all - of, all_few - k) for k in range(few, min(of, all_few) + 1))
-    assert by_chance(few, of, all_few, of_all) == pytest.approx(ways / math.comb(of_all, all_few), rel=1e-6)
-
-
-def test_many_failures_are_reckoned_too():
-    assert by_chance(50_000, 100_000, 100_000, 200_000) == pytest.approx(0.5, abs=0.01)
-    assert by_chance(60_000, 100_000, 100_000, 200_000) < 1e-12

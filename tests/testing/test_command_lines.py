@@ -31,7 +31,7 @@ def never_listens(monkeypatch):
 def test_a_port_that_is_none_is_refused(capsys, module, port):
     line = refused(capsys, module, "--port", port)
     if port == "http":
-        assert line == "error: --port: 'http' is no whole number; write digits alone, as 10\n"
+        assert line == "error: --port: 'http' is not a whole number; write digits only, for example 10\n"
     else:
         assert line.startswith(f"error: --port: {port}")
         assert line.endswith(f"see `python -m loadgen.testing.{module} --help`\n")

@@ -31,12 +31,14 @@ async def post(url: str, fault: str | None = None, path: str = PATH, **fields: o
 
 
 class TestChoosing:
+    @pytest.mark.integration
     async def test_a_request_names_its_fault(self, faulty: Faulty) -> None:
         assert (await post(faulty.url, "status:404"))[0] == 404
         assert (await post(faulty.url))[0] == 200
         assert faulty.played == {"status": 1, "none": 1}
         assert faulty.requests == 2
 
+    @pytest.mark.integration
     @pytest.mark.parametrize("fault", ["statsu", "stall:x", "stall:-1", "reset:3", ":", "stall:"])
     async def test_a_fault_that_cannot_be_played_is_refused_by_name(self, faulty: Faulty, fault: str) -> None:
         status, text = await post(faulty.url, fault)
@@ -64,6 +66,7 @@ class TestChoosing:
             Shares.parse(text)
         assert caught.value.field == "--plan"
 
+    @pytest.mark.integration
     async def test_named_fault_takes_precedence_over_the_plan(self) -> None:
         async with serving(Shares.parse("status:503=1")) as faulty:
             assert (await post(faulty.url))[0] == 503
@@ -78,6 +81,7 @@ class TestChoosing:
 
 
 class TestAnswering:
+    @pytest.mark.integration
     async def test_good_answer_has_requested_tokens_and_usage(self, faulty: Faulty) -> None:
         _, text = await post(faulty.url)
         assert text.count('"content":" word') == 5
@@ -85,11 +89,13 @@ class TestAnswering:
         _, text = await post(faulty.url, stream_options={"include_usage": True})
         assert '"usage":{"prompt_tokens":3,"completion_tokens":5}' in text
 
+    @pytest.mark.integration
     async def test_completions_are_answered_as_such(self, faulty: Faulty) -> None:
         _, text = await post(faulty.url, path="/v1/completions", max_completion_tokens=None, max_tokens=3)
         assert text.count('"text":" word') == 3
         assert "delta" not in text
 
+    @pytest.mark.integration
     async def test_models_and_counts_are_told_whatever_the_plan(self) -> None:
         async with serving(Shares.parse("reset=1")) as faulty:
             models = await http_client.get(faulty.url + "/v1/models")
@@ -98,6 +104,7 @@ class TestAnswering:
         assert models.json()["data"][0]["id"] == MODEL
         assert counts.json() == {"requests": 0, "connections": 3, "played": {}}
 
+    @pytest.mark.integration
     async def test_what_is_no_request_is_refused_and_nothing_is_left_of_it(self, faulty: Faulty) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(faulty.url.rpartition(":")[2]))
         writer.write(b"\x16\x03\x01 hello\r\n\r\n")
@@ -123,18 +130,21 @@ class TestAnswering:
         assert following is not None
         assert following.method == "GET"
 
+    @pytest.mark.integration
     async def test_a_probe_of_an_answer_without_end_is_given_up(self, faulty: Faulty) -> None:
         with pytest.raises(Unreachable, match="MiB"):
             await http_client.get(faulty.url + "/metrics", headers={HEADER: "endless"}, timeout_s=60)
 
 
 class TestProcess:
+    @pytest.mark.integration
     async def test_it_listens_by_itself_and_plays(self) -> None:
         with started("loadgen.testing.faulty", "--plan", "status:503=1", "--seed", "3") as server:
             assert (await post(server.url))[0] == 503
             counts = (await http_client.get(server.url + "/counts")).json()
         assert (counts["requests"], counts["played"]) == (1, {"status": 1})
 
+    @pytest.mark.integration
     def test_a_plan_that_is_none_is_one_line(self) -> None:
         command = [sys.executable, "-m", "loadgen.testing.faulty", "--plan", "rest=1"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

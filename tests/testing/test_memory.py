@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing import virtual
 from loadgen.testing.memory import Memory, Reply
 from loadgen.testing.memory_servers import answered, distant, planned, queued, stalled
@@ -145,8 +145,8 @@ async def test_bytes_are_read_late_while_the_loop_is_busy():
 @timed
 async def test_a_read_rings_the_bell_once_it_is_due_and_not_before():
     rung, client = [], Client(planned(lambda index: [5 * MS, 10 * MS, 15 * MS]))
-    client.memory.bell.at_ns = EPOCH_NS + 10 * MS
-    client.memory.bell.ring = lambda: rung.append(virtual.now_ns() - EPOCH_NS)
+    client.memory.bell.due_ns = EPOCH_NS + 10 * MS
+    client.memory.bell.callback = lambda: rung.append(virtual.now_ns() - EPOCH_NS)
     client.send()
     await client.all(1)
     assert rung == [10 * MS, 15 * MS]

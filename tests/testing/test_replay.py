@@ -5,7 +5,7 @@ import json
 import pytest
 
 from loadgen.client.capture_file import CapturedResponse, End, Recording
-from loadgen.core.wire import NEVER
+from loadgen.core.read_loop import NEVER
 from loadgen.engines.sim.http1 import RequestReader
 from loadgen.testing import replay, server_connection
 from loadgen.testing.replay import Connection, Replay

@@ -44,6 +44,7 @@ def test_no_events_are_no_habits() -> None:
     assert (found.deltas, found.finish_reason, found.usage, found.done) == ([], None, None, False)
 
 
+@pytest.mark.integration
 def test_a_stream_is_read_to_its_end(roofline: Process) -> None:
     with Stream(roofline.url, "m", max_tokens=3) as stream:
         found = StreamFormat([stream.first(), *stream])
@@ -51,11 +52,13 @@ def test_a_stream_is_read_to_its_end(roofline: Process) -> None:
     assert found.done
 
 
+@pytest.mark.integration
 def test_what_is_no_stream_is_told_with_its_status(roofline: Process) -> None:
     with pytest.raises(ValueError, match=r"^4\d\d "):
         Stream(roofline.url, "m", max_tokens=-1)
 
 
+@pytest.mark.integration
 def test_a_server_that_is_not_there_is_an_os_error() -> None:
     with pytest.raises(OSError, match="refused"):
         Stream("http://127.0.0.1:9", "m")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.engines.sim.emit import BLANK_TIME, Outlet, Planned, Ticker
+from loadgen.engines.sim.outlet import Outlet
+from loadgen.engines.sim.planned import BLANK_TIME, Planned, Ticker
 from loadgen.util.clock import now_ns
 from tests.helpers.socket_pair import Pair, on_both_loops
 
@@ -123,6 +124,7 @@ def test_all_events_of_all_streams_come_in_the_order_of_the_plan(plans: list[lis
     assert len(written.ended) == len(plans)
 
 
+@pytest.mark.integration
 @on_both_loops
 async def test_events_go_straight_to_the_socket(pair: Pair) -> None:
     written = Written(pair.transport)
@@ -133,6 +135,7 @@ async def test_events_go_straight_to_the_socket(pair: Pair) -> None:
     assert [each["plan"] for each in events(await pair.receive_all())] == [1, 2, 3]
 
 
+@pytest.mark.integration
 @on_both_loops
 async def test_what_a_full_socket_does_not_take_is_counted(pair: Pair) -> None:
     outlet = Outlet(pair.transport)

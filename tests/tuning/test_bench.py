@@ -11,7 +11,7 @@ import pytest
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.report.run_summary import OF_RESULT
-from loadgen.runner.engine_session import Replicas
+from loadgen.runner.engine_session import EngineSession
 from loadgen.tuning.execute import trial_runner
 from loadgen.tuning.execute.store import NotKept
 from loadgen.tuning.execute.trial import Failure, Ran, Trial, Wanted
@@ -47,16 +47,16 @@ async def carried_out(
     log: list[str] = []
 
     @contextlib.asynccontextmanager
-    async def started_replicas(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[Replicas]:
+    async def started(engine: Any, begins: Any, timeout_s: float, on_progress: Any) -> AsyncIterator[EngineSession]:
         log.append("start")
-        yield Replicas(engine, (Process(log),))
+        yield EngineSession(engine, (Process(log),))
         log.append("stop")
 
-    async def load(self: Bench, engines: Replicas, arm: Any, name: str, *rest: Any) -> tuple[Ran, Failure | None]:
+    async def load(self: Bench, engines: EngineSession, arm: Any, name: str, *rest: Any) -> tuple[Ran, Failure | None]:
         log.append(name)
         return Ran(summary(), f"{name}.json"), Failure("killed", "died", True) if name == failing else None
 
-    monkeypatch.setattr(trial_runner, "started_replicas", started_replicas)
+    monkeypatch.setattr(trial_runner, "open_engines", started)
     monkeypatch.setattr(Bench, "_load", load)
     model = folder / "model.gguf"
     model.touch()
@@ -126,8 +126,8 @@ async def test_a_run_whose_records_are_not_whole_is_no_result(
         data["loadgen"] |= dict.fromkeys(OF_RESULT) | {"checks": [], "provenance": {"settings": {"metadata": []}}}
         return SimpleNamespace(data=data, verdict=Verdict.VALID)
 
-    monkeypatch.setattr(trial_runner.measurers, "of", contextlib.nullcontext)
-    monkeypatch.setattr(trial_runner.runner, "measure", measure)
+    monkeypatch.setattr(trial_runner, "open_participant", contextlib.nullcontext)
+    monkeypatch.setattr(trial_runner.run, "measure", measure)
     made = study(SEQS, objective={"workload": "short", "metric": metric, "slo": "ttft_p99<500ms"})
     planner = Planner(made)
     engines: Any = SimpleNamespace(server=server, processes=[])

@@ -1,11 +1,10 @@
 """The accuracy gate: who is asked, what is too much of a loss, and what becomes of an arm that is out."""
 
-from math import comb
 from typing import Any
 
 import pytest
 
-from loadgen.tuning.execute.accuracy_gate import Gate, asks, by_chance, fewest, lossy
+from loadgen.tuning.execute.accuracy_gate import Gate, asks, lossy
 from loadgen.tuning.execute.findings import ArmFound, Findings, Verdict
 from loadgen.tuning.execute.trial import Answered, Trial, Wanted
 from loadgen.tuning.execute.walk import Walk
@@ -93,7 +92,6 @@ class TestTheLimit:
 
     def test_five_of_sixty_are_the_fewest_that_chance_seldom_loses(self) -> None:
         assert [self.judged(answered(57 - lost), answered(57))[0] for lost in range(7)] == [False] * 5 + [True] * 2
-        assert fewest(0.05) == 5
 
     def test_the_counts_are_told(self) -> None:
         out, said = self.judged(answered(51), answered(57))
@@ -131,12 +129,6 @@ class TestTheLimit:
         self, found: Answered | None, base: Answered, why: str
     ) -> None:
         assert self.judged(found, base) == (True, why)
-
-
-@pytest.mark.parametrize(("lost", "won"), [(0, 0), (1, 0), (5, 0), (5, 3), (8, 8), (3, 9)])
-def test_by_chance_is_the_tail_of_a_fair_coin(lost: int, won: int) -> None:
-    flips = lost + won
-    assert by_chance(lost, won) == pytest.approx(1 - sum(comb(flips, k) for k in range(lost)) / 2**flips)
 
 
 class TestInAStudy:

@@ -31,6 +31,7 @@ def test_a_report_line_by_line(layout: str, tmp_path: Path) -> None:
     assert texts["small.md"] == (GOLDEN / f"{layout}.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_bytes(study: Findings, tmp_path: Path) -> None:
     study_reports.keep(study, tmp_path)
     first, second = (

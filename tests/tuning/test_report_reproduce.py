@@ -68,6 +68,7 @@ def test_flags_of_every_kind_mean_what_they_were_made_of() -> None:
     assert RunSettings(**parse(flags(settings))) == settings
 
 
+@pytest.mark.slow
 def test_a_server_is_started_by_its_whole_command_and_measured_as_it_was(tmp_path: Path) -> None:
     text = script(
         tmp_path, {"fp8": 1.25, "quantization/fp8": 1.25}, objective={"workload": "short", "slo": "ttft_p99<5s"}
@@ -153,6 +154,7 @@ def free_port() -> int:
     return reserved.port
 
 
+@pytest.mark.integration
 def test_the_script_starts_both_measures_both_and_leaves_nothing(tmp_path: Path) -> None:
     port = free_port()
     text = script(tmp_path, {"more seqs": 1.25, "seqs/more seqs": 1.25}, **SIMULATED).replace("8000", str(port))
@@ -165,6 +167,7 @@ def test_the_script_starts_both_measures_both_and_leaves_nothing(tmp_path: Path)
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
+@pytest.mark.integration
 def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_path: Path) -> None:
     text = script(tmp_path, {"more seqs": 1.25, "seqs/more seqs": 1.25}, **SIMULATED).replace("8000", str(free_port()))
     done = run(text.replace("--max-num-seqs", "--no-such-flag"), tmp_path, "winner")
@@ -173,6 +176,7 @@ def test_a_server_that_does_not_start_ends_the_script_with_what_to_look_at(tmp_p
     assert "Successful requests" not in done.stdout
 
 
+@pytest.mark.integration
 def test_an_arm_that_is_not_there_is_refused(tmp_path: Path) -> None:
     done = run(script(tmp_path, {}, **SIMULATED), tmp_path, "winner")
     assert (done.returncode, done.stderr.strip()) == (2, "there is no winner: say baseline")

@@ -97,6 +97,7 @@ def test_what_cannot_be_read_is_said_wherever_it_is_met(store: Store) -> None:
 # -- killed at every write
 
 
+@pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_a_study_that_is_killed_at_any_write_ends_as_one_that_was_not(tmp_path: Path) -> None:
     memory = Path("/dev/shm")  # no disk to wait for, and what was written stays where only a program dies

@@ -203,6 +203,7 @@ def test_the_schema_knows_what_the_reader_knows(capsys: pytest.CaptureFixture[st
     assert all(field.get("description") for field in grid["properties"].values())
 
 
+@pytest.mark.integration
 def test_a_plan_touches_nothing(path: Path, tmp_path: Path) -> None:
     """No program is started, although engines stand in PATH, no file is written, and no connection is made."""
     programs = tmp_path / "bin"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from loadgen.util.affinity import apart
+from loadgen.util.affinity import separate_cores
 
 several = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 GONE = 2**22 + 1  # above the largest number that the kernel gives to a process
@@ -23,11 +23,11 @@ def beside():
 
 
 @several
-def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside):
+def test_separate_cores_pins_and_restores_affinity(beside):
     before = os.sched_getaffinity(0)
     threads = [int(name) for name in os.listdir(f"/proc/{beside}/task")]
     assert len(threads) > 1
-    with apart([beside]):
+    with separate_cores([beside]):
         ours = os.sched_getaffinity(0)
         assert len(ours) == (len(before) + 1) // 2
         assert [os.sched_getaffinity(thread) for thread in threads] == [before - ours] * len(threads)
@@ -38,7 +38,7 @@ def test_they_share_no_processor_while_it_lasts_and_are_put_back_after_it(beside
 @pytest.mark.parametrize("place", [min, max])
 def test_the_processor_can_be_chosen(beside, place):
     own = place(os.sched_getaffinity(0))
-    with apart([beside], own):
+    with separate_cores([beside], own):
         assert os.sched_getaffinity(0) == {own}
         assert own not in os.sched_getaffinity(beside)
 
@@ -48,7 +48,7 @@ def test_with_one_processor_nothing_is_moved(beside):
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(before)})
     try:
-        with apart([beside]):
+        with separate_cores([beside]):
             assert os.sched_getaffinity(0) == {min(before)}
             assert os.sched_getaffinity(beside) == before
     finally:
@@ -58,6 +58,6 @@ def test_with_one_processor_nothing_is_moved(beside):
 @pytest.mark.parametrize("pids", [[], [GONE]])
 def test_without_a_process_nothing_is_moved(pids):
     before = os.sched_getaffinity(0)
-    with apart(pids):
+    with separate_cores(pids):
         assert os.sched_getaffinity(0) == before
     assert os.sched_getaffinity(0) == before

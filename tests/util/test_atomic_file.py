@@ -7,14 +7,14 @@ import stat
 import pytest
 
 from loadgen.util import private_files
-from loadgen.util.atomic_file import whole_file, write_whole
+from loadgen.util.atomic_file import atomic_file, write_atomic
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
-    write_whole(link, "new")
+    write_atomic(link, "new")
     assert link.is_symlink()
     assert target.read_text() == "new"
 
@@ -24,7 +24,7 @@ def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        write_whole(pipe, "new")
+        write_atomic(pipe, "new")
         assert os.read(reader, 10) == b"new"
         assert pipe.is_fifo()
     finally:
@@ -34,7 +34,7 @@ def test_what_is_no_regular_file_is_written_and_not_replaced(tmp_path):
 def test_nothing_is_seen_of_a_file_before_it_is_whole(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(b"new")
         file.flush()
         assert path.read_text() == "old"
@@ -47,7 +47,7 @@ def test_a_write_that_ends_early_leaves_what_was_there(tmp_path, error):
     path.write_text("old")
 
     def written():
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(b"new")
             raise error
 
@@ -58,7 +58,7 @@ def test_a_write_that_ends_early_leaves_what_was_there(tmp_path, error):
 
 
 def test_an_opener_decides_who_may_read_it(tmp_path):
-    with whole_file(tmp_path / "file", private_files.opener):
+    with atomic_file(tmp_path / "file", private_files.opener):
         pass
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
 
@@ -67,7 +67,7 @@ def test_an_error_of_a_full_disk_names_the_file(tmp_path):
     path = tmp_path / "file"
 
     def written():
-        with whole_file(path):
+        with atomic_file(path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with pytest.raises(OSError, match="No space left") as caught:
@@ -77,7 +77,7 @@ def test_an_error_of_a_full_disk_names_the_file(tmp_path):
 
 def test_an_error_of_another_file_names_that_one(tmp_path):
     def copied():
-        with whole_file(tmp_path / "file"):
+        with atomic_file(tmp_path / "file"):
             (tmp_path / "none").read_text()
 
     with pytest.raises(FileNotFoundError) as caught:

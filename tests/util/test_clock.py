@@ -61,7 +61,7 @@ def test_it_never_rings_early(loop, kind, delay_ns):
 
 
 @pytest.mark.parametrize("due", [-5, 0, 1, 10 * MS])
-def test_a_time_in_the_past_rings_at_the_next_turn_and_not_before(loop, kind, due):
+def test_past_alarm_rings_at_the_next_turn(loop, kind, due):
     rung = []
     alarm = kind(loop, lambda: (rung.append(due), loop.stop()))
     alarm.set(due)
@@ -125,7 +125,7 @@ def test_it_may_be_set_again_from_its_own_callback(loop, kind):
     alarm.close()
 
 
-def test_an_alarm_put_off_in_the_turn_in_which_it_was_about_to_ring_does_not_ring_early(loop, kind):
+def test_postponed_alarm_does_not_ring_early(loop, kind):
     rung, put_off_to = [], now_ns() + 40 * MS
 
     def ring(name):

@@ -3,7 +3,7 @@
 import pytest
 
 from loadgen.util import gpus
-from loadgen.util.gpus import Memory, Nvml
+from loadgen.util.gpus import MemoryUse, Nvml
 from tests.helpers.fake_nvml import GIB, Fake, install
 
 
@@ -45,11 +45,11 @@ def test_memory_comes_with_those_who_compute_there(installed):
     with Nvml.opened() as reader:
         assert reader is not None
         read = reader.memory()
-    assert read == [Memory(100 * GIB, 140 * GIB, frozenset({4, 17})), Memory(100 * GIB, 140 * GIB, frozenset())]
+    assert read == [MemoryUse(100 * GIB, 140 * GIB, frozenset({4, 17})), MemoryUse(100 * GIB, 140 * GIB, frozenset())]
 
 
 @pytest.mark.parametrize("hidden", ["memory", "processes"])
-def test_a_gpu_that_hides_its_memory_or_its_processes_tells_nothing_of_either(installed, hidden):
+def test_gpu_memory_is_none_where_a_part_is_hidden(installed, hidden):
     installed(Fake(hides=(hidden,)))
     with Nvml.opened() as reader:
         assert reader is not None

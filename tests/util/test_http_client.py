@@ -6,6 +6,7 @@ from loadgen.errors import Unreachable
 from loadgen.util import http_client
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("address", "reason"),
     [("127.0.0.1:1", "Connection refused"), ("nobody.invalid:80", "Name or service not known|name resolution")],

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from loadgen.metrics.usage_sampler import Cost
+from loadgen.metrics.client_usage import UsageSampler
 from loadgen.util import machine
-from loadgen.util.machine import Busy, stolen_share, throttled_s
+from loadgen.util.machine import CpuTimes, stolen_share, throttled_s
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_limit_above_the_process_counts_too(system):
     assert throttled_s(root) == 3.0
 
 
-def test_in_a_container_the_groups_above_are_not_seen_and_its_own_is_the_root(system):
+def test_control_groups_in_a_container_begin_at_its_own(system):
     system("proc/self/cgroup", "0::/../../pod\n")
     root = system("sys/fs/cgroup/cpu.stat", "throttled_usec 4000000\n")
     assert throttled_s(root) == 4.0
@@ -55,27 +55,27 @@ def test_where_nothing_is_told_nothing_was_throttled(system, tmp_path, groups):
 
 
 def test_this_machine_can_be_asked():
-    assert Busy.now().throttled_s >= 0
+    assert CpuTimes.now().throttled_s >= 0
 
 
 def test_stolen_time_is_a_share_of_that_of_all_cores(monkeypatch):
     monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
-    before, after = Busy(100, 0, 1, 0), Busy(110, 0, 3, 0)
+    before, after = CpuTimes(100, 0, 1, 0), CpuTimes(110, 0, 3, 0)
     assert stolen_share(before, after) == 0.05
     assert stolen_share(before, before) == 0
 
 
-def test_every_pair_of_addresses_has_the_range_of_local_ports_for_itself_and_files_are_shared(monkeypatch):
-    monkeypatch.setattr(machine, "most_by_ports", lambda: 100)
+def test_max_connections_by_ports_and_by_files(monkeypatch):
+    monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 100)
     monkeypatch.setattr(machine.resource, "getrlimit", lambda what: (250 + machine.SPARE_FILES, 10**6))
-    assert [machine.most_connections(pairs) for pairs in (1, 2, 3)] == [100, 200, 250]
+    assert [machine.max_connections(pairs) for pairs in (1, 2, 3)] == [100, 200, 250]
 
 
 def test_engines_run_only_where_each_of_them_does():
     gone = 2**22 + 1  # above the highest number that a process can have
-    assert [Cost(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
+    assert [UsageSampler(pids).so_far().engine_runs for pids in ((), (os.getpid(),), (os.getpid(), gone))] == [
         None,
         True,
         False,
     ]
-    assert Cost(()).so_far().engine_cpu_s is None
+    assert UsageSampler(()).so_far().engine_cpu_s is None

@@ -2,7 +2,18 @@
 
 import pytest
 
-from loadgen.util.number_format import between, duration, durations, fixed, four, ms, percent, percentile, plural, to_ms
+from loadgen.util.number_format import (
+    duration,
+    duration_range,
+    fixed,
+    four_digits,
+    ms,
+    percent,
+    percentile,
+    plural,
+    to_ms,
+    value_range,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,18 +48,18 @@ def test_times_are_said_for_people(seconds, said):
     ("least", "most", "said"),
     [(180, 300, "3 to 5 min"), (50, 120, "50 s to 2 min"), (600, 610, "10 min"), (60, 60, "60 s")],
 )
-def test_a_time_between_two_is_said_with_one_unit_where_one_does(least, most, said):
-    assert durations(least, most) == said
+def test_duration_range_shares_its_unit(least, most, said):
+    assert duration_range(least, most) == said
 
 
 def test_two_numbers_that_are_the_same_are_said_once():
-    assert (between(2, 3), between(2, 2)) == ("2 to 3", "2")
+    assert (value_range(2, 3), value_range(2, 2)) == ("2 to 3", "2")
 
 
-def test_numbers_have_so_many_digits_after_the_point_or_four_in_all():
+def test_fixed_decimals_and_four_digits():
     assert (fixed(1.5), fixed(2, 0), fixed(1.25, 1, "s")) == ("1.500", "2", "1.2 s")
-    assert (four(37.0213), four(12345.6, "ms"), four(0.5, "/s")) == ("37.02", "12346 ms", "0.5 /s")
-    assert (fixed(None), fixed(None, 1, "s"), four(None, "ms")) == ("n/a", "n/a", "n/a")
+    assert (four_digits(37.0213), four_digits(12345.6, "ms"), four_digits(0.5, "/s")) == ("37.02", "12346 ms", "0.5 /s")
+    assert (fixed(None), fixed(None, 1, "s"), four_digits(None, "ms")) == ("n/a", "n/a", "n/a")
 
 
 def test_one_is_not_said_as_many():

@@ -11,9 +11,9 @@ import pytest
 from loadgen.engines import Launcher
 from loadgen.engines.launch import supervisor_main
 from loadgen.errors import EngineError
-from loadgen.runner.cluster import node_facts
+from loadgen.runner.cluster.actor import facts_by_value
 from loadgen.util import machine
-from loadgen.workload.datasets import prompt_cache
+from loadgen.workload.files import cache
 from tests.helpers.fake_engine import Fake
 
 
@@ -27,16 +27,16 @@ def test_on_macos_no_more_files_are_asked_for_than_it_gives(monkeypatch: pytest.
     assert asked == [(10_240, infinite)]
 
 
-def test_without_nameless_files_an_entry_of_the_cache_has_its_name_from_the_start(tmp_path, monkeypatch) -> None:
+def test_cache_entry_without_nameless_files(tmp_path, monkeypatch) -> None:
     monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "entry"
-    os.close(prompt_cache._nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    os.close(cache._open_nameless(str(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     assert path.exists()
 
 
 def test_without_affinity_all_cores_are_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert machine.usable_cores() == node_facts.facts()["cores"] == os.cpu_count()
+    assert machine.usable_cores() == facts_by_value()()["cores"] == os.cpu_count()
 
 
 def test_the_supervisor_can_be_imported_where_there_is_no_prctl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def test_the_supervisor_can_be_imported_where_there_is_no_prctl(monkeypatch: pyt
     assert "main" in runpy.run_path(supervisor_main.__file__)
 
 
-def test_engines_are_started_on_linux_alone_and_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_start_on_linux_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(EngineError, match=r"only on Linux.*give its --base-url"):
         Launcher().begin(Fake(), "model")

@@ -4,34 +4,34 @@ import itertools
 
 import pytest
 
-from loadgen.util.partition import WHOLE, Stripe
+from loadgen.util.partition import WHOLE, Partition
 from loadgen.workload.arrivals import Schedule
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7])
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 100])
-def test_shares_add_up_and_differ_by_one_at_most(of, count):
-    shares = [Stripe(number, of).share(count) for number in range(of)]
+def test_shares_add_up_and_differ_by_one(of, count):
+    shares = [Partition(number, of).share(count) for number in range(of)]
     assert sum(shares) == count
     assert max(shares) - min(shares) <= 1
 
 
-def test_a_stripe_has_its_share_of_the_requests():
+def test_share_is_the_size_of_a_partition():
     schedule = Schedule.burst(11)
     for number in range(4):
-        assert len(schedule.stripe(number, 4)[0]) == Stripe(number, 4).share(11)
+        assert len(schedule.stripe(number, 4)[0]) == Partition(number, 4).share(11)
 
 
 @pytest.mark.parametrize(("nodes", "workers"), [(1, 3), (2, 1), (2, 3), (3, 2)])
-def test_the_parts_of_stripes_are_stripes_of_the_run(nodes, workers):
+def test_split_partitions_cover_the_run(nodes, workers):
     pairs = itertools.product(range(nodes), range(workers))
     parts = [WHOLE.split(node, nodes).split(worker, workers) for node, worker in pairs]
-    assert sorted(part.number for part in parts) == list(range(nodes * workers))
-    assert {part.of for part in parts} == {nodes * workers}
+    assert sorted(part.index for part in parts) == list(range(nodes * workers))
+    assert {part.count for part in parts} == {nodes * workers}
     schedule = Schedule.burst(25)
     for stripe in (WHOLE.split(node, nodes) for node in range(nodes)):
         own = [stripe.split(worker, workers) for worker in range(workers)]
-        indices = [index for part in own for index in schedule.stripe(part.number, part.of)[0].tolist()]
-        assert sorted(indices) == schedule.stripe(stripe.number, stripe.of)[0].tolist()
+        indices = [index for part in own for index in schedule.stripe(part.index, part.count)[0].tolist()]
+        assert sorted(indices) == schedule.stripe(stripe.index, stripe.count)[0].tolist()
     node = WHOLE.split(0, nodes)
     assert sum(node.split(worker, workers).share(25) for worker in range(workers)) == node.share(25)

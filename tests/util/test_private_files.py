@@ -26,7 +26,7 @@ def test_a_new_file_is_for_its_owner_alone_whatever_the_umask(tmp_path):
     assert mode(tmp_path / "new") == 0o600
 
 
-def test_a_file_that_others_could_read_is_emptied_and_closed_to_them(tmp_path):
+def test_existing_file_becomes_private(tmp_path):
     path = tmp_path / "old"
     path.write_text("what stood here before")
     path.chmod(0o644)
@@ -34,7 +34,7 @@ def test_a_file_that_others_could_read_is_emptied_and_closed_to_them(tmp_path):
     assert (path.read_text(), mode(path)) == ("mine", 0o600)
 
 
-def test_a_file_that_cannot_be_closed_to_others_is_left_as_it_was(tmp_path, monkeypatch):
+def test_file_of_another_user_is_unchanged(tmp_path, monkeypatch):
     def refuse(descriptor, mode):
         raise PermissionError(1, "Operation not permitted")
 

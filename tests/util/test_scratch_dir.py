@@ -30,31 +30,32 @@ def left_behind(temporary: Path) -> Path:
 
 
 def test_it_is_the_owners_alone_and_gone_in_the_end(temporary: Path) -> None:
-    with scratch_dir.folder() as path:
+    with scratch_dir.scratch_folder() as path:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
         (path / "bodies").write_bytes(b"prompts")
     assert not list(temporary.iterdir())
 
 
 def test_it_is_gone_after_an_error_too(temporary: Path) -> None:
-    with pytest.raises(KeyError), scratch_dir.folder():
+    with pytest.raises(KeyError), scratch_dir.scratch_folder():
         raise KeyError
     assert not list(temporary.iterdir())
 
 
 def test_what_a_killed_program_has_left_is_removed_by_the_next(temporary: Path) -> None:
     left = left_behind(temporary)
-    with scratch_dir.folder():
+    with scratch_dir.scratch_folder():
         assert not left.exists()
 
 
 def test_one_that_was_made_just_now_is_not(temporary: Path) -> None:
     left = left_behind(temporary)
     os.utime(left)
-    with scratch_dir.folder():
+    with scratch_dir.scratch_folder():
         assert left.exists()
 
 
+@pytest.mark.integration
 def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
     used, done = multiprocessing.Pipe()
     other = multiprocessing.get_context("fork").Process(target=_use, args=(used,))
@@ -62,7 +63,7 @@ def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
     try:
         path = Path(done.recv())
         aged(path)
-        with scratch_dir.folder():
+        with scratch_dir.scratch_folder():
             assert path.exists()
     finally:
         done.send("enough")
@@ -71,7 +72,7 @@ def test_one_that_another_program_uses_is_not(temporary: Path) -> None:
 
 
 def _use(told: "multiprocessing.connection.Connection") -> None:
-    with scratch_dir.folder() as path:
+    with scratch_dir.scratch_folder() as path:
         told.send(str(path))
         told.recv()
 
@@ -84,6 +85,6 @@ def test_what_is_no_folder_is_left_alone(temporary: Path) -> None:
     link = temporary / f"{scratch_dir.PREFIX}link"
     link.symlink_to(target)
     aged(file), aged(target)
-    with scratch_dir.folder():
+    with scratch_dir.scratch_folder():
         assert file.exists()
         assert target.exists()

@@ -8,7 +8,14 @@ import pytest
 from loadgen.client.transport_errors import OUR_LIMITS
 from loadgen.errors import BadInput
 from loadgen.util import machine, source_address
-from loadgen.util.source_address import BIND_ADDRESS_NO_PORT, FROM_ONE, LOCAL_PORT_RANGE, Sources, count, parse
+from loadgen.util.source_address import (
+    BIND_ADDRESS_NO_PORT,
+    CONNECTIONS_PER_LOOPBACK,
+    LOCAL_PORT_RANGE,
+    SourceAddresses,
+    count_addresses,
+    parse,
+)
 
 
 @pytest.fixture
@@ -18,7 +25,7 @@ def server() -> Iterator[tuple[str, int]]:
         yield listening.getsockname()
 
 
-def connected(made: Sources, server: tuple[str, int], times: int) -> list[tuple[str, int]]:
+def connected(made: SourceAddresses, server: tuple[str, int], times: int) -> list[tuple[str, int]]:
     """The own addresses and ports of so many connections."""
     found = []
     for _ in range(times):
@@ -28,49 +35,51 @@ def connected(made: Sources, server: tuple[str, int], times: int) -> list[tuple[
     return found
 
 
+@pytest.mark.integration
 def test_connections_come_from_each_address_in_turn(server: tuple[str, int]) -> None:
-    found = connected(Sources(parse("127.0.0.7, 127.0.0.8")), server, 4)
+    found = connected(SourceAddresses(parse("127.0.0.7, 127.0.0.8")), server, 4)
     assert [address for address, _ in found] == ["127.0.0.7", "127.0.0.8", "127.0.0.7", "127.0.0.8"]
 
 
-def test_those_to_this_machine_go_on_to_the_next_address_before_ports_run_short(
-    server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "most_by_ports", lambda: 2)
-    found = connected(Sources(), server, 5)
+@pytest.mark.integration
+def test_loopback_connections_use_further_addresses(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 2)
+    found = connected(SourceAddresses(), server, 5)
     assert [address for address, _ in found] == ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.3"]
 
 
-def test_a_run_of_some_thousand_connections_needs_no_second_address() -> None:
-    made, asked = Sources(), (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))
+def test_thousands_of_connections_use_one_address() -> None:
+    made, asked = SourceAddresses(), (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))
     first = [made.socket(asked) for _ in range(3)]
     assert [each.getsockname()[0] for each in first] == ["0.0.0.0"] * 3  # the system chooses
-    assert FROM_ONE >= 4096
+    assert CONNECTIONS_PER_LOOPBACK >= 4096
     for each in first:
         each.close()
 
 
+@pytest.mark.integration
 def test_where_loopback_has_one_address_the_system_chooses(
     server: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "most_by_ports", lambda: 1)
+    monkeypatch.setattr(machine, "max_connections_by_ports", lambda: 1)
     monkeypatch.setattr(source_address, "_loopback", lambda number: parse("192.0.2.1")[0])  # one that no machine has
-    assert [address for address, _ in connected(Sources(), server, 3)] == ["127.0.0.1"] * 3
-    assert count((), "127.0.0.1") == 1
+    assert [address for address, _ in connected(SourceAddresses(), server, 3)] == ["127.0.0.1"] * 3
+    assert count_addresses((), "127.0.0.1") == 1
 
 
 def test_an_address_of_the_wrong_family_makes_no_connection() -> None:
     with pytest.raises(OSError, match="not of the server's family") as failed:
-        Sources(parse("127.0.0.1")).socket((socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::1", 1, 0, 0)))
+        SourceAddresses(parse("127.0.0.1")).socket((socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("::1", 1, 0, 0)))
     assert failed.value.errno in OUR_LIMITS, "and that is no fault of the server's"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("text", ["127.0.0.1", "::1"])
-def test_a_port_is_chosen_late_and_among_all_that_the_system_has(text: str) -> None:
+def test_port_is_chosen_at_connect_time(text: str) -> None:
     (address,) = parse(text)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
-        made = Sources((address,)).socket((family, socket.SOCK_STREAM, 0, "", (text, 1)))
+        made = SourceAddresses((address,)).socket((family, socket.SOCK_STREAM, 0, "", (text, 1)))
     except OSError as error:
         pytest.skip(f"this machine has no {text}: {error}")
     with made:
@@ -83,10 +92,10 @@ def test_a_port_is_chosen_late_and_among_all_that_the_system_has(text: str) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("eth0", "no IP address"),
-        ("127.0.0.1,", "no IP address"),
+        ("eth0", "invalid IP address"),
+        ("127.0.0.1,", "invalid IP address"),
         ("127.0.0.1,127.0.0.1", "twice"),
-        ("127.0.0.1,::1", "IPv4 and of IPv6"),
+        ("127.0.0.1,::1", "mixes IPv4 and IPv6"),
     ],
 )
 def test_what_is_no_list_of_addresses_is_refused(text: str, said: str) -> None:
@@ -95,11 +104,12 @@ def test_what_is_no_list_of_addresses_is_refused(text: str, said: str) -> None:
     assert refused.value.field == "--source-address"
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("host", "several"), [("127.0.0.1", True), ("127.8.8.8", True), ("10.0.0.1", False)])
-def test_only_a_server_on_this_machine_can_be_reached_from_all_of_loopback(host: str, several: bool) -> None:
-    assert (count((), host) > 1_000) == several
+def test_count_addresses_of_loopback(host: str, several: bool) -> None:
+    assert (count_addresses((), host) > 1_000) == several
 
 
 @pytest.mark.parametrize("host", ["localhost", "::1", "gpu7.example"])
-def test_of_a_host_that_may_be_reached_by_one_address_alone_one_is_counted(host: str) -> None:
-    assert count((), host) == 1
+def test_count_addresses_of_another_host_is_one(host: str) -> None:
+    assert count_addresses((), host) == 1

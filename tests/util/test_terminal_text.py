@@ -2,14 +2,14 @@
 
 import pytest
 
-from loadgen.util.terminal_text import columns, cut, fitting, wrapped
+from loadgen.util.terminal_text import display_width, fit_width, truncate, wrap
 
 WIDE = "中文字"
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("plain", 5), (WIDE, 6), ("a中", 3), ("é━…", 3)])
 def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
-    assert columns(text) == count
+    assert display_width(text) == count
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_a_wide_character_takes_two_columns(text: str, count: int) -> None:
     [("plain", 5, "plain"), ("plain", 3, "pla"), (WIDE, 5, "中文"), (WIDE, 1, ""), ("", 0, "")],
 )
 def test_what_fits_is_the_beginning_and_no_half_of_a_character(text: str, room: int, shown: str) -> None:
-    assert fitting(text, room) == shown
+    assert fit_width(text, room) == shown
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ def test_what_fits_is_the_beginning_and_no_half_of_a_character(text: str, room: 
         ("a\nb", 4, "a\\nb"),
     ],
 )
-def test_a_text_is_cut_between_words_to_the_columns_that_there_are(text: str, room: int, shown: str) -> None:
-    assert cut(text, room) == shown
+def test_truncate_cuts_between_words(text: str, room: int, shown: str) -> None:
+    assert truncate(text, room) == shown
 
 
 def test_a_text_that_is_only_looked_at_in_part_is_marked_too() -> None:
-    assert cut("a" * 500, 1000) == "a" * 400 + " ..."
+    assert truncate("a" * 500, 1000) == "a" * 400 + " ..."
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_a_text_that_is_only_looked_at_in_part_is_marked_too() -> None:
     ],
 )
 def test_a_text_is_wrapped_between_words_where_there_are_any(text: str, room: int, lines: list[str]) -> None:
-    assert list(wrapped(text, room)) == lines
+    assert list(wrap(text, room)) == lines
 
 
 @pytest.mark.parametrize("room", range(1, 12))
 def test_nothing_of_a_text_that_is_wrapped_is_lost(room: int) -> None:
     text = "a 中文字 of words, some-long ones 中"
-    assert "".join(wrapped(text, room)).replace(" ", "") == text.replace(" ", "")
+    assert "".join(wrap(text, room)).replace(" ", "") == text.replace(" ", "")

@@ -39,7 +39,7 @@ def ks_distance_to_exponential(gaps):
 
 
 @given(PROFILES, st.integers(1, 500), SHAPES, st.integers(0, 2**63))
-def test_a_count_is_met_in_sorted_times_within_the_window_at_the_mean_rate(rate, count, burstiness, seed):
+def test_count_is_met_within_the_window(rate, count, burstiness, seed):
     schedule = Schedule.draw(rate, count=count, burstiness=burstiness, seed=seed)
     assert schedule.count == len(schedule.due_ns) == count
     assert schedule.due_ns.dtype == np.int64
@@ -52,9 +52,7 @@ def test_a_count_is_met_in_sorted_times_within_the_window_at_the_mean_rate(rate,
 
 
 @given(PROFILES, st.floats(0.001, 10), st.one_of(st.none(), st.integers(1, 50)), SHAPES, st.integers(0, 99))
-def test_with_a_duration_all_requests_are_due_before_it_and_a_count_still_bounds_them(
-    rate, seconds, count, burstiness, seed
-):
+def test_duration_bounds_due_times_and_count(rate, seconds, count, burstiness, seed):
     if rate.mean_rps * seconds > 10_000:
         seconds = 10_000 / rate.mean_rps
     try:
@@ -110,7 +108,7 @@ def test_the_only_stripe_is_the_schedule():
 
 @pytest.mark.parametrize(("i", "n"), [(-1, 2), (2, 2), (0, 0)])
 def test_a_stripe_that_is_not_there_is_refused(i, n):
-    with pytest.raises(ValueError, match=f"no stripe {i} of {n}"):
+    with pytest.raises(ValueError, match=f"invalid stripe {i} of {n}"):
         Schedule.burst(4).stripe(i, n)
 
 
@@ -123,7 +121,7 @@ def test_a_constant_rate_is_evenly_spaced_from_the_start():
 
 
 @pytest.mark.parametrize(("rate", "seconds", "count"), [(10, 10, 100), (0.3, 10, 3), (3, 1 / 3, 1), (7, 1.5, 11)])
-def test_a_constant_rate_for_a_duration_has_as_many_requests_as_fit(rate, seconds, count):
+def test_constant_rate_fills_the_duration(rate, seconds, count):
     assert of(request_rate=rate, burstiness=math.inf, duration=seconds).count == count
 
 
@@ -133,7 +131,7 @@ def test_a_burst_is_due_at_once():
     assert (burst.duration_ns, burst.rate) == (0, math.inf)
 
 
-def test_a_burst_that_only_a_duration_ends_holds_more_than_a_closed_loop_sends():
+def test_duration_burst_has_enough_requests():
     assert of(duration=2, max_concurrency=8).count == 2 * CLOSED_LOOP_RPS
     assert of(duration=2, max_concurrency=8, num_prompts=5).count == 5
 
@@ -148,17 +146,17 @@ def test_poisson_gaps_are_exponential():
 
 
 @pytest.mark.parametrize("shape", [0.25, 0.5, 2, 10])
-def test_burstiness_is_the_inverse_of_the_gaps_squared_variation(shape):
+def test_burstiness_is_the_inverse_squared_variation(shape):
     gaps = np.diff(of(request_rate=1000, burstiness=shape, num_prompts=200_000).due_ns).astype(float)
     assert (gaps.std() / gaps.mean()) ** 2 == pytest.approx(1 / shape, rel=0.05)
 
 
-def test_with_a_count_the_last_request_ends_the_window_as_in_vllm():
+def test_count_last_request_ends_the_window_as_in_vllm():
     for shape in (0.2, 1, 5):
         assert of(request_rate=20, num_prompts=100, burstiness=shape).due_ns[-1] == 5 * S
 
 
-def test_with_a_duration_the_count_of_a_poisson_process_has_the_variance_of_its_mean():
+def test_duration_poisson_count_variance_equals_mean():
     counts = [of(seed, request_rate=100, duration=1).count for seed in range(400)]
     assert np.mean(counts) == pytest.approx(100, abs=4 * 10 / math.sqrt(400))
     assert np.var(counts) == pytest.approx(100, rel=0.3)
@@ -181,7 +179,7 @@ def test_a_poisson_schedule_is_that_of_earlier_versions(bound, sha256):
     assert of(request_rate=10, **bound).sha256.startswith(sha256)
 
 
-def test_with_a_duration_poisson_counts_are_dispersed_as_poissons():
+def test_duration_poisson_counts_are_poisson_dispersed():
     """Their variance is their mean; with a count the total is fixed, and those of half a run vary half as much."""
     timed = [of(seed, request_rate=100, duration=10).due_ns for seed in range(400)]
     counted = [of(seed, request_rate=100, num_prompts=1000).due_ns for seed in range(400)]
@@ -190,7 +188,7 @@ def test_with_a_duration_poisson_counts_are_dispersed_as_poissons():
     assert dispersion == pytest.approx([1.0, 0.5], rel=0.2)  # of a bridge, 1 - the part of the window
 
 
-def test_of_a_count_and_a_duration_the_one_that_ends_first_decides():
+def test_count_and_duration_the_first_to_end_decides():
     by_count = of(request_rate=100, num_prompts=100, duration=5)
     assert (by_count.count, by_count.due_ns[-1]) == (100, S)
     by_duration = of(request_rate=100, num_prompts=1000, duration=5)
@@ -205,7 +203,7 @@ def test_a_count_and_a_duration_that_agree_are_the_count(rate):
 
 @pytest.mark.parametrize("kind", [LinearRamp, ExponentialRamp])
 @pytest.mark.parametrize("burstiness", [1, math.inf])
-def test_a_ramp_has_as_many_requests_by_each_time_as_its_rate_integrates_to(kind, burstiness):
+def test_ramp_follows_its_integrated_rate(kind, burstiness):
     ramp, count = kind(10, 1000), 200_000
     schedule = Schedule.draw(ramp, count=count, burstiness=burstiness, seed=5)
     ends = np.linspace(0, schedule.duration_ns / S, 21)
@@ -289,7 +287,7 @@ def test_the_draw_goes_on_until_the_duration_is_full():
         ({"request_rate": 10, "duration": -1}, "--request-rate"),
     ],
 )
-def test_what_cannot_be_scheduled_is_refused_with_the_flag_at_fault(options, field):
+def test_impossible_schedule_is_refused_with_its_flag(options, field):
     with pytest.raises(BadInput) as caught:
         of(**options)
     assert caught.value.field == field
@@ -308,7 +306,7 @@ def asked(*turns):
     return np.array([DRAWN if turn == 0 else FOLLOWS for length in turns for turn in range(length)], dtype=np.int64)
 
 
-def test_the_arrival_process_gives_due_times_to_what_begins_a_session():
+def test_arrival_process_starts_sessions():
     settings = RunSettings(request_rate=10.0, num_prompts=6)
     schedule = Schedule.from_settings(settings, 3, asked(2, 1, 3))
     three = Schedule.poisson(10, 3, 3)
@@ -325,7 +323,7 @@ def test_a_duration_that_holds_fewer_sessions_cuts_whole_ones():
 
 def test_more_sessions_than_there_are_cannot_begin():
     settings = RunSettings(request_rate=10.0, burstiness=math.inf, duration=0.5)
-    with pytest.raises(BadInput, match="gives 2 sessions where 5 begin"):
+    with pytest.raises(BadInput, match="has 2 sessions, and 5 are due"):
         Schedule.from_settings(settings, 3, asked(2, 2))
 
 
@@ -335,12 +333,12 @@ def test_a_burst_of_sessions_begins_them_all_at_once():
     assert schedule.duration_ns == 0
 
 
-def test_a_closed_loop_that_time_ends_goes_over_its_sessions_again():
+def test_timed_closed_loop_repeats_its_sessions():
     settings = RunSettings(max_concurrency=2, duration=0.0007)
     assert Schedule.from_settings(settings, 3, asked(2, 1)).due_ns.tolist() == [0, FOLLOWS, 0, 0, FOLLOWS, 0, 0]
 
 
-def test_due_times_of_a_trace_take_the_place_of_the_arrival_process():
+def test_trace_due_times_replace_the_arrival_process():
     schedule = Schedule.from_settings(RunSettings(), 3, np.array([0, 5, 5, FOLLOWS, 9]))
     assert schedule.due_ns.tolist() == [0, 5, 5, FOLLOWS, 9]
     assert schedule.duration_ns == 9
@@ -352,8 +350,8 @@ def test_a_duration_cuts_a_trace():
 
 
 @pytest.mark.parametrize("due", [[5, 4], [0, DRAWN], [DRAWN, 3]])
-def test_due_times_out_of_order_or_of_some_prompts_alone_are_refused(due):
-    with pytest.raises(BadInput, match="not in order"):
+def test_unsorted_or_partial_due_times_are_refused(due):
+    with pytest.raises(BadInput, match="not sorted"):
         Schedule.from_settings(RunSettings(), 3, np.array(due))
 
 

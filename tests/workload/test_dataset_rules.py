@@ -43,22 +43,25 @@ class TestRegistry:
         with pytest.raises(BadInput) as refused:
             prompts(1, dataset_rule="benchmark-runner")
         assert str(refused.value) == (
-            "--dataset-rule: random has no rule 'benchmark-runner'; "
+            "--dataset-rule: unknown rule 'benchmark-runner' for random; "
             "choose one of: vllm-0.11, vllm-0.9, guidellm-0.5; or leave it out"
         )
 
     def test_a_kind_of_another_package_has_its_own_rule_alone(self):
-        with pytest.raises(BadInput, match=r"--dataset-rule: theirs has no rule 'vllm-0.9'; leave it out: it has none"):
+        with pytest.raises(
+            BadInput,
+            match=r"--dataset-rule: unknown rule 'vllm-0.9' for theirs; leave it out: the data set has no rules",
+        ):
             rules.find("theirs", "vllm-0.9")
 
     def test_a_rule_that_is_none_is_refused_with_all_there_are(self):
         with pytest.raises(
-            BadInput, match=r"--dataset-rule: 'vllm' is no choice; choose from vllm-0.11, vllm-0.9, gui"
+            BadInput, match=r"--dataset-rule: unknown value 'vllm'; choose from vllm-0.11, vllm-0.9, gui"
         ):
             RunSettings(dataset_rule="vllm").checked()
 
     def test_an_unknown_kind_is_refused_before_its_rule(self):
-        with pytest.raises(BadInput, match="there is no data set 'randon'"):
+        with pytest.raises(BadInput, match="unknown data set 'randon'"):
             prompts(1, dataset_name="randon", dataset_rule="vllm-0.11")
 
     @pytest.mark.parametrize("rule", get_args(Rule))
@@ -72,7 +75,7 @@ class TestRegistry:
         settings = RunSettings(dataset_name="sharegpt")
         assert settings.implied() == settings.replace(ignore_eos=False)
 
-    def test_random_prompts_ask_for_full_length_unless_a_rule_or_the_user_says_otherwise(self):
+    def test_random_prompts_imply_ignore_eos(self):
         assert RunSettings().implied().ignore_eos
         assert not RunSettings(ignore_eos=False).implied().ignore_eos
         assert not RunSettings(dataset_rule="vllm-0.11").implied().ignore_eos
@@ -141,6 +144,7 @@ def path(request, tmp_path_factory):
 
 @pytest.mark.parametrize("rule", EXPECTED)
 class TestConsecutiveIds:
+    @pytest.mark.slow
     @pytest.mark.parametrize("asked", [{}, {"prefix": 30}, {"ratio": 0.3}, {"prefix": 5, "ratio": 0.5, "seed": 7}])
     def test_prompts_are_the_tools(self, path, rule, asked, monkeypatch):
         monkeypatch.setattr(consecutive, "BLOCK_TOKENS", 500)
@@ -166,22 +170,23 @@ class TestConsecutiveIds:
         assert (said["name"], said["rule"], said["seed_prompts"]) == ("random", rule, 3)
         assert (said["input_tokens"], said["output_tokens"]) == ([512, 1536], [64, 192])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"random_input_len": 2}, "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3"),
+            ({"random_input_len": 2}, "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3"),
             (
                 {"random_input_len": 3, "random_range_ratio": "0.5"},
-                "--random-range-ratio: 0.5 of --random-input-len 3 leaves no token beside 2 special ones; "
-                "lower it, or ask for more tokens",
+                "--random-range-ratio: 0.5 of --random-input-len 3 leaves no token after 2 special tokens; "
+                "lower it, or give more tokens",
             ),
             (
                 {"random_input_len": "9:11"},
-                "--random-input-len: 9:11 is no plain number, and RULE takes no other; write a number of tokens",
+                "--random-input-len: 9:11 is not a single number, as RULE needs; write a number of tokens",
             ),
             (
                 {"random_output_len": "9:11"},
-                "--random-output-len: 9:11 is no plain number, and RULE takes no other; write a number of tokens",
+                "--random-output-len: 9:11 is not a single number, as RULE needs; write a number of tokens",
             ),
             ({"random_output_len": "0"}, "--random-output-len: 0 leaves no token; give at least 1"),
         ],
@@ -193,7 +198,7 @@ class TestConsecutiveIds:
         assert str(refused.value) == said.replace("RULE", rule)
 
 
-def test_neighbours_that_merge_leave_a_prompt_short_and_only_the_newer_rule_says_so(tmp_path):
+def test_merged_neighbours_shorten_a_prompt(tmp_path):
     path = str(trained.superwords(tmp_path))  # made by hand: which neighbours merge does not depend on a source
     for rule, honest in (("vllm-0.11", True), ("vllm-0.9", False)):
         made = prompts(300, tokenizer=path, dataset_rule=rule, random_input_len=200)
@@ -266,9 +271,9 @@ class TestGuidellm:
     @pytest.mark.parametrize(
         ("changes", "said"),
         [
-            ({"random_prefix_len": 5}, "--random-prefix-len: guidellm-0.5 knows no prefix; leave it out"),
-            ({"random_range_ratio": "0.5"}, "--random-range-ratio: guidellm-0.5 knows no range; leave it out"),
-            ({"random_input_len": "9:11"}, "--random-input-len: 9:11 is no plain number, and guidellm-0.5 takes no"),
+            ({"random_prefix_len": 5}, "--random-prefix-len: guidellm-0.5 does not support a prefix; leave it out"),
+            ({"random_range_ratio": "0.5"}, "--random-range-ratio: guidellm-0.5 does not support ranges; leave it out"),
+            ({"random_input_len": "9:11"}, "--random-input-len: 9:11 is not a single number, as guidellm-0.5 needs"),
         ],
     )
     def test_what_the_tool_cannot_do_is_refused(self, changes, said):
@@ -349,24 +354,24 @@ class TestBenchmarkRunner:
         with pytest.raises(BadInput) as refused:
             self.rows(path, 2)
         assert str(refused.value) == (
-            f"--num-prompts: 2 are more than the 1 questions with an answer in {path}; "
-            "ask for fewer, or give the whole file"
+            f"--num-prompts: 2 is more than the 1 questions with an answer in {path}; "
+            "give a lower number, or the complete file"
         )
 
-    def test_of_a_file_that_is_cut_off_the_whole_ones_are_used_with_a_warning_where_it_is_met(self, write, caplog):
+    def test_truncated_file_is_used_with_a_warning_at_its_end(self, write, caplog):
         path = write(json.dumps([conversation(1), conversation(2), conversation(3)]).encode()[:-9])
         assert len(self.rows(path, 2)) == 2
         assert not caplog.messages
-        with pytest.raises(BadInput, match="--num-prompts: 3 are more than the 2"):
+        with pytest.raises(BadInput, match="--num-prompts: 3 is more than the 2"):
             self.rows(path, 3)
-        assert caplog.messages == [f"{path}: the file is cut off; its 2 whole conversations are used"]
+        assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
 
     def test_more_after_the_list_is_refused_where_it_is_met(self, write):
         with pytest.raises(BadInput, match="has more after its list, from byte"):
             self.rows(write(json.dumps([conversation(1)]).encode() + b"\n[]"), 2)
 
     def test_no_path(self):
-        with pytest.raises(BadInput, match="--dataset-path: is not given"):
+        with pytest.raises(BadInput, match="--dataset-path: is missing"):
             prompts(1, dataset_name="sharegpt", dataset_rule=self.RULE)
 
     def test_provenance_names_rule_and_file(self, write):

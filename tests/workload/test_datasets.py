@@ -53,13 +53,13 @@ def test_a_package_can_add_one(installed):
 def test_an_unknown_name_is_refused_with_all_that_exist(installed):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name="randon"))
-    message = "--dataset-name: there is no data set 'randon'; choose one of: " + ", ".join(
+    message = "--dataset-name: unknown data set 'randon'; choose one of: " + ", ".join(
         sorted([*datasets.BUILT_IN, "broken", "echo"])
     )
     assert str(refused.value) == message
 
 
-def test_the_name_of_a_kind_of_traces_is_refused_with_how_those_are_read(installed):
+def test_trace_format_as_dataset_name_is_refused(installed):
     with pytest.raises(BadInput, match="--dataset-name trace --trace-format burstgpt"):
         datasets.create(RunSettings(dataset_name="burstgpt"))
 
@@ -71,7 +71,7 @@ def test_one_that_cannot_be_imported_is_refused_with_the_reason(installed):
     assert str(refused.value).startswith(message)
 
 
-def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkeypatch):
+def test_built_in_dataset_needs_no_scan_of_packages(monkeypatch):
     def no_scan(**selection):
         raise AssertionError("scanned")
 
@@ -80,6 +80,7 @@ def test_a_built_in_one_is_found_without_a_look_at_the_installed_packages(monkey
         datasets.create(RunSettings(dataset_name="random"))
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("module", ["tokenizers", "transformers", "huggingface_hub", "pydantic", "yaml"])
 def test_the_registry_and_the_presets_import_nothing_heavy(module):
     code = f"import sys, loadgen.workload.datasets, loadgen.config.presets; sys.exit({module!r} in sys.modules)"
@@ -89,12 +90,18 @@ def test_the_registry_and_the_presets_import_nothing_heavy(module):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"turns": "5"}, "--turns: random makes no use of it; leave it out, or take sharegpt or multi_turn"),
-        ({"think_time": "exp:2"}, "--think-time: random makes no use of it"),
-        ({"history": "recorded"}, "--history: random makes no use of it"),
-        ({"time_scale": 3.0}, "--time-scale: random makes no use of it; leave it out, or take trace"),
-        ({"trace_format": "azure", "dataset_name": "sharegpt"}, "--trace-format: sharegpt makes no use of it"),
-        ({"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"}, "--dataset-rule: no rule makes"),
+        ({"turns": "5"}, "--turns: has no effect on the data set random; leave it out, or use sharegpt or multi_turn"),
+        ({"think_time": "exp:2"}, "--think-time: has no effect on the data set random"),
+        ({"history": "recorded"}, "--history: has no effect on the data set random"),
+        ({"time_scale": 3.0}, "--time-scale: has no effect on the data set random; leave it out, or use trace"),
+        (
+            {"trace_format": "azure", "dataset_name": "sharegpt"},
+            "--trace-format: has no effect on the data set sharegpt",
+        ),
+        (
+            {"turns": "5", "dataset_name": "sharegpt", "dataset_rule": "vllm-0.11"},
+            "--dataset-rule: rules do not support sessions",
+        ),
     ],
 )
 def test_what_a_data_set_would_ignore_is_refused(given, message):
@@ -104,7 +111,7 @@ def test_what_a_data_set_would_ignore_is_refused(given, message):
 
 
 @pytest.mark.parametrize("name", ["random", "prefix_repetition", "multi_turn", "prose"])
-def test_prompts_that_are_made_of_tokens_cannot_be_made_without_a_tokenizer(name):
+def test_token_based_dataset_needs_a_tokenizer(name):
     with pytest.raises(BadInput) as refused:
         datasets.create(RunSettings(dataset_name=name, tokenizer="none"))
     assert refused.value.field == "--tokenizer"

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from loadgen.workload.files import cache_folder, file_hash
+from loadgen.workload.files import cache, file_hash
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_one_that_was_changed_a_moment_ago_is_not_believed(tmp_path, hashed, mon
     path.write_text("x" * 100)
     monkeypatch.setattr(time, "time_ns", lambda: path.stat().st_ctime_ns + 1_000_000_000)
     file_hash.sha256(path)
-    assert not cache_folder.folder().exists()
+    assert not cache.folder().exists()
 
 
 def test_a_small_one_is_always_read(tmp_path, hashed):
@@ -73,7 +73,7 @@ def test_a_small_one_is_always_read(tmp_path, hashed):
 def test_a_hash_that_is_none_is_not_believed(tmp_path, text):
     path = settled(tmp_path / "big", "x" * 100)
     expected = file_hash.sha256(path)
-    (memory,) = cache_folder.folder().iterdir()
+    (memory,) = cache.folder().iterdir()
     memory.write_text(text)
     assert file_hash.sha256(path) == expected
 
@@ -81,16 +81,16 @@ def test_a_hash_that_is_none_is_not_believed(tmp_path, text):
 def test_one_file_has_one_hash_whatever_it_has_been(tmp_path):
     for text in ("x" * 100, "y" * 100):
         file_hash.sha256(settled(tmp_path / "big", text))
-    assert len([*cache_folder.folder().iterdir()]) == 1
+    assert len([*cache.folder().iterdir()]) == 1
 
 
 def test_those_used_longest_ago_go_where_no_more_may_be_kept(tmp_path):
     memories = []
     for number in range(3):
         file_hash.sha256(settled(tmp_path / f"big {number}", "x" * 100))
-        (memory,) = {*cache_folder.folder().iterdir()} - {*memories}
+        (memory,) = {*cache.folder().iterdir()} - {*memories}
         os.utime(memory, (1000 + number, 1000 + number))
         memories.append(memory)
     file_hash.sha256(tmp_path / "big 0")  # used again
-    cache_folder.make_room(2 * max(memory.stat().st_size for memory in memories))
-    assert {*cache_folder.folder().iterdir()} == {memories[0], memories[2]}
+    cache.make_room(2 * max(memory.stat().st_size for memory in memories))
+    assert {*cache.folder().iterdir()} == {memories[0], memories[2]}

@@ -8,9 +8,9 @@ import gguf
 import pytest
 
 from loadgen.errors import BadInput
+from loadgen.workload.chat_template.template import ChatTemplate
 from loadgen.workload.tokenizer import tokenizer
-from loadgen.workload.tokenizer.chat_template import Template
-from loadgen.workload.tokenizer.gguf_file import CUTS
+from loadgen.workload.tokenizer.gguf_file import PRE_TOKENIZERS
 from tests.helpers import real_llamacpp
 from tests.helpers.real_tokenizers import kept_folder, qwen3, smollm2
 
@@ -58,7 +58,7 @@ def test_smollm2_is_read_as_its_own_tokenizer_counts(small: Path) -> None:
     assert inside.encode_batch(TEXTS, special=True) == own.encode_batch(TEXTS, special=True)
     assert (inside.size, inside.name) == (own.size, model)
     chat = [{"role": "user", "content": "Hello"}]
-    templates = [Template.of(inside), Template.of(own)]
+    templates = [ChatTemplate.of(inside), ChatTemplate.of(own)]
     assert all(templates)
     assert len({template.render(chat) for template in templates}) == 1
 
@@ -79,16 +79,14 @@ def test_a_token_before_every_text_is_counted_as_the_file_says(small: Path, tmp_
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("kind", "cut"), [("llama", "default"), ("gpt2", "deepseek-coder")])
-def test_a_kind_that_is_not_known_is_refused_with_those_that_are(
-    small: Path, tmp_path: Path, kind: str, cut: str
-) -> None:
+def test_unknown_gguf_kind_is_refused_with_known_ones(small: Path, tmp_path: Path, kind: str, cut: str) -> None:
     path = written(tmp_path / "k.gguf", small, cut, kind=kind)
-    with pytest.raises(BadInput, match=f"{kind} {cut}.*{', '.join(CUTS)}"):
+    with pytest.raises(BadInput, match=f"{kind} {cut}.*{', '.join(PRE_TOKENIZERS)}"):
         tokenizer.load(str(path))
 
 
 def test_what_is_no_gguf_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "no.gguf"
     path.write_bytes(b"GGML" + bytes(100))
-    with pytest.raises(BadInput, match="no readable GGUF file"):
+    with pytest.raises(BadInput, match="is not a readable GGUF file"):
         tokenizer.load(str(path))

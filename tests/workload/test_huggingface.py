@@ -36,7 +36,7 @@ def hub(tmp_path, monkeypatch):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: datasets\nVersion: 1.0\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "datasets", raising=False)
-    monkeypatch.setattr(tokenizer, "resolves", lambda url: True)
+    monkeypatch.setattr(tokenizer, "has_address", lambda url: True)
 
     def prompts(rows, count=2, **changes):
         path = tmp_path / "rows.json"
@@ -82,7 +82,7 @@ class TestRows:
         assert sys.modules["datasets"].asked == [("org/name", "en", "train", True)]
 
     def test_of_a_folder_need_no_hub(self, hub, tmp_path, monkeypatch):
-        monkeypatch.setattr(tokenizer, "resolves", lambda url: False)
+        monkeypatch.setattr(tokenizer, "has_address", lambda url: False)
         hub([{"messages": CHAT}], 1, dataset_path=str(tmp_path))
         assert sys.modules["datasets"].asked == [(str(tmp_path), None, "train", True)]
 
@@ -97,35 +97,35 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("rows", "changes", "message"),
         [
-            ([], {}, "--dataset-path: org/name has no row; name another split"),
+            ([], {}, "--dataset-path: org/name has no rows; give another split"),
             (
                 [{"q": "a", "a": "b"}],
                 {},
                 "--hf-column: org/name has no column prompt or messages; "
-                "name it: --hf-column prompt=COLUMN, with one of q, a",
+                "give it: --hf-column prompt=COLUMN, with one of q, a",
             ),
-            ([{"q": "a"}], {"hf_column": ("prompt=r",)}, "--hf-column: there is no column 'r'; choose from q"),
+            ([{"q": "a"}], {"hf_column": ("prompt=r",)}, "--hf-column: unknown column 'r'; choose from q"),
             (
                 [{"q": "a"}],
                 {"hf_column": ("text=q",)},
-                "--hf-column: 'text' is no field with a column; "
+                "--hf-column: unknown field or empty column in 'text'; "
                 "write FIELD=COLUMN with id, prompt, messages, input_tokens, output_tokens, answer",
             ),
             (
                 [{"prompt": 5}],
                 {},
-                "--hf-column: hf/0 of org/name has a prompt that is no text; "
-                "name the columns: --hf-column prompt=COLUMN, or messages=COLUMN",
+                "--hf-column: hf/0 of org/name has a prompt that is not a text; "
+                "give the columns: --hf-column prompt=COLUMN, or messages=COLUMN",
             ),
             (
                 [{"prompt": "a", "answer": 5}],
                 {},
-                "--hf-column: the answer of hf/0 is no text; name another column: --hf-column answer=COLUMN",
+                "--hf-column: the answer of hf/0 is not a text; give another column: --hf-column answer=COLUMN",
             ),
             (
                 [{"prompt": "a"}],
                 {},
-                "--hf-output-len: is not given, and hf/0 has no answer of which to take the length; "
+                "--hf-output-len: is missing, and hf/0 has no answer that gives the length; "
                 "give it, or --hf-column answer=COLUMN",
             ),
             (
@@ -137,7 +137,7 @@ class TestBadInput:
             (
                 [],
                 {"dataset_path": None},
-                "--dataset-path: is not given; give the name of a data set on the hub, or a folder",
+                "--dataset-path: is missing; give the name of a data set on the hub, or a folder",
             ),
         ],
     )
@@ -152,11 +152,13 @@ class TestBadInput:
             datasets.create(options())
 
     def test_a_hub_that_cannot_be_reached(self, hub, monkeypatch):
-        monkeypatch.setattr(tokenizer, "resolves", lambda url: False)
+        monkeypatch.setattr(tokenizer, "has_address", lambda url: False)
         with pytest.raises(BadInput) as refused:
             hub([{"prompt": "a"}])
-        remedy = "give a folder, or set HF_HUB_OFFLINE=1 to use what was downloaded before"
-        assert str(refused.value) == f"--dataset-path: org/name is no folder, and the hub cannot be reached; {remedy}"
+        remedy = "give a folder, or set HF_HUB_OFFLINE=1 to use earlier downloads"
+        assert (
+            str(refused.value) == f"--dataset-path: org/name is not a folder, and the hub cannot be reached; {remedy}"
+        )
 
 
 @pytest.mark.real_data

@@ -33,7 +33,7 @@ def turns(data):
 
 @settings(deadline=None)
 @given(ENTRIES, st.sampled_from([None, 2]), st.booleans())
-def test_every_object_and_the_turns_of_each_are_found_in_any_layout(entries, indent, plain):
+def test_objects_and_turns_are_found_in_any_layout(entries, indent, plain):
     data = json.dumps(entries, indent=indent, ensure_ascii=plain).encode()
     assert objects(data) == entries
     assert turns(data) == [len(entry["conversations"]) for entry in entries]
@@ -71,7 +71,7 @@ def test_memory_that_is_mapped_is_walked_as_it_is():
 
 
 @pytest.mark.parametrize("backslashes", range(6))
-def test_a_quote_after_an_even_number_of_backslashes_ends_a_string(backslashes):
+def test_quote_after_even_backslashes_ends_a_string(backslashes):
     rest = '}"' if backslashes % 2 else ""
     data = '[{"a": "' + "\\" * backslashes + '"' + rest + "}, {}]"
     assert objects(data.encode()) == json.loads(data)
@@ -93,7 +93,7 @@ def test_a_quote_after_an_even_number_of_backslashes_ends_a_string(backslashes):
         ('{"more": {}, "conversations": [{}, {}]}', UNKNOWN),
     ],
 )
-def test_turns_are_known_of_a_list_at_the_key_that_is_alone_in_its_object(entry, count):
+def test_turns_are_known_for_a_single_key_list(entry, count):
     assert turns(f"[{entry}, {entry}]".encode()) == [count, count]
 
 
@@ -105,5 +105,5 @@ def test_a_list_that_is_closed_too_often_has_its_first_end():
     assert walk(b"[{}] ], {}]") == ([[1, 3, 0]], 4)
 
 
-def test_a_bracket_of_the_wrong_kind_ends_an_object_so_that_parsing_it_tells():
+def test_wrong_bracket_ends_an_object():
     assert walk(b'[{"a": 1], {}]')[0] == [[1, 9, 0], [11, 13, 0]]

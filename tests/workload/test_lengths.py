@@ -33,7 +33,7 @@ class TestForms:
     def test_a_number_is_every_length(self, given):
         assert set(drawn(given)) == {1024}
 
-    def test_a_range_holds_both_its_ends_and_all_between_about_equally_often(self):
+    def test_range_is_uniform_with_both_ends(self):
         values, counts = np.unique(drawn("5:9", 10_000), return_counts=True)
         assert values.tolist() == [5, 6, 7, 8, 9]
         assert max(counts) < 1.1 * min(counts)
@@ -49,7 +49,7 @@ class TestForms:
         assert np.median(found) == pytest.approx(1000 / math.sqrt(2), rel=0.02)  # exp(mu) of mean and deviation 1000
 
     @pytest.mark.parametrize("law", ["normal", "lognormal"])
-    def test_what_lies_outside_the_bounds_is_drawn_again_and_not_moved_onto_them(self, law):
+    def test_lengths_outside_the_bounds_are_drawn_again(self, law):
         found = drawn(f"{law}:100:50:80:130", 100_000)
         assert (found.min(), found.max()) == (80, 130)
         assert np.mean(found == 80) < 0.04
@@ -99,15 +99,15 @@ class TestShorter:
         assert lengths.draw(np.random.default_rng(0), 10_000).min() == 7
 
     @pytest.mark.parametrize(("text", "least"), [("8", 8), ("5:100", 5), ("100,7", 7), ("normal:20:10:6:30", 6)])
-    def test_nothing_left_of_the_shortest_is_refused_with_both_numbers(self, text, least):
+    def test_lengths_below_one_token_are_refused(self, text, least):
         with pytest.raises(BadInput) as refused:
             Lengths.parse(FLAG, text).shorter(FLAG, 8, "8 of the chat template")
-        expected = f"{FLAG}: {least} leaves no token beside 8 of the chat template; give at least 9"
+        expected = f"{FLAG}: {least} leaves no token after 8 of the chat template; give at least 9"
         assert str(refused.value) == expected
 
     def test_special_tokens_are_taken_off_when_they_are_read(self):
         assert drawn("10:12", less=2).max() == 10
-        assert refusal("2:9", less=2) == f"{FLAG}: 2 leaves no token beside 2 special ones; give at least 3"
+        assert refusal("2:9", less=2) == f"{FLAG}: 2 leaves no token after 2 special tokens; give at least 3"
 
 
 class TestPrompts:
@@ -116,7 +116,7 @@ class TestPrompts:
     def prompts(self, count=50, **changes):
         return list(datasets.create(RunSettings(tokenizer=str(SIMULATOR), **changes)).prompts(count))
 
-    def test_listed_lengths_go_by_the_order_in_which_prompts_are_sent(self):
+    def test_listed_lengths_follow_the_sending_order(self):
         made = self.prompts(5, random_input_len="30,10,20", random_output_len="3,1,2", seed_order=4)
         assert [prompt.input_tokens for prompt in made] == [30, 10, 20, 30, 10]
         assert [prompt.output_tokens for prompt in made] == [3, 1, 2, 3, 1]
@@ -143,29 +143,29 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("given", "problem"),
         [
-            ("", "'' is no length"),
-            ("many", "'many' is no length"),
-            ("1.5", "'1.5' is no length"),
-            ("1e3", "'1e3' is no length"),
-            (1.5, "1.5 is no length"),
-            (True, "True is no length"),
-            ("9" * 30, f"'{'9' * 30}' is no length"),
+            ("", "invalid length ''"),
+            ("many", "invalid length 'many'"),
+            ("1.5", "invalid length '1.5'"),
+            ("1e3", "invalid length '1e3'"),
+            (1.5, "invalid length 1.5"),
+            (True, "invalid length True"),
+            ("9" * 30, f"invalid length '{'9' * 30}'"),
             ("0", "0 leaves no token"),
             ("-5", "-5 leaves no token"),
-            ("10000001", "10000001 tokens are more than any model takes"),
+            ("10000001", "10000001 tokens are more than any model supports"),
             ("0:5", "0 leaves no token"),
-            ("9:5", "'9:5' is no range of lengths"),
-            ("1:2:3", "'1:2:3' is no range of lengths"),
+            ("9:5", "invalid range of lengths '9:5'"),
+            ("1:2:3", "invalid range of lengths '1:2:3'"),
             ("5:", "number 2 of 2 is missing"),
             (":5", "number 1 of 2 is missing"),
-            ("normal:100", "'normal:100' is no distribution of lengths"),
-            ("normal:100:x", "'normal:100:x' is no distribution of lengths"),
-            ("normal:100:10:5", "'normal:100:10:5' is no distribution of lengths"),
-            ("normal:100:10:5:6:7", "'normal:100:10:5:6:7' is no distribution of lengths"),
-            ("normal:100:0", "'normal:100:0' has a mean below 1, no spread"),
-            ("normal:nan:1", "'normal:nan:1' has a mean below 1, no spread"),
-            ("lognormal:100:inf", "'lognormal:100:inf' has a mean below 1, no spread"),
-            ("lognormal:0.5:1", "'lognormal:0.5:1' has a mean below 1, no spread"),
+            ("normal:100", "invalid distribution of lengths 'normal:100'"),
+            ("normal:100:x", "invalid distribution of lengths 'normal:100:x'"),
+            ("normal:100:10:5", "invalid distribution of lengths 'normal:100:10:5'"),
+            ("normal:100:10:5:6:7", "invalid distribution of lengths 'normal:100:10:5:6:7'"),
+            ("normal:100:0", "'normal:100:0' has a mean or deviation out of range"),
+            ("normal:nan:1", "'normal:nan:1' has a mean or deviation out of range"),
+            ("lognormal:100:inf", "'lognormal:100:inf' has a mean or deviation out of range"),
+            ("lognormal:0.5:1", "'lognormal:0.5:1' has a mean or deviation out of range"),
             ("normal:100:10:120:90", "'normal:100:10:120:90' has no length from 120 to 90"),
             ("normal:100:10:500:600", "normal:100:10 draws almost no length from 500 to 600"),
             ("lognormal:100:10:500:600", "lognormal:100:10 draws almost no length from 500 to 600"),
@@ -185,7 +185,7 @@ class TestBadInput:
 
     def test_a_ratio_is_for_numbers_alone(self):
         expected = (
-            "--random-range-ratio: 0.5 is for plain numbers, and --random-input-len is 5:9; "
+            "--random-range-ratio: 0.5 applies only to a single number, and --random-input-len is 5:9; "
             'write the range itself, or {"input": r, "output": r} with 0 for --random-input-len'
         )
         assert refusal("5:9", ratio=0.5) == expected

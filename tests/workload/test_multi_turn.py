@@ -24,13 +24,13 @@ def contents(prompt):
     return [(message["role"], message["content"]) for message in prompt.messages]
 
 
-def test_a_session_has_so_many_turns_and_each_follows_the_one_before_it():
+def test_session_turns_follow_each_other():
     prompts = list(made().sessions(3))
     assert [prompt.follows for prompt in prompts] == [False, True, True, True] * 3
     assert len({prompt.source for prompt in prompts}) == 12
 
 
-def test_questions_have_exactly_the_tokens_asked_for_and_no_two_are_alike():
+def test_questions_are_exact_and_distinct():
     tokenizer = load(str(SIMULATOR))
     prompts = list(made(random_range_ratio="0.5").sessions(50))
     counts = tokenizer.count([prompt.text for prompt in prompts])
@@ -40,7 +40,7 @@ def test_questions_have_exactly_the_tokens_asked_for_and_no_two_are_alike():
     assert len({prompt.text for prompt in prompts}) == 200
 
 
-def test_a_turn_repeats_all_questions_and_has_holes_for_the_answers():
+def test_turn_repeats_questions_with_answer_placeholders():
     prompts = list(made().sessions(1))
     questions = [prompt.text for prompt in prompts]
     assert contents(prompts[2]) == [
@@ -53,7 +53,7 @@ def test_a_turn_repeats_all_questions_and_has_holes_for_the_answers():
     assert [prompt.input_tokens for prompt in prompts] == [20, UNPLANNED, UNPLANNED, UNPLANNED]
 
 
-def test_all_sessions_share_a_system_message_of_the_length_of_the_prefix():
+def test_sessions_share_a_system_message_of_prefix_length():
     prompts = list(made(random_prefix_len=7).sessions(2))
     ((role, prefix),) = {contents(prompt)[0] for prompt in prompts}
     assert (role, load(str(SIMULATOR)).count([prefix])) == ("system", [7])
@@ -65,7 +65,7 @@ def test_a_count_of_prompts_is_met_and_cuts_the_last_session():
     assert [prompt.follows for prompt in prompts] == [False, True, True, True, False, True]
 
 
-def test_the_same_seeds_give_the_same_sessions_and_another_seed_of_prompts_others():
+def test_sessions_follow_from_the_seeds():
     def texts(**seeds):
         return [prompt.text for prompt in made(**seeds).sessions(5)]
 
@@ -73,12 +73,12 @@ def test_the_same_seeds_give_the_same_sessions_and_another_seed_of_prompts_other
     assert not set(texts(seed_prompts=3)) & set(texts(seed_prompts=4))
 
 
-def test_one_thinks_for_the_time_given_but_not_before_the_first_turn():
+def test_think_time_precedes_all_turns_but_the_first():
     for text in ("1.5", "1500ms"):
         assert [prompt.think_ns for prompt in made(think_time=text).sessions(1)] == [0, 1.5 * S, 1.5 * S, 1.5 * S]
 
 
-def test_think_times_may_vary_and_belong_to_the_seed_of_arrivals():
+def test_think_times_follow_from_the_seed_of_arrivals():
     def times(**seeds):
         return [prompt.think_ns for prompt in made(think_time="exp:2", **seeds).sessions(500) if prompt.follows]
 

@@ -1,4 +1,4 @@
-"""What would be sent, in numbers and as text."""
+"""What would be sent, in numbers and as rows."""
 
 import io
 import itertools
@@ -8,12 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loadgen.cli.dataset_overview import render
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.export import exported
 from loadgen.workload.datasets.overview import Overview, bins, summary
+from loadgen.workload.datasets.prompt_rows import export_rows
 from loadgen.workload.datasets.prompt_rows import line as to_line
-from loadgen.workload.prompt import UNPLANNED, Prompt
+from loadgen.workload.prompt import Prompt
 
 
 def prompts(*lengths, outputs=5, server=None):
@@ -25,10 +24,6 @@ def prompts(*lengths, outputs=5, server=None):
 
 def overview(*given, **about):
     return Overview.of(given, lambda: {"name": "mine", "rule": "plain"} | about)
-
-
-def text(*given, **about):
-    return render(overview(*given, **about))
 
 
 # -- the numbers
@@ -47,7 +42,7 @@ def test_percentiles_are_those_of_numpy():
     assert list(told) == ["mean", "min", "p1", "p10", "p50", "p90", "p99", "max"]
 
 
-def test_the_servers_count_is_the_sum_where_every_prompt_has_one():
+def test_overview_sums_server_tokens():
     found = overview(*prompts(3, 5, server=8))
     assert found.to_dict()["predicted_server_input_tokens"] == 24
     assert found.overhead == (8, 8)
@@ -73,7 +68,7 @@ def test_progress_is_told_while_prompts_are_looked_at():
 
 
 @pytest.mark.parametrize("lengths", [[7], [7, 7], [1, 2, 3], range(1, 1000), [5, 131_072], [1024, 1030], [99, 100]])
-def test_bins_hold_every_length_once_and_are_few_equal_and_round(lengths):
+def test_bins_are_few_equal_and_round(lengths):
     found = bins(np.array(lengths))
     assert sum(count for *_, count in found) == len(lengths)
     assert 1 <= len(found) <= 9
@@ -88,100 +83,6 @@ def test_bins_hold_every_length_once_and_are_few_equal_and_round(lengths):
 
 def test_a_summary_of_one_length_is_that_length():
     assert set(summary(np.array([4])).values()) == {4}
-
-
-# -- the text
-
-
-def test_every_line_fits_80_columns():
-    long = Prompt("word " * 1000, 131_072, 131_072, "source/" + "x" * 200, server_tokens=131_084)
-    wide = Prompt("中文" * 500, 9, 9, "中/1")
-    found = text(*[long] * 3000, wide, file_sha256="f" * 64, tokenizer_sha256="t" * 64)
-    assert max(map(len, found.splitlines())) <= 80
-
-
-def test_totals_duplicates_and_hashes_are_shown():
-    found = text(*prompts(3, 5), *prompts(3), file_sha256="f" * 64)
-    assert "mine, rule: plain" in found
-    assert "3 prompts, 2 distinct (prefix caches" in found
-    assert "input            11      3.7      3" in found
-    assert "f" * 64 in found
-    assert "2 prompts, all distinct" in text(*prompts(3, 5))
-
-
-@pytest.mark.parametrize(
-    ("server", "unknown", "said"),
-    [
-        (8, None, "24 (the prompts' own and 8 each)"),
-        (None, "no template lies there", "not known (no template lies there)"),
-        (None, None, "not known (the data set does not say)"),
-    ],
-)
-def test_what_the_server_will_count_is_told_or_why_not(server, unknown, said):
-    found = text(*prompts(3, 5, server=server), server_tokens={"unknown": unknown})
-    assert f"as the server will count it: {said}" in found
-
-
-def test_turns_that_repeat_answers_have_no_length_beforehand():
-    (first,) = prompts(3)
-    again = replace(first, input_tokens=UNPLANNED, follows=True)
-    found = overview(first, again)
-    assert (found.count, found.unplanned, found.to_dict()["total_input_tokens"]) == (2, 1, None)
-    assert found.input_tokens.tolist() == [3]
-    assert "1 of them repeat the server's answers" in text(first, again)
-    assert "not known beforehand how many tokens in" in text(first, again)
-    assert "  input     not known      3.0" in text(first, again)  # as JSON, which has null
-
-
-@pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
-def test_what_rows_have_no_place_for_is_not_exported(own, what):
-    (first,) = prompts(3)
-    with pytest.raises(BadInput, match=rf"^--export: rows have no place for {what}"):
-        list(exported([first, replace(first, **own)], io.BytesIO()))
-
-
-def test_no_overhead_is_no_template():
-    given = [Prompt("a", 4, 1, "1", server_tokens=4)]
-    assert "count it: 4 (the prompts' own)" in text(*given)
-
-
-def test_a_cut_off_file_is_told():
-    assert "only its 7 whole conversations are used" in text(*prompts(1), file_cut_off=True, conversations=7)
-
-
-def test_rows_of_a_trace_that_are_left_out_are_told_and_none_are_not():
-    assert "  left out of the trace, for want of tokens asked or answered: 1,200\n" in text(
-        *prompts(1), rows_left_out=1200
-    )
-    assert "left out" not in text(*prompts(1), rows_left_out=0)
-
-
-def test_three_samples_are_shown_and_no_more():
-    found = text(*prompts(*[4] * 9))
-    assert "row/2: 4 tokens in, 5 out\n    text 2" in found
-    assert "row/3" not in found
-
-
-def test_a_chat_shows_its_first_and_last_message():
-    turns = [{"role": role, "content": f"{role} says"} for role in ("system", "user", "assistant", "user")]
-    turns[-1]["content"] = [{"type": "text", "text": "parts"}]
-    found = text(Prompt("", 9, 1, "chat/1", tuple(turns)))
-    assert "    system: system says\n" in found
-    assert '    user: [{"type": "text", "text": "parts"}]\n    (4 messages)' in found
-    assert "assistant says" not in found
-
-
-def test_nothing_a_prompt_or_a_file_says_moves_the_terminal():
-    hostile = "\x1b[2J\x9b31m\u202e\r\nnext"
-    found = text(Prompt(hostile, 1, 1, hostile), name=hostile, rule=hostile, file_sha256=hostile)
-    assert "\\x1b[2J\\x9b31m\\u202e\\r\\nnext" in found
-    assert all(line.isprintable() for line in found.split("\n"))
-
-
-def test_headings_are_bold_in_colour_alone():
-    plain, bold = (render(overview(*prompts(1)), colour=colour) for colour in (False, True))
-    assert "\x1b" not in plain
-    assert bold.replace("\x1b[1m", "").replace("\x1b[0m", "") == plain
 
 
 # -- the rows
@@ -211,5 +112,12 @@ def test_rows_are_lines_whatever_the_text():
 def test_prompts_are_handed_on_as_they_are_written(tmp_path):
     given = prompts(1, 2)
     with open(tmp_path / "rows", "wb") as file:
-        assert list(exported(iter(given), file)) == given
+        assert list(export_rows(iter(given), file)) == given
     assert (tmp_path / "rows").read_bytes() == b"".join(map(to_line, given))
+
+
+@pytest.mark.parametrize(("own", "what"), [({"follows": True}, "sessions"), ({"due_ns": 0}, "due times")])
+def test_what_rows_have_no_place_for_is_not_exported(own, what):
+    (first,) = prompts(3)
+    with pytest.raises(BadInput, match=rf"^--export: rows have no place for {what}"):
+        list(export_rows([first, replace(first, **own)], io.BytesIO()))

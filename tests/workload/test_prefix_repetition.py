@@ -7,9 +7,9 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
+from loadgen.workload.chat_template.overhead import Overhead
+from loadgen.workload.chat_template.prediction import TokenPrediction
 from loadgen.workload.target import Target
-from loadgen.workload.template_overhead import Overhead
-from loadgen.workload.tokenizer.token_count import Counting
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import chat_templates
 from tests.helpers import trained_tokenizers as trained
@@ -29,7 +29,8 @@ def prompts(count=100, path=SIMULATOR, **changes):
     return list(datasets.create(options(path, **changes)).prompts(count))
 
 
-def test_every_prompt_is_exact_and_begins_with_one_of_the_prefixes_in_every_family(tokenizer):
+@pytest.mark.slow
+def test_prompts_are_exact_and_begin_with_a_prefix(tokenizer):
     made = prompts(30, tokenizer.name, prefix_len=40, suffix_len=17, num_prefixes=3)
     texts = [prompt.text for prompt in made]
     assert {prompt.input_tokens for prompt in made} == {57}
@@ -67,7 +68,7 @@ def test_special_tokens_take_their_part_of_the_suffix(tmp_path):
     assert (prompt.input_tokens, len(prompt.text.split())) == (15, 13)
     with pytest.raises(BadInput) as refused:
         prompts(1, path, suffix_len=2)
-    message = "--prefix-repetition-suffix-len: 2 leaves no token beside 2 special ones; give at least 3"
+    message = "--prefix-repetition-suffix-len: 2 leaves no token after 2 special tokens; give at least 3"
     assert str(refused.value) == message
 
 
@@ -95,8 +96,8 @@ class TestAsTheServerCounts:
     def made(self, path, asked, told=None, count=20, **changes):
         """The prompts as a run has them, counted."""
         dataset = datasets.create(options(path, **changes))
-        counting = Counting.of(dataset, asked, Target.from_settings(asked, "m"), told)
-        return list(counting.counted(counting.fitted(dataset, asked).prompts(count))), counting
+        counting = TokenPrediction.of(dataset, asked, Target.from_settings(asked, "m"), told)
+        return list(counting.predict(counting.sized(dataset, asked).prompts(count))), counting
 
     @pytest.mark.parametrize("make", [trained.wordpiece, trained.superwords])
     def test_the_server_counts_what_was_asked_and_the_prefix_stays(self, make, tmp_path):
@@ -108,15 +109,15 @@ class TestAsTheServerCounts:
         assert load(str(path)).count(texts, special=True) == [prompt.input_tokens for prompt in made]
         assert len({(*text.split()[:39],) for text in texts}) == 3
 
-    def test_without_it_the_servers_count_is_told_and_the_prompts_are_as_long_as_ever(self):
+    def test_raw_lengths_keep_prompts_and_predict_counts(self):
         made, _ = self.made(SIMULATOR, self.CHAT, Overhead(9, "told"), prefix_len=40, suffix_len=30)
         assert {(prompt.input_tokens, prompt.server_tokens) for prompt in made} == {(70, 79)}
         assert [prompt.text for prompt in made] == [p.text for p in prompts(20, prefix_len=40, suffix_len=30)]
 
-    def test_a_suffix_that_the_template_fills_is_refused_with_both_numbers(self):
+    def test_suffix_below_the_template_is_refused(self):
         with pytest.raises(BadInput) as refused:
             self.made(SIMULATOR, self.MEASURED, Overhead(9, "told"), suffix_len=9)
-        message = "--prefix-repetition-suffix-len: 9 leaves no token beside 9 of the chat template; give at least 10"
+        message = "--prefix-repetition-suffix-len: 9 leaves no token after 9 of the chat template; give at least 10"
         assert str(refused.value) == message
 
     def test_where_tokens_do_not_add_up_one_number_is_not_enough(self, tmp_path):

@@ -12,10 +12,10 @@ import pytest
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
+from loadgen.workload.chat_template.prediction import SizedToServer
 from loadgen.workload.datasets import prompt_cache
 from loadgen.workload.datasets.ready_prompts import ReadyDataset
 from loadgen.workload.prompt import Prompt, Sessions, Timed
-from loadgen.workload.tokenizer.token_count import Tailored
 from tests.workload.test_random_words import SIMULATOR
 
 
@@ -39,7 +39,7 @@ def options(path, **changes):
 
 
 def prompts(settings, count=50):
-    dataset = prompt_cache.prepared(settings)
+    dataset = prompt_cache.cached_dataset(settings)
     return [*dataset.prompts(count)], dataset.provenance()
 
 
@@ -78,7 +78,7 @@ class TestContents:
         assert made_again(options(path, **changes), monkeypatch)
         assert not made_again(options(path), monkeypatch)
 
-    def test_so_are_another_number_another_file_and_another_tokenizer(self, path, tmp_path, monkeypatch):
+    def test_cache_depends_on_count_file_and_tokenizer(self, path, tmp_path, monkeypatch):
         prompts(options(path))
         assert made_again(options(path), monkeypatch, 51)
         other = tmp_path / "tokenizer.json"
@@ -89,7 +89,7 @@ class TestContents:
 
     def test_what_is_kept_makes_nothing_until_more_is_asked(self, path, monkeypatch):
         prompts(options(path), 20)
-        dataset = prompt_cache.prepared(options(path))
+        dataset = prompt_cache.cached_dataset(options(path))
         opened = []
         original = ReadyDataset.from_settings
         monkeypatch.setattr(ReadyDataset, "from_settings", lambda settings: opened.append(1) or original(settings))
@@ -112,10 +112,10 @@ class TestContents:
             caplog.clear()
             with caplog.at_level(logging.WARNING, "loadgen"):
                 prompts(settings, 1)
-            assert caplog.messages == [f"{path}: the file is cut off; its 2 whole conversations are used"]
+            assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
 
     @pytest.mark.parametrize("name", ["random", "prefix_repetition"])
-    def test_random_words_are_not_kept_because_making_them_costs_less(self, name):
+    def test_random_words_are_not_cached(self, name):
         prompts(RunSettings(dataset_name=name, tokenizer=str(SIMULATOR)))
         assert prompt_cache.entries() == []
 
@@ -135,7 +135,7 @@ class TestContents:
         )
         assert not prompt_cache.entries()
 
-    def test_rows_that_say_their_lengths_are_not_kept_because_they_are_the_same_already(self, tmp_path):
+    def test_rows_with_lengths_are_not_cached(self, tmp_path):
         path = tmp_path / "rows.jsonl"
         path.write_text('{"prompt": "a", "input_tokens": 1}\n')
         prompts(options(path))
@@ -180,7 +180,7 @@ class CountdownToMeasure(Countdown):
     def probes(self):
         return []
 
-    def beside(self, overheads, *, taken_off, measure):
+    def with_template_overhead(self, overheads, *, subtract, measure):
         return self
 
 
@@ -200,10 +200,11 @@ class TestOfOthers:
         assert (entry.dataset, entry.prompts) == ("countdown", 3)
 
     @pytest.mark.parametrize(
-        ("kind", "known"), [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, Tailored)]
+        ("kind", "known"),
+        [(CountdownInTurns, Sessions), (CountdownAtTimes, Timed), (CountdownToMeasure, SizedToServer)],
     )
     def test_what_is_more_than_its_prompts_stays_what_it_is(self, add, kind, known):
-        dataset = prompt_cache.prepared(add(kind))
+        dataset = prompt_cache.cached_dataset(add(kind))
         assert isinstance(dataset, known)
         assert isinstance(dataset, kind)
 
@@ -240,14 +241,14 @@ class TestFiles:
 
     def test_are_put_in_place_only_when_all_was_made(self, path, monkeypatch):
         monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has no files without names
-        stream = prompt_cache.prepared(options(path)).prompts(50)
+        stream = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(stream)
         assert len([*prompt_cache.folder().iterdir()]) == 1
         stream.close()
         assert [*prompt_cache.folder().iterdir()] == []
 
     def test_of_two_runs_at_once_are_the_same(self, path):
-        one, other = (prompt_cache.prepared(options(path)).prompts(50) for _ in range(2))
+        one, other = (prompt_cache.cached_dataset(options(path)).prompts(50) for _ in range(2))
         assert [*zip(one, other, strict=True)]
         assert len(prompt_cache.entries()) == 1
         assert [file.suffix for file in prompt_cache.folder().iterdir()] == [".rows"]
@@ -281,7 +282,7 @@ class TestSize:
 
     def test_what_is_larger_than_the_limit_is_not_kept(self, path, monkeypatch):
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "1000")
-        stream = prompt_cache.prepared(options(path)).prompts(50)
+        stream = prompt_cache.cached_dataset(options(path)).prompts(50)
         assert [*prompt_cache.folder().parent.glob("*/*")] == []
         for _ in range(30):  # the disk is not filled with what will not be kept
             next(stream)
@@ -297,19 +298,19 @@ class TestSize:
         monkeypatch.setenv("LOADGEN_CACHE_BYTES", "4G")
         with pytest.raises(BadInput) as refused:
             prompts(options(path))
-        remedy = "write digits alone, or 0 to keep nothing"
-        assert str(refused.value) == f"LOADGEN_CACHE_BYTES: '4G' is no number of bytes; {remedy}"
+        remedy = "write digits only, or 0 to keep no prompts"
+        assert str(refused.value) == f"LOADGEN_CACHE_BYTES: invalid number of bytes '4G'; {remedy}"
 
-    def test_what_is_being_made_has_no_name_that_a_killed_process_could_leave(self, path):
-        made = prompt_cache.prepared(options(path)).prompts(50)
+    def test_draft_has_no_name_until_it_is_complete(self, path):
+        made = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(made)
         assert [*prompt_cache.folder().iterdir()] == []
         assert len([*made]) == 49
         assert [entry.suffix for entry in prompt_cache.folder().iterdir()] == [".rows"]
 
-    def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(self, path, monkeypatch):
+    def test_draft_without_nameless_files_has_a_name(self, path, monkeypatch):
         monkeypatch.setattr(os, "O_TMPFILE", 0)  # as where the file system has none
-        made = prompt_cache.prepared(options(path)).prompts(50)
+        made = prompt_cache.cached_dataset(options(path)).prompts(50)
         next(made)
         (draft,) = prompt_cache.folder().iterdir()
         assert (draft.suffix, stat.S_IMODE(draft.stat().st_mode)) == (".draft", 0o600)

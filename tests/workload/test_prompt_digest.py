@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from loadgen.workload.prompt import Prompt
-from loadgen.workload.prompt_digest import Digest
+from loadgen.workload.prompt_digest import PromptDigest
 
 CHAT = ({"role": "user", "content": "a"},)
 A, B = Prompt("a\u00e9", 3, 5, "1"), Prompt("b", 3, 5, "2")
 
 
 def digest(*prompts):
-    made = Digest()
+    made = PromptDigest()
     for prompt in prompts:
         made.add(prompt)
     return made
@@ -28,7 +28,7 @@ def digest(*prompts):
     ],
     ids=["texts", "chat", "none"],
 )
-def test_the_hash_is_that_of_a_json_line_for_each_prompt_in_their_order(prompts, lines):
+def test_sha256_covers_a_json_line_per_prompt(prompts, lines):
     assert digest(*prompts).sha256 == hashlib.sha256(lines.encode()).hexdigest()
 
 
@@ -47,11 +47,11 @@ def test_another_order_is_another_hash():
 @pytest.mark.parametrize(
     "changed", [{"input_tokens": 9}, {"source": "file/1"}, {"server_tokens": 11}, {"due_ns": 7}, {"follows": True}]
 )
-def test_who_counted_it_where_it_comes_from_and_when_it_is_due_change_nothing(changed):
+def test_sha256_ignores_tokenizer_source_and_times(changed):
     assert digest(replace(A, **changed)).sha256 == digest(A).sha256
 
 
-def test_prompts_are_alike_where_the_question_is_the_same_whatever_answer_is_wanted():
+def test_distinct_ignores_output_tokens():
     chat = Prompt("", 1, 1, "3", CHAT)
     assert digest(A, replace(A, output_tokens=1, source="4"), B, chat, chat).distinct == 3
     assert digest().distinct == 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload import datasets
-from loadgen.workload.datasets.prose import cut
+from loadgen.workload.datasets.prose import cut_to_tokens
 from loadgen.workload.tokenizer.tokenizer import load
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
@@ -38,6 +38,7 @@ def dataset(tokenizer):
 
 
 class TestExactness:
+    @pytest.mark.slow
     @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(own=st.integers(20, 900), prefix=PREFIXES, seed=st.integers(0, 2**63 - 1))
     def test_every_length_is_exact_in_every_family(self, tokenizer, dataset, own, prefix, seed):
@@ -80,11 +81,11 @@ class TestText:
         (prompt,) = prompts(1, dataset_path=str(path), **lengths(40))
         assert {*prompt.text.split()} <= {*path.read_text().split(), prompt.text.split()[-1]}
 
-    def test_digits_and_signs_that_are_tokens_of_white_space_can_be_cut_too(self, tmp_path):
+    def test_cut_at_digits_and_white_space_tokens(self, tmp_path):
         text = "In 1917 , 42   % of 3.5  million ( or so ) 日本 - fell ... "
         tokenizer = load(str(SIMULATOR))
         for tokens in range(5, 60):
-            (short,) = cut([(text * 9, tokens)], tokens, tokenizer)
+            (short,) = cut_to_tokens([(text * 9, tokens)], tokens, tokenizer)
             assert tokenizer.count([short]) == [tokens]
             assert not short[-1].isspace()
 
@@ -123,12 +124,12 @@ class TestBadInput:
     def test_a_prefix_that_fills_the_prompt(self):
         with pytest.raises(BadInput) as refused:
             datasets.create(options(sonnet_input_len=201))
-        problem = "201 leaves no room beside a prefix of 200 tokens"
-        assert str(refused.value) == f"--sonnet-input-len: {problem}; ask for more, or lower --sonnet-prefix-len"
+        problem = "201 leaves no room after a prefix of 200 tokens"
+        assert str(refused.value) == f"--sonnet-input-len: {problem}; raise it, or lower --sonnet-prefix-len"
 
     @pytest.mark.parametrize(
         ("content", "problem"),
-        [(None, "cannot be read (No such file or directory)"), (b" \n", "holds no text"), (b"\xff", "is not UTF-8")],
+        [(None, "cannot be read (No such file or directory)"), (b" \n", "contains no text"), (b"\xff", "is not UTF-8")],
     )
     def test_a_text_that_is_none(self, tmp_path, content, problem):
         path = tmp_path / "text.txt"
@@ -136,9 +137,9 @@ class TestBadInput:
             path.write_bytes(content)
         with pytest.raises(BadInput) as refused:
             datasets.create(options(dataset_path=str(path)))
-        remedy = "give a text of a sentence a line, or leave it out for the built-in one"
+        remedy = "give a text file with a sentence on each line, or leave it out for the built-in text"
         assert str(refused.value) == f"--dataset-path: {path} {problem}; {remedy}"
 
     def test_a_text_that_cannot_be_cut_where_it_must_be(self, tmp_path):
         with pytest.raises(BadInput, match=r"--tokenizer: .* cannot cut a text to 50 tokens; use another"):
-            cut([("one two", 7)], 50, load(str(trained.word_level(tmp_path))))
+            cut_to_tokens([("one two", 7)], 50, load(str(trained.word_level(tmp_path))))

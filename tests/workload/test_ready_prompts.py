@@ -54,7 +54,7 @@ class TestRows:
         made = prompts(write(numbered(3)), 8)
         assert [prompt.text[-1] for prompt in made] == list("01201201")
 
-    def test_custom_is_shuffled_as_vllm_shuffles_it_unless_told_not_to(self, write):
+    def test_custom_is_shuffled_like_vllm(self, write):
         path = write([row | {"category": "any"} for row in numbered(100)])
         order = list(range(100))
         random.Random(0).shuffle(order)
@@ -83,7 +83,7 @@ class TestRows:
         assert [prompt.input_tokens for prompt in made] == [2 + around, said, 99]
         assert {prompt.output_tokens for prompt in made} == {3}
 
-    def test_without_a_tokenizer_have_the_lengths_that_they_say_and_else_unknown_ones(self, write):
+    def test_rows_without_tokenizer_have_own_lengths(self, write):
         path = write([{"prompt": "a b c"}, {"messages": CHAT}, {"prompt": "a", "input_tokens": 3}])
         assert [prompt.input_tokens for prompt in prompts(path, 3, tokenizer="none")] == [UNPLANNED, UNPLANNED, 3]
 
@@ -121,6 +121,7 @@ class TestFiles:
     def test_empty_lines_marks_and_kinds_of_line_ends_do_not_matter(self, write, content):
         assert [prompt.text for prompt in prompts(write(content), 2)] == ["a", "b"]
 
+    @pytest.mark.slow
     @given(cells=st.lists(st.text(st.sampled_from('ab,"\n\r é'), min_size=1, max_size=6), min_size=1, max_size=6))
     @pytest.mark.parametrize("ending", ["\n", "\r\n"])
     def test_csv_comes_out_as_it_went_in(self, tmp_path_factory, cells, ending):
@@ -165,8 +166,8 @@ class TestBadInput:
         ("content", "problem"),
         [
             (b"", " is empty"),
-            (b"\n\n", " holds no row"),
-            (b"[1]\n", ": row 1 is no JSON object"),
+            (b"\n\n", " has no rows"),
+            (b"[1]\n", ": row 1 is not a JSON object"),
             (
                 b'{"prompt": "a"}\n{"prompt": \n',
                 ": row 2 is not JSON (unexpected end of data: line 1 column 12 (char 11))",
@@ -175,10 +176,10 @@ class TestBadInput:
             (b'{"prompt": "a", "max_tokens": 3}\n', ": row 1 has an unknown field 'max_tokens'"),
             (b'{"id": "a"}\n', ": row 1 has neither prompt nor messages"),
             (b'{"prompt": "a", "messages": []}\n', ": row 1 has both prompt and messages"),
-            (b'{"prompt": ""}\n', ": row 1 has a prompt that is no text"),
-            (b'{"prompt": ["a"]}\n', ": row 1 has a prompt that is no text"),
-            (b'{"messages": []}\n', ": row 1 has messages that are no list of any"),
-            (b'{"messages": [{"content": "a"}]}\n', ": row 1 has a message that is no object with a role"),
+            (b'{"prompt": ""}\n', ": row 1 has a prompt that is not a text"),
+            (b'{"prompt": ["a"]}\n', ": row 1 has a prompt that is not a text"),
+            (b'{"messages": []}\n', ": row 1 has messages that are not a list, or empty"),
+            (b'{"messages": [{"content": "a"}]}\n', ": row 1 has a message that is not an object with a role"),
             (
                 b'{"messages": [{"role": "user", "content": 1}]}\n',
                 ": row 1 has a message whose content is neither a text nor a list of parts",
@@ -190,7 +191,7 @@ class TestBadInput:
             *(
                 (
                     f'{{"prompt": "a", "{name}": {value}}}'.encode(),
-                    f": row 1 has {name} {json.loads(value)!r}, which is no number of tokens from 1 to 10,000,000",
+                    f": row 1 has {name} {json.loads(value)!r}, which is not a number of tokens from 1 to 10,000,000",
                 )
                 for name in ("input_tokens", "output_tokens")
                 for value in ("0", "-1", "1.5", "true", '"5"', "10000001", "9223372036854775808")
@@ -206,12 +207,12 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("content", "problem"),
         [
-            ("prompt\n", " holds no row"),
+            ("prompt\n", " has no rows"),
             ("prompt,answer\na,b\n", ": its header has an unknown field 'answer'"),
-            ("prompt,id,prompt\na,b,c\n", ": its header names 'prompt' twice"),
-            ("prompt,id\na\n", ": row 1 has 1 columns where the header has 2"),
-            ('prompt\na\n"b\n', ": row 2 is not CSV: a quote stands alone, or is not closed"),
-            ('prompt,id\n5" disk,"a"\n', ": row 1 is not CSV: a quote stands alone, or is not closed"),
+            ("prompt,id,prompt\na,b,c\n", ": its header contains 'prompt' twice"),
+            ("prompt,id\na\n", ": row 1 has 1 columns, and the header has 2"),
+            ('prompt\na\n"b\n', ": row 2 is not CSV: a quote is misplaced, or not closed"),
+            ('prompt,id\n5" disk,"a"\n', ": row 1 is not CSV: a quote is misplaced, or not closed"),
             (b"prompt\n\xff\n", ": row 1 is not UTF-8"),
             (
                 "prompt,input_tokens\na,many\n",
@@ -232,11 +233,11 @@ class TestBadInput:
         assert str(refused.value) == f"--dataset-path: {tmp_path / name} cannot be read ({why}); {REMEDY}"
 
     def test_no_path(self):
-        with pytest.raises(BadInput, match="--dataset-path: is not given, and csv has no texts of its own; give rows"):
+        with pytest.raises(BadInput, match="--dataset-path: is missing: the data set csv needs a file; give rows"):
             datasets.create(RunSettings(dataset_name="csv"))
 
     def test_a_row_to_be_counted_and_no_tokenizer(self, write):
-        with pytest.raises(BadInput, match="--tokenizer: is not given"):
+        with pytest.raises(BadInput, match="--tokenizer: is missing"):
             prompts(write([{"prompt": "a"}]), 1, tokenizer=None)
 
     def test_with_vllms_minus_one_a_row_that_says_no_length(self, write):
@@ -244,4 +245,4 @@ class TestBadInput:
         assert [prompt.output_tokens for prompt in prompts(write(told), 1, custom_output_len=-1)] == [5]
         with pytest.raises(BadInput) as refused:
             prompts(write([{"prompt": "a", "input_tokens": 1}]), 1, custom_output_len=-1)
-        assert str(refused.value) == "--custom-output-len: -1, and a row says no output_tokens; give a length"
+        assert str(refused.value) == "--custom-output-len: is -1, and a row has no output_tokens; give a length"

@@ -9,7 +9,7 @@ from loadgen.errors import BadInput
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import DRAWN, FOLLOWS
 from loadgen.workload.datasets.overview import Overview
-from loadgen.workload.prompt import ANSWER, HOLE, Prompt
+from loadgen.workload.prompt import ANSWER, ANSWER_PLACEHOLDER, Prompt
 from loadgen.workload.request_store import BLOCK, BLOCK_CHARACTERS, Requests
 
 
@@ -50,7 +50,7 @@ def test_asking_beyond_the_last_one_starts_over(write):
         assert read.tokens(3) == read.tokens(0)
 
 
-def test_what_the_server_is_expected_to_count_is_kept_where_it_is_known(tmp_path):
+def test_server_tokens_are_stored_if_known(tmp_path):
     known = [Prompt("a", 3, 1, "test", server_tokens=11), Prompt("b", 3, 1, "test")]
     request_store.write(tmp_path, known, body, dict, 2)
     with Requests(tmp_path) as read:
@@ -62,23 +62,23 @@ def test_token_counts_are_plain_ints(write):
         assert [type(count) for count in read.tokens(0)] == [int, int]
 
 
-def test_where_they_come_from_is_kept_with_the_hash_that_an_overview_of_them_shows(write):
+def test_store_keeps_provenance_and_the_overview_hash(write):
     shown = Overview.of(prompts(5), dict)
-    assert request_store.about(write(5)) == {"name": "test", "sha256": shown.sha256, "requests": 5, "distinct": 5}
+    assert request_store.read_about(write(5)) == {"name": "test", "sha256": shown.sha256, "requests": 5, "distinct": 5}
 
 
-def test_the_hash_is_that_of_the_prompts_whatever_is_sent_around_them(tmp_path):
+def test_overview_hash_is_that_of_the_prompts(tmp_path):
     found = set()
     for model in (b"one", b"other"):
         request_store.write(tmp_path, prompts(5), lambda prompt, model=model: body(prompt) + model, dict, 5)
-        found.add(request_store.about(tmp_path)["sha256"])
+        found.add(request_store.read_about(tmp_path)["sha256"])
     assert len(found) == 1
 
 
-def test_prompts_that_repeat_an_earlier_text_are_not_distinct_whatever_answer_they_ask(tmp_path):
+def test_repeated_texts_are_not_distinct(tmp_path):
     repeated = [Prompt(f"text {i % 3}", 1, i + 1, "test") for i in range(8)]
     request_store.write(tmp_path, repeated, body, dict, 8)
-    assert request_store.about(tmp_path)["distinct"] == 3
+    assert request_store.read_about(tmp_path)["distinct"] == 3
 
 
 def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
@@ -90,16 +90,16 @@ def test_what_is_said_of_the_prompts_is_asked_when_all_are_made(tmp_path):
             yield prompt
 
     request_store.write(tmp_path, one_by_one(), body, lambda: {"made": len(made)}, 3)
-    assert request_store.about(tmp_path)["made"] == 3
+    assert request_store.read_about(tmp_path)["made"] == 3
 
 
 def test_a_data_set_that_gives_too_few_prompts_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="gives 3 prompts where 4 were asked"):
+    with pytest.raises(BadInput, match="has 3 prompts, and 4 are needed"):
         request_store.write(tmp_path, prompts(3), body, dict, 4)
 
 
 def test_a_data_set_that_never_ends_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="gives more prompts where 4 were asked"):
+    with pytest.raises(BadInput, match="has more prompts, and 4 are needed"):
         request_store.write(tmp_path, itertools.cycle(prompts(3)), body, dict, 4)
 
 
@@ -142,38 +142,38 @@ def turns(*lengths):
     ]
 
 
-def test_who_follows_whom_is_read_and_holds_beyond_the_last_one_too(tmp_path):
+def test_following_holds_beyond_the_last_row(tmp_path):
     request_store.write(tmp_path, turns(2, 1, 3), body, dict, 6)
     with Requests(tmp_path) as read:
         assert [read.think_ns(i) for i in range(8)] == [None, 5, None, None, 5, 5, None, 5]
-    assert request_store.asked(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
+    assert request_store.requested_due_ns(tmp_path).tolist() == [DRAWN, FOLLOWS, DRAWN, DRAWN, FOLLOWS, FOLLOWS]
 
 
 def test_where_nobody_follows_nothing_is_said_of_due_times(write):
     folder = write(3)
     with Requests(folder) as read:
         assert read.think_ns(1) is None
-    assert request_store.asked(folder) is None
+    assert request_store.requested_due_ns(folder) is None
 
 
 def test_due_times_of_prompts_are_kept(tmp_path):
     request_store.write(tmp_path, [Prompt("a", 1, 1, "test", due_ns=ns) for ns in (0, 7)], body, dict, 2)
-    assert request_store.asked(tmp_path).tolist() == [0, 7]
+    assert request_store.requested_due_ns(tmp_path).tolist() == [0, 7]
 
 
 @pytest.mark.parametrize(("asked", "given"), [(2, "more"), (4, "3")])
 def test_so_many_sessions_as_were_asked_must_be_there(tmp_path, asked, given):
-    with pytest.raises(BadInput, match=f"gives {given} sessions where {asked} were asked"):
+    with pytest.raises(BadInput, match=f"has {given} sessions, and {asked} are needed"):
         request_store.write(tmp_path, turns(2, 1, 3), body, dict, asked, of_sessions=True)
 
 
 def test_sessions_are_counted_whatever_their_turns(tmp_path):
     request_store.write(tmp_path, turns(2, 1, 3), body, dict, 3, of_sessions=True)
-    assert request_store.about(tmp_path)["requests"] == 6
+    assert request_store.read_about(tmp_path)["requests"] == 6
 
 
 def test_sessions_without_end_are_too_many(tmp_path):
-    with pytest.raises(BadInput, match="gives more sessions"):
+    with pytest.raises(BadInput, match="has more sessions"):
         request_store.write(tmp_path, itertools.cycle(turns(2)), body, dict, 3, of_sessions=True)
 
 
@@ -182,7 +182,7 @@ def test_a_first_prompt_that_follows_another_is_refused(tmp_path):
         request_store.write(tmp_path, turns(2)[1:], body, dict, 1)
 
 
-def test_holes_for_answers_are_seen_and_texts_are_never_taken_for_them(tmp_path):
+def test_answer_placeholders_are_never_confused_with_text(tmp_path):
     plain = Prompt("\u00ff\\xff\x00", 1, 1, "test")
     request_store.write(tmp_path, [plain], body, dict, 1)
     with Requests(tmp_path) as read:
@@ -191,4 +191,4 @@ def test_holes_for_answers_are_seen_and_texts_are_never_taken_for_them(tmp_path)
     request_store.write(tmp_path, [Prompt("a", 1, 1, "test", said)], lambda p: orjson.dumps(p.messages), dict, 1)
     with Requests(tmp_path) as read:
         assert read.repeats_answers
-        assert read.body(0) == b'[{"role":"assistant","content":"' + HOLE + b'"}]'
+        assert read.body(0) == b'[{"role":"assistant","content":"' + ANSWER_PLACEHOLDER + b'"}]'

@@ -75,6 +75,7 @@ def many(seed=1, count=700):
 
 
 class TestRule:
+    @pytest.mark.slow
     @pytest.mark.real_data
     @pytest.mark.parametrize("rule", [None, "vllm-0.11"])
     def test_the_published_sampling_is_reproduced_row_by_row(self, request, rule):
@@ -97,11 +98,11 @@ class TestRule:
         entries = many()
         assert rows(write(entries), count) == expected(entries, count)
 
-    def test_a_file_that_is_too_short_is_gone_through_again_at_random(self, write):
+    def test_short_file_is_repeated_at_random(self, write):
         entries = many(count=100)
         assert rows(write(entries), 1000) == expected(entries, 1000)
 
-    def test_a_length_for_every_answer_lifts_the_least_length_of_answers(self, write):
+    def test_output_len_lifts_the_minimum_answer(self, write):
         entries = many()
         assert rows(write(entries), 100, sharegpt_output_len=1) == expected(entries, 100, 1)
         assert rows(write(entries), 100, sharegpt_output_len=1500) == expected(entries, 100, 1500)
@@ -222,6 +223,7 @@ class TestFile:
 
 
 class TestCutOff:
+    @pytest.mark.slow
     def test_cut_anywhere_the_whole_ones_are_used_or_it_is_refused(self, write):
         content = json.dumps([*TestFile.ENTRIES, conversation("c", 5, 5)]).encode()
         first = content.index(b"}]}, ") + len(b"}]}")  # the end of the first conversation
@@ -236,7 +238,7 @@ class TestCutOff:
         path = write(content[: content.index(b"word", content.index(b'"c"'))])
         with caplog.at_level(logging.WARNING, "loadgen"):
             assert sorted(rows(path, 2)) == [("a", 5, 6), ("b", 7, 8)]
-        assert caplog.messages == [f"{path}: the file is cut off; its 2 whole conversations are used"]
+        assert caplog.messages == [f"{path}: the file is truncated; its 2 complete conversations are used"]
 
     def test_provenance_tells(self, write):
         whole = json.dumps(TestFile.ENTRIES).encode()
@@ -247,21 +249,21 @@ class TestCutOff:
 
 
 class TestBadInput:
-    REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` gets it), a JSON list of conversations"
+    REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
 
     @pytest.mark.parametrize(
         ("content", "problem"),
         [
             (b"", "is empty"),
-            (b" \n", "is no JSON list"),
-            (b"{}", "is no JSON list"),
-            (b'{"id": "a"}\n{"id": "b"}\n', "is no JSON list"),
-            (b"[", "holds no whole conversation of two turns"),
-            (b"[]", "holds no whole conversation of two turns"),
-            ([conversation("a", 9)], "holds no whole conversation of two turns"),
-            (json.dumps([conversation("a", 9, 9)]).encode()[:-9], "holds no whole conversation of two turns"),
+            (b" \n", "is not a JSON list"),
+            (b"{}", "is not a JSON list"),
+            (b'{"id": "a"}\n{"id": "b"}\n', "is not a JSON list"),
+            (b"[", "has no complete conversation of two turns"),
+            (b"[]", "has no complete conversation of two turns"),
+            ([conversation("a", 9)], "has no complete conversation of two turns"),
+            (json.dumps([conversation("a", 9, 9)]).encode()[:-9], "has no complete conversation of two turns"),
             (json.dumps(TestFile.ENTRIES).encode() + b"\n[]", "has more after its list, from byte 314"),
-            ([conversation("a", 1, 9)], "holds no conversation of a usable length"),
+            ([conversation("a", 1, 9)], "has no conversation of a usable length"),
             (
                 b'[{"conversations": [{"value": x}, {}]}]',
                 "is not JSON in the object at byte 1 (Expecting value: line 1 column 30 (char 29))",
@@ -313,7 +315,7 @@ class TestBadInput:
             rows(write(b"[" + deep + b"]"), 1)
 
     def test_no_path(self):
-        with pytest.raises(BadInput, match="--dataset-path: is not given, and sharegpt has no texts of its own; give"):
+        with pytest.raises(BadInput, match="--dataset-path: is missing: the data set sharegpt needs a file; give"):
             datasets.create(RunSettings(dataset_name="sharegpt", tokenizer=str(SIMULATOR)))
 
     def test_an_answer_of_no_length(self, write):

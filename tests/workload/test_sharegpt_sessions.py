@@ -38,7 +38,7 @@ def made(tmp_path):
     return of
 
 
-def test_a_conversation_is_a_session_that_asks_for_answers_as_long_as_the_recorded_ones(made):
+def test_session_requests_recorded_answer_lengths(made):
     prompts = list(made([WHOLE]).sessions(1))
     assert [(prompt.text, prompt.output_tokens) for prompt in prompts] == [(words(3), 5), (words(2), 7)]
     assert [prompt.source for prompt in prompts] == ["sharegpt/a/0", "sharegpt/a/1"]
@@ -83,7 +83,7 @@ def test_a_single_turn_is_the_rule_of_vllm_as_ever(made):
         ("system:x", "human:y", "gpt:z"),
     ],
 )
-def test_where_question_and_answer_do_not_take_turns_a_conversation_is_left_out(made, turns):
+def test_conversation_without_alternation_is_left_out(made, turns):
     good = conversation("good", "user:x", "assistant:y")
     sources = {prompt.source for prompt in made([conversation("odd", *turns), good]).sessions(5)}
     assert sources == {"sharegpt/good/0"}

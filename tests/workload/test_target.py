@@ -64,13 +64,13 @@ def test_a_chat_of_several_messages_is_sent_as_it_is():
     assert orjson.loads(sent)["messages"] == list(messages)
 
 
-def test_a_chat_of_several_messages_cannot_be_sent_to_completions():
+def test_chat_to_a_completions_endpoint_is_refused():
     messages = ({"role": "user", "content": "Why?"},)
-    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; ask a chat endpoint"):
+    with pytest.raises(BadInput, match=r"^--endpoint: test/0 is a chat; use a chat endpoint"):
         target(backend="openai").body(replace(PROMPT, messages=messages))
 
 
-def test_sampling_parameters_are_sent_only_where_given_zero_included():
+def test_sampling_parameters_are_sent_only_if_given():
     sent = body(temperature=0.0, top_k=5, ignore_eos=True)
     assert (sent["temperature"], sent["top_k"], sent["ignore_eos"]) == (0.0, 5, True)
     assert not {"top_p", "min_p", "frequency_penalty", "presence_penalty", "repetition_penalty"} & sent.keys()
@@ -166,7 +166,7 @@ def test_a_port_that_is_out_of_range_is_said_to_be():
         f"ftp://u:{SECRET}@a",
     ],
 )
-def test_a_base_url_that_is_none_is_refused_without_showing_its_user(url):
+def test_invalid_base_url_is_refused_without_its_user(url):
     with pytest.raises(BadInput) as caught:
         base_url(RunSettings(base_url=url))
     assert caught.value.field == "--base-url"
@@ -241,7 +241,7 @@ def test_a_header_wins_over_the_key_in_whatever_case():
     assert headers(RunSettings(api_key="key", header=("authorization=Token x",))) == {"authorization": "Token x"}
 
 
-def test_headers_are_name_and_value_around_the_first_equals_sign():
+def test_headers_split_at_the_first_equals_sign():
     assert headers(RunSettings(header=("X-A=b=c==", " X-B = d "))) == {"X-A": "b=c==", "X-B": "d"}
 
 
@@ -259,7 +259,7 @@ def test_headers_are_name_and_value_around_the_first_equals_sign():
         f"transfer-encoding={SECRET}",
     ],
 )
-def test_a_header_that_cannot_be_sent_is_refused_without_showing_its_value(given):
+def test_invalid_header_is_refused_without_its_value(given):
     with pytest.raises(BadInput) as caught:
         headers(RunSettings(header=(given,)))
     assert caught.value.field == "--header"
@@ -268,7 +268,7 @@ def test_a_header_that_cannot_be_sent_is_refused_without_showing_its_value(given
     assert "\n" not in str(caught.value)
 
 
-def test_an_api_key_that_cannot_be_sent_is_refused_without_showing_it():
+def test_invalid_api_key_is_refused_without_showing_it():
     with pytest.raises(BadInput) as caught:
         headers(RunSettings(api_key=f"{SECRET}\n"))
     assert caught.value.field == "--api-key"
@@ -285,9 +285,9 @@ def test_no_secret_stands_in_the_repr_of_a_target():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ("X-Key: abc", "'X-Key' comes without ="),
-        (SECRET, "one that is not shown has no name, or no ="),
-        (f"={SECRET}", "one that is not shown has no name, or no ="),
+        ("X-Key: abc", "'X-Key' has no ="),
+        (SECRET, "a header has no name, or no ="),
+        (f"={SECRET}", "a header has no name, or no ="),
     ],
 )
 def test_a_header_that_is_none_is_refused_by_its_name_alone(given, problem):

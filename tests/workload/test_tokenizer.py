@@ -8,7 +8,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.tokenizer import load, of_settings
+from loadgen.workload.tokenizer.tokenizer import load, tokenizer_of
 from tests.helpers import trained_tokenizers as trained
 from tests.helpers.source import ROOT
 
@@ -52,6 +52,7 @@ class TestCounting:
     def test_an_unused_id_has_no_token(self, wordpiece):
         assert load(str(wordpiece)).token(10**6) == ""
 
+    @pytest.mark.slow
     def test_cutting_and_padding_that_a_file_asks_for_are_left_out(self, tmp_path):
         tokenizer = load(str(trained.unigram(tmp_path)))
         assert tokenizer.count(["the" + " the" * 99, "the"]) == [100, 1]
@@ -74,8 +75,8 @@ class TestFinding:
         assert load(str(tmp_path)).count(["one two"], special=True) == [4]
 
     def test_the_model_names_the_tokenizer_unless_one_is_given(self, wordpiece):
-        assert of_settings(RunSettings(model=str(wordpiece))).name == str(wordpiece)
-        assert of_settings(RunSettings(model="served", tokenizer=str(SIMULATOR))).name == str(SIMULATOR)
+        assert tokenizer_of(RunSettings(model=str(wordpiece))).name == str(wordpiece)
+        assert tokenizer_of(RunSettings(model="served", tokenizer=str(SIMULATOR))).name == str(SIMULATOR)
 
     def test_a_name_is_looked_up_in_the_hubs_cache_first(self, wordpiece, monkeypatch):
         asked = []
@@ -102,16 +103,14 @@ class TestBadInput:
         return str(refused.value)
 
     def test_neither_tokenizer_nor_model(self):
-        with pytest.raises(
-            BadInput, match="--tokenizer: is not given, and there is no --model to take it from; name a"
-        ):
-            of_settings(RunSettings())
+        with pytest.raises(BadInput, match="--tokenizer: is missing, and so is --model; give a"):
+            tokenizer_of(RunSettings())
 
     @pytest.mark.parametrize(
         "name", ["/nowhere/tokenizer.json", "./nowhere", "tokenizer.json", "model.gguf", "some/model/folder"]
     )
     def test_a_path_to_nothing(self, name):
-        expected = f"--tokenizer: there is no file or folder {name}; give a tokenizer.json, its folder or a hub name"
+        expected = f"--tokenizer: file or folder {name} does not exist; give a tokenizer.json, its folder or a hub name"
         assert self.refusal(name) == expected
 
     @pytest.mark.parametrize("content", ["", "[]", "{", "GGUF"])
@@ -123,18 +122,20 @@ class TestBadInput:
     def test_a_folder_of_something_else(self, tmp_path):
         pytest.importorskip("transformers")
         message = self.refusal(tmp_path)
-        assert message.startswith(f"--tokenizer: {tmp_path} has no tokenizer.json, and transformers cannot make one (")
+        assert message.startswith(f"--tokenizer: {tmp_path} has no tokenizer.json, and transformers cannot load it (")
         assert "\n" not in message
 
     def test_a_name_that_the_hub_could_not_have(self):
-        assert "'no such name' is neither a path nor a hub name; give" in self.refusal("no such name")
+        assert "invalid path or hub name 'no such name'; give" in self.refusal("no such name")
 
     def test_a_hub_that_cannot_be_reached(self, monkeypatch):
         for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(socket, "getaddrinfo", no_addresses)
         message = self.refusal("nobody/has-this-model")
-        assert message.startswith("--tokenizer: nobody/has-this-model is no path, not in the hub's cache, and the hub")
+        assert message.startswith(
+            "--tokenizer: nobody/has-this-model is not a path, not in the cache of the hub, and the hub"
+        )
         assert "served model's tokenizer.json, or of its .gguf file (pip install gguf)" in message
 
     def test_a_name_that_the_hub_does_not_know(self, monkeypatch):
@@ -145,5 +146,5 @@ class TestBadInput:
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_: ["an address"])
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
         assert self.refusal("some/model").startswith(
-            "--tokenizer: the hub does not give some/model (404 Client Error);"
+            "--tokenizer: the hub does not have some/model (404 Client Error);"
         )

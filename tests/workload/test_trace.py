@@ -53,7 +53,7 @@ def rows(dataset):
 # -- the formats
 
 
-def test_burstgpt_counts_seconds_and_requests_that_failed_are_left_out(made):
+def test_burstgpt_in_seconds_without_failed_requests(made):
     dataset = made(BURSTGPT)
     assert rows(dataset) == [(0, 472, 18), (40_250 * MS, 1087, 230), (113 * S, 1360, 125)]
     assert (dataset.file.format, dataset.provenance()["rows_left_out"]) == ("burstgpt", 1)
@@ -109,7 +109,7 @@ def test_texts_have_exactly_the_tokens_of_the_trace(made, make, tmp_path):
     assert [p.input_tokens for p in prompts] == [1300, 700, 1 + tokenizer.special_tokens]
 
 
-def test_prompts_begin_alike_as_far_as_their_blocks_are_the_same(made):
+def test_prompts_share_text_as_they_share_blocks(made):
     dataset = made(mooncake((0, 1200, 1, [4, 5, 6]), (1, 1500, 1, [4, 5, 7]), (2, 1200, 1, [8, 5, 6])))
     a, b, c = (prompt.text.split() for prompt in dataset.prompts(3))
     assert a[:1024] == b[:1024]
@@ -126,12 +126,12 @@ def test_a_prompt_that_ends_within_a_block_has_its_first_words(made):
 def test_blocks_that_are_no_longer_held_are_made_the_same_again(made, monkeypatch):
     dataset = made(mooncake((0, 1500, 1, [1, 2, 3]), (1, 1500, 1, [4, 5, 6]), (2, 1500, 1, [1, 2, 3])))
     expected = [prompt.text for prompt in dataset.prompts(3)]
-    monkeypatch.setattr(trace, "BLOCKS_HELD", 1)
+    monkeypatch.setattr(trace, "CACHED_BLOCKS", 1)
     assert [prompt.text for prompt in dataset.prompts(3)] == expected
     assert expected[0] == expected[2] != expected[1]
 
 
-def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
+def test_prompts_without_blocks_follow_from_the_seed(made):
     def begins(**seeds):
         return [tuple(prompt.text.split()[:4]) for prompt in made(BURSTGPT, **seeds).prompts(3)]
 
@@ -147,21 +147,21 @@ def test_prompts_without_blocks_share_nothing_and_follow_from_the_seed(made):
     [
         ("", "is empty"),
         ("a,b\n1,2\n", "line 1"),
-        (BURSTGPT.replace("1087", "many"), "line 3: 'Request tokens' is 'many', no number of tokens"),
-        (BURSTGPT.replace("1087", "10000001"), "line 3: 'Request tokens' is '10000001', no number of tokens"),
+        (BURSTGPT.replace("1087", "many"), "line 3: 'Request tokens' is 'many', not a number of tokens"),
+        (BURSTGPT.replace("1087", "10000001"), "line 3: 'Request tokens' is '10000001', not a number of tokens"),
         (BURSTGPT.replace("1087", "-3"), "line 3: 'Request tokens' is '-3'"),
-        (BURSTGPT.replace("45.25", "later"), "line 3: 'Timestamp' is 'later', no time"),
+        (BURSTGPT.replace("45.25", "later"), "line 3: 'Timestamp' is 'later', not a time"),
         (BURSTGPT.replace("45.25", "nan"), "line 3: 'Timestamp'"),
         (BURSTGPT + "120,ChatGPT\n", "line 6: 'Request tokens' is missing"),
         (AZURE.replace("2023-11-16 18:15:50", "18:15:50"), "line 3: 'TIMESTAMP'"),
-        (mooncake((0, 5, 1, [])) + "{\n", "line 2: no JSON"),
-        (mooncake((0, 5, 1, [])) + "7\n", "line 2: no JSON object"),
-        (mooncake((0, 5, 1, "x")), "line 1: 'hash_ids' is 'x', no list of numbers"),
-        (mooncake((0, 5, 0, []), (0, 0, 5, [])), "holds no request: none of its 2 rows has tokens asked and answered"),
-        (BURSTGPT.splitlines()[0] + "\n", "holds no request; name"),
+        (mooncake((0, 5, 1, [])) + "{\n", "line 2: not JSON"),
+        (mooncake((0, 5, 1, [])) + "7\n", "line 2: not a JSON object"),
+        (mooncake((0, 5, 1, "x")), "line 1: 'hash_ids' is 'x', not a list of numbers"),
+        (mooncake((0, 5, 0, []), (0, 0, 5, [])), "has no requests: none of its 2 rows has input and output tokens"),
+        (BURSTGPT.splitlines()[0] + "\n", "has no requests; give"),
     ],
 )
-def test_a_row_that_does_not_say_what_it_should_is_refused_by_its_line(made, content, said):
+def test_invalid_trace_row_is_refused_with_its_line(made, content, said):
     with pytest.raises(BadInput) as refused:
         made(content)
     assert refused.value.field == "--dataset-path"
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_named_or_not_there_is_refused(made, tmp_path):
 
 
 def test_a_format_may_be_named_and_is_then_expected(made):
-    with pytest.raises(BadInput, match="there is no column 'TIMESTAMP'"):
+    with pytest.raises(BadInput, match="missing column 'TIMESTAMP'"):
         made(BURSTGPT, trace_format="azure")
 
 

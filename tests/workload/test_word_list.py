@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadgen.workload.files import cache_folder
+from loadgen.workload.files import cache
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.exact_text import Words
 from loadgen.workload.tokenizer.tokenizer import load
@@ -37,41 +37,41 @@ def same(one, other):
 
 
 def test_they_are_found_once(unigram, searches):
-    found = word_list.of(unigram)
-    assert same(word_list.of(unigram), found)
+    found = word_list.words_of(unigram)
+    assert same(word_list.words_of(unigram), found)
     assert len(searches) == 1
 
 
 def test_what_was_kept_is_what_was_found(unigram, superwords):
     for tokenizer in (unigram, superwords):
-        word_list.of(tokenizer)
-        assert same(word_list.of(tokenizer), Words.of(tokenizer))
+        word_list.words_of(tokenizer)
+        assert same(word_list.words_of(tokenizer), Words.of(tokenizer))
 
 
 def test_those_of_another_tokenizer_are_others(unigram, superwords):
-    assert not same(word_list.of(unigram), word_list.of(superwords))
+    assert not same(word_list.words_of(unigram), word_list.words_of(superwords))
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-9], lambda data: data.replace(b"true", b"null"), lambda data: b""]
 )
 def test_a_file_that_is_not_as_it_was_written_is_made_again(unigram, searches, damage):
-    found = word_list.of(unigram)
-    (place,) = cache_folder.folder().glob(f"*{word_list.ENDING}")
+    found = word_list.words_of(unigram)
+    (place,) = cache.folder().glob(f"*{word_list.SUFFIX}")
     place.write_bytes(damage(place.read_bytes()))
-    assert same(word_list.of(unigram), found)
+    assert same(word_list.words_of(unigram), found)
     assert len(searches) == 2
-    assert same(word_list.of(unigram), found)
+    assert same(word_list.words_of(unigram), found)
     assert len(searches) == 2
 
 
 def test_they_are_for_their_owner_alone_and_no_draft_is_left(unigram):
-    word_list.of(unigram)
-    (place,) = cache_folder.folder().iterdir()
+    word_list.words_of(unigram)
+    (place,) = cache.folder().iterdir()
     assert place.stat().st_mode & 0o777 == 0o600
 
 
 def test_where_nothing_can_be_kept_they_are_found_every_time(tmp_path, unigram, searches):
     (tmp_path / "cache").write_text("no folder")
-    assert same(word_list.of(unigram), word_list.of(unigram))
+    assert same(word_list.words_of(unigram), word_list.words_of(unigram))
     assert len(searches) == 2

@@ -1,175 +1,176 @@
-"""Comparison: sides held against the first of them, metric by metric, and what may be said of each difference."""
+"""Comparison: candidates against a baseline, metric by metric, with conclusions corrected for the number of tests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 from loadgen.analysis.compare import workload
-from loadgen.analysis.compare.interval import CONFIDENCE, Basis
-from loadgen.analysis.compare.metrics import USUAL, Metric
+from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS, Metric
 from loadgen.analysis.compare.noise_file import NoiseFile
-from loadgen.analysis.compare.pair import MOST_ERRORS, Pair
-from loadgen.analysis.compare.row import Row, Word
-from loadgen.analysis.compare.side import Side, check_apart
+from loadgen.analysis.compare.pair import MAX_ERROR_RATE, Pair
+from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.side import Side, check_distinct
 from loadgen.analysis.compare.workload import Difference
 from loadgen.checks import prefix_cache
 from loadgen.errors import BadInput
+from loadgen.stats import holm
 from loadgen.util.number_format import percent
 
 
 @dataclass(frozen=True)
-class Beside:
-    """A side beside the baseline.
+class CandidateRows:
+    """A candidate compared with the baseline.
 
     Attributes:
-        side: Which.
-        rows: Of the metrics that both have.
-        repeated: Metrics without a row, each with the one of which it is a fixed multiple in every run.
-        otherwise: What they are unlike in besides.
-        survivors: Why latencies are not of the same requests on both sides; empty where they are.
-        block: How long blocks of requests were, where any interval is within the runs.
+        candidate: The side that is compared.
+        rows: Of the metrics that both sides have.
+        repeated: Metrics without a row, each with the metric that it is a fixed multiple of in every run.
+        differences: Between the environments of the two sides.
+        error_rates_differ: Error rates of both sides, if they differ too much to compare latencies; else empty.
+        block_length: In requests, if any interval is within the run.
     """
 
-    side: Side
+    candidate: Side
     rows: tuple[Row, ...]
     repeated: Mapping[str, str]
-    otherwise: tuple[Difference, ...]
-    survivors: str
-    block: int | None
+    differences: tuple[Difference, ...]
+    error_rates_differ: str
+    block_length: int | None
 
     @property
-    def judged(self) -> list[Row]:
-        """The rows that may be called better or worse."""
+    def tested_rows(self) -> list[Row]:
+        """The rows that may be called better or worse: by starts, of comparable requests."""
         known = [row for row in self.rows if row.interval and row.interval.basis is not Basis.WITHIN]
-        return [row for row in known if not (self.survivors and row.metric.of_the_ok)]
+        return [row for row in known if not (self.error_rates_differ and row.metric.of_successes)]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Sides, the first of which is the baseline.
+    """All candidates compared with the baseline.
 
     Attributes:
-        base: That.
-        each: The others beside it.
-        notes: What is to be known before any number.
+        baseline: The first side.
+        candidates: The others.
+        notes: Warnings to read before any number.
     """
 
-    base: Side
-    each: tuple[Beside, ...]
+    baseline: Side
+    candidates: tuple[CandidateRows, ...]
     notes: tuple[str, ...]
 
     @property
     def sides(self) -> list[Side]:
-        """All of them, the baseline first."""
-        return [self.base, *(beside.side for beside in self.each)]
+        """All sides, the baseline first."""
+        return [self.baseline, *(each.candidate for each in self.candidates)]
 
     @property
-    def judged(self) -> list[Row]:
-        """The rows that may be called better or worse: none where nothing follows from some run."""
-        return [] if self.doubted else [row for beside in self.each for row in beside.judged]
+    def tested_rows(self) -> list[Row]:
+        """The rows that may be called better or worse: none if some run is unusable."""
+        return [] if self.has_unusable_runs else [row for each in self.candidates for row in each.tested_rows]
 
     @property
-    def doubted(self) -> bool:
-        """Whether nothing follows from some run, so that no difference is called better or worse."""
-        return any(side.doubts for side in self.sides)
+    def has_unusable_runs(self) -> bool:
+        """Whether some run is INVALID or partial, so that no row is called better or worse."""
+        return any(side.unusable_runs for side in self.sides)
 
 
 def compare(
     sides: Sequence[Side], *, noise: NoiseFile | None = None, more: Iterable[Metric] = (), anyway: bool = False
 ) -> Comparison:
-    """Hold sides against the first.
+    """Compare sides with the first one.
 
     Args:
         sides: Two or more.
-        noise: What starts of one thing differ by, if that was kept.
-        more: Metrics that are looked at besides the usual ones.
-        anyway: Also compare runs that asked different things.
+        noise: The variation between starts, from a file.
+        more: Metrics besides DEFAULT_METRICS.
+        anyway: Also compare runs of different workloads.
 
     Raises:
-        BadInput: They did, or a run stands on two sides.
+        BadInput: The workloads differ, or a run is on two sides.
     """
-    base, *others = sides
-    check_apart(sides)
-    clashes = [f"{who} asked different things: {listed(why)}" for who, why in _clashes(sides, noise) if why]
+    baseline, *others = sides
+    check_distinct(sides)
+    clashes = [f"{runs} have different workloads: {listed(each)}" for runs, each in _clashes(sides, noise) if each]
     if clashes and not anyway:
         raise BadInput("FILE", clashes[0], "name runs of one workload, or add --anyway")
-    wanted = tuple(more)
-    metrics = tuple(dict.fromkeys((*USUAL, *wanted)))
+    requested = tuple(more)
+    metrics = tuple(dict.fromkeys((*DEFAULT_METRICS, *requested)))
     samples = cache(lambda side: side.samples(metrics))
-    each = tuple(_beside(base, other, Pair(base, other, noise, samples), metrics, wanted) for other in others)
-    return _worded(Comparison(base, each, (*clashes, *_notes(sides))))
+    candidates = tuple(_compare_pair(Pair(baseline, other, noise, samples), baseline, other, metrics, requested)
+                       for other in others)  # fmt: skip
+    return _with_conclusions(Comparison(baseline, candidates, (*clashes, *_notes(sides))))
 
 
 def listed(differences: Iterable[Difference]) -> str:
-    """Differences in one line."""
+    """Format differences in one line."""
     return ", ".join(map(str, differences))
 
 
 def _clashes(sides: Sequence[Side], noise: NoiseFile | None) -> Iterator[tuple[str, Sequence[Difference]]]:
-    """Who, and in what they did not ask the same."""
-    base, reference = sides[0], sides[0].starts[0].workload
+    """Yield the runs that must have the same workload, and the differences between their workloads."""
+    baseline, reference = sides[0], sides[0].starts[0].workload
     for side in sides:
-        yield f"the runs of {side.path}", side.unlike
+        yield f"the runs of {side.path}", side.workload_differences
     for side in sides[1:]:
-        yield f"{base.path} and {side.path}", workload.unlike(reference, side.starts[0].workload)
+        yield f"{baseline.path} and {side.path}", workload.workload_differences(reference, side.starts[0].workload)
     if noise is not None:
-        yield f"{base.path} and the runs of the noise", workload.unlike(reference, noise.workload)
+        yield f"{baseline.path} and the noise file", workload.workload_differences(reference, noise.workload)
 
 
 def _notes(sides: Sequence[Side]) -> Iterator[str]:
-    if simulated := [side.name for side in sides if any(start.simulated for start in side.starts)]:
+    if simulated := [side.name for side in sides if any(run.simulated for run in side.starts)]:
         yield f"SIMULATED ENGINE ({', '.join(simulated)}): the numbers describe loadgen's simulator, no real server"
     for side in sides:
-        yield from side.doubts
-        for start in side.starts:
-            if start.error_rate is not None and start.error_rate > MOST_ERRORS:
-                lost = percent(start.error_rate, 1)
-                rest = "its latencies are those of the rest" if start.error_rate < 1 else "it has no latencies"
-                yield f"{start.where}: the server failed {lost} of its requests; {rest}"
-            if start.cached:
-                share = percent(start.cached, 1)
-                yield f"{start.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
-        if side.otherwise:
-            yield f"the starts of {side.name} are not of one thing: {listed(side.otherwise)}"
+        yield from side.unusable_runs
+        for run in side.starts:
+            if run.error_rate is not None and run.error_rate > MAX_ERROR_RATE:
+                lost = percent(run.error_rate, 1)
+                rest = "its latencies are those of the rest" if run.error_rate < 1 else "it has no latencies"
+                yield f"{run.where}: the server failed {lost} of its requests; {rest}"
+            if run.cached_share:
+                share = percent(run.cached_share, 1)
+                yield f"{run.where}: the server had {share} of the input cached before the run; {prefix_cache.ADVICE}"
+        if side.environment_differences:
+            yield f"the starts of {side.name} are not of one configuration: {listed(side.environment_differences)}"
 
 
-def _beside(base: Side, other: Side, pair: Pair, metrics: Iterable[Metric], wanted: Iterable[Metric]) -> Beside:
-    firsts = {metric: first for metric in metrics if metric not in wanted and (first := pair.repeated(metric))}
-    rows = tuple(row for metric in metrics if metric not in firsts and (row := pair.row(metric)))
+def _compare_pair(
+    pair: Pair, baseline: Side, candidate: Side, metrics: Iterable[Metric], requested: Iterable[Metric]
+) -> CandidateRows:
+    repeated = {metric: first for metric in metrics if metric not in requested and (first := pair.multiple_of(metric))}
+    rows = tuple(row for metric in metrics if metric not in repeated and (row := pair.row(metric)))
     within = any(row.interval is not None and row.interval.basis is Basis.WITHIN for row in rows)
-    return Beside(
-        side=other,
+    environments = baseline.starts[0].environment, candidate.starts[0].environment
+    return CandidateRows(
+        candidate=candidate,
         rows=rows,
-        repeated={metric.name: first.name for metric, first in firsts.items()},
-        otherwise=tuple(workload.otherwise(base.starts[0].facts, other.starts[0].facts)),
-        survivors=pair.survivors,
-        block=pair.block if within else None,
+        repeated={metric.name: first.name for metric, first in repeated.items()},
+        differences=tuple(workload.environment_differences(*environments)),
+        error_rates_differ=pair.error_rates_differ,
+        block_length=pair.block_length if within else None,
     )
 
 
-def _worded(comparison: Comparison) -> Comparison:
-    """With words: by Holm's procedure (Scand. J. Stat. 6, 1979) over all rows of which something is known of starts."""
-    chances = sorted(row.interval.by_chance for row in comparison.judged if row.interval is not None)
-    sure = 0  # rows that count
-    while sure < len(chances) and chances[sure] <= (1 - CONFIDENCE) / (len(chances) - sure):
-        sure += 1
-    most = chances[sure - 1] if sure else -1.0
+def _with_conclusions(comparison: Comparison) -> Comparison:
+    """Add conclusions: better and worse are corrected by Holm's procedure for all rows that are tested."""
+    p_values = [row.interval.p_value for row in comparison.tested_rows if row.interval is not None]
+    largest = holm.largest_rejected(p_values, 1 - CONFIDENCE)
     return replace(
         comparison,
-        each=tuple(
-            replace(beside, rows=tuple(_with_word(row, beside, most) for row in beside.rows))
-            for beside in comparison.each
+        candidates=tuple(
+            replace(each, rows=tuple(replace(row, conclusion=_conclusion(row, each, largest)) for row in each.rows))
+            for each in comparison.candidates
         ),
     )
 
 
-def _with_word(row: Row, beside: Beside, most: float) -> Row:
-    """A row with the word that may be said of it, where chances up to `most` count."""
-    found = row.interval
+def _conclusion(row: Row, candidate: CandidateRows, largest_p: float | None) -> Conclusion:
+    """Return the conclusion about a row, where p-values up to `largest_p` are significant."""
+    found, more_is_better = row.interval, row.metric.more_is_better
     if found is None:
-        word = Word.UNKNOWN
-    elif row in beside.judged and found.by_chance <= most and row.metric.more_is_better is not None:
-        word = Word.BETTER if (found.low > 0) == row.metric.more_is_better else Word.WORSE
-    else:
-        word = Word.DIFFERS if found.leaves_out_none else Word.NOT_TOLD_APART
-    return replace(row, word=word)
+        return Conclusion.UNKNOWN
+    significant = largest_p is not None and found.p_value <= largest_p
+    if significant and more_is_better is not None and row in candidate.tested_rows:
+        return Conclusion.BETTER if (found.low > 0) == more_is_better else Conclusion.WORSE
+    return Conclusion.DIFFERS if found.excludes_zero else Conclusion.NO_SIGNIFICANT_DIFFERENCE

@@ -1,4 +1,4 @@
-"""Condition: what a change must not be, as `ttft_p99>+5%`, `output_throughput<-3%`, `error_rate>+1pp`."""
+"""Conditions of --fail-if on a change: `ttft_p99>+5%`, `output_throughput<-3%`, `error_rate>+1pp`."""
 
 import math
 import re
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadgen.analysis.compare.comparison import Beside, Comparison
-from loadgen.analysis.compare.interval import Basis
-from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, meant, named
-from loadgen.analysis.compare.rendering import AT, bounds, change
+from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.confidence_interval import Basis
+from loadgen.analysis.compare.metrics import ERROR_RATE, Metric, metric_by_name, similar_metric
 from loadgen.analysis.compare.row import Row
+from loadgen.analysis.compare.texts import AT, bounds, change
 from loadgen.errors import BadInput
 
 FLAG = "--fail-if"
@@ -20,13 +20,13 @@ _EXAMPLE = 'write e.g. "ttft_p99>+5%", "output_throughput<-3%" or "error_rate>+1
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A bound on a change, beyond which it fails.
+    """A bound on the change of a metric; the condition fails if the change is beyond it.
 
     Attributes:
-        text: As it was written.
-        metric: Of which the change is.
-        above: Whether beyond is above.
-        bound: As a share of the baseline's value; for a share, of its difference.
+        text: As the user wrote it.
+        metric: That changes.
+        above: Whether beyond means above the bound, else below.
+        bound: As a share of the baseline's value; for a metric that is a share, a difference.
     """
 
     text: str
@@ -34,21 +34,21 @@ class Condition:
     above: bool
     bound: float
 
-    def beyond(self, value: float) -> bool:
-        """Whether a change is."""
+    def is_beyond(self, value: float) -> bool:
+        """Tell whether a change is beyond the bound."""
         return value > self.bound if self.above else value < self.bound
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A condition held against a row.
+class Judgement:
+    """The result of a condition for a candidate.
 
     Attributes:
-        condition: Which.
-        side: Beside the baseline.
-        failed: Whether the change is beyond the bound: all of its interval; where there is none, the point alone. None
-            where the runs do not tell.
-        why: In words.
+        condition: That was tested.
+        side: Name of the candidate.
+        failed: Whether all of the interval of the change is beyond the bound; without an interval, whether the change
+            is. None if the runs cannot tell.
+        why: The reason, for people.
     """
 
     condition: Condition
@@ -61,15 +61,15 @@ class Judged:
         return {"condition": self.condition.text, "side": self.side, "failed": self.failed, "why": self.why}
 
     def __str__(self) -> str:
-        held = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
-        return f"{held} {self.condition.text} ({self.side}): {self.why}"
+        verdict = {True: "FAILED", False: "passed", None: "not judged:"}[self.failed]
+        return f"{verdict} {self.condition.text} ({self.side}): {self.why}"
 
 
 def parse(texts: Iterable[str]) -> list[Condition]:
-    """Read conditions; each text may have several, with commas between them.
+    """Parse conditions; each text may have several, with commas between them.
 
     Raises:
-        BadInput: One that is not understood.
+        BadInput: A condition is malformed.
     """
     return [_condition(part.strip()) for text in texts for part in text.split(",")]
 
@@ -77,70 +77,68 @@ def parse(texts: Iterable[str]) -> list[Condition]:
 def _condition(text: str) -> Condition:
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise BadInput(FLAG, f"{text!r} is no condition on a change", _EXAMPLE)
+        raise BadInput(FLAG, f"{text!r} is not a condition on a change", _EXAMPLE)
     name, sign, number, unit = match.groups()
-    metric = named(name)
+    metric = metric_by_name(name)
     if metric is None:
-        near = meant(name)
+        near = similar_metric(name)
         remedy = f"write {near.name}" if near else "the table's first column names them"
-        raise BadInput(FLAG, f"{text!r} is on no metric that is known", remedy)
+        raise BadInput(FLAG, f"{text!r}: unknown metric {name!r}", remedy)
     if metric.is_share != (unit == "pp"):
-        how = "a share, whose changes are percentage points" if metric.is_share else "no share"
+        kind = "a share, whose changes are percentage points" if metric.is_share else "not a share"
         raise BadInput(
-            FLAG, f"{text!r}: {name} is {how}", f"write {name}{sign}{number}{'pp' if metric.is_share else '%'}"
+            FLAG, f"{text!r}: {name} is {kind}", f"write {name}{sign}{number}{'pp' if metric.is_share else '%'}"
         )
     try:
         return Condition(text, metric, sign == ">", float(number) / 100)
     except ValueError as error:
-        raise BadInput(FLAG, f"{text!r} has no number", _EXAMPLE) from error
+        raise BadInput(FLAG, f"{text!r}: {number!r} is not a number", _EXAMPLE) from error
 
 
-def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judged]:
-    """Hold every condition against every side.
+def judge(comparison: Comparison, conditions: Iterable[Condition]) -> list[Judgement]:
+    """Test every condition on every candidate.
 
     Raises:
-        BadInput: A metric that some side does not have.
+        BadInput: A side does not have the metric.
     """
-    return [judged for condition in conditions for judged in _judged(comparison, condition)]
+    return [judgement for condition in conditions for judgement in _judge(comparison, condition)]
 
 
-def _judged(comparison: Comparison, condition: Condition) -> Iterator[Judged]:
-    for beside in comparison.each:
-        if why := _why_not(comparison, beside, condition):
-            yield Judged(condition, beside.side.name, None, why)
+def _judge(comparison: Comparison, condition: Condition) -> Iterator[Judgement]:
+    for each in comparison.candidates:
+        name = each.candidate.name
+        if why := _why_not_judged(comparison, each, condition):
+            yield Judgement(condition, name, None, why)
             continue
-        row = next((row for row in beside.rows if row.metric == condition.metric), None)
+        row = next((row for row in each.rows if row.metric == condition.metric), None)
         if row is None:
-            problem = f"{condition.text!r}: {condition.metric.name} is not known of both"
+            problem = f"{condition.text!r}: not both sides have {condition.metric.name}"
             raise BadInput(FLAG, problem, "leave it out, or compare results that have it")
         if row.change is None:
-            yield Judged(condition, beside.side.name, None, "of a baseline of 0 no change can be told")
+            yield Judgement(condition, name, None, "the baseline is 0, so there is no relative change")
             continue
-        yield Judged(condition, beside.side.name, *_held(row, row.change, condition))
+        yield Judgement(condition, name, *_test(row, row.change, condition))
 
 
-def _why_not(comparison: Comparison, beside: Beside, condition: Condition) -> str:
-    """Why a condition cannot be judged of a side, in words; empty where it can."""
-    doubts = [*comparison.base.doubts, *beside.side.doubts]
-    return "; ".join(doubts) or (beside.survivors if condition.metric.of_the_ok else "")
+def _why_not_judged(comparison: Comparison, each: CandidateRows, condition: Condition) -> str:
+    """Return why a condition cannot be judged for a candidate; empty if it can."""
+    unusable = [*comparison.baseline.unusable_runs, *each.candidate.unusable_runs]
+    return "; ".join(unusable) or (each.error_rates_differ if condition.metric.of_successes else "")
 
 
-def _held(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
-    """Whether it fails, and why."""
-    point = f"{change(row)} is beyond" if condition.beyond(value) else f"{change(row)} is not beyond"
+def _test(row: Row, value: float, condition: Condition) -> tuple[bool, str]:
+    """Tell whether a condition fails, and why."""
+    point = f"{change(row)} is {'' if condition.is_beyond(value) else 'not '}beyond the bound"
     if row.bounds is None:
-        why = f"{point} by the point alone (no interval: {row.why}): whether it is noise is not known"
-        return condition.beyond(value), why
-    if row.metric.name == ERROR_RATE:  # a request that failed did fail: no noise takes that back
-        return condition.beyond(value), point
+        why = f"{point} by the point estimate alone (no interval: {row.why_no_interval}), so it may be noise"
+        return condition.is_beyond(value), why
+    if row.metric.name == ERROR_RATE:  # a failed request is a fact, so noise is no excuse
+        return condition.is_beyond(value), point
     near = row.bounds[0] if condition.above else row.bounds[1]
-    failed = condition.beyond(near) and math.isfinite(near)
+    failed = condition.is_beyond(near) and math.isfinite(near)
     interval = f"{AT} interval {bounds(row)}"
-    if not condition.beyond(value):
+    if not condition.is_beyond(value):
         return False, f"{point}, {interval}"
     noise = "the noise" if row.interval and row.interval.basis is not Basis.WITHIN else "the noise within the run"
-    return failed, f"{point}, {'all' if failed else 'not all'} of its {interval}; {_more(row)} {noise}"
-
-
-def _more(row: Row) -> str:
-    return "more than" if row.interval and row.interval.leaves_out_none else "no more than"
+    more = "more than" if row.interval and row.interval.excludes_zero else "no more than"
+    return failed, f"{point}, with {'all' if failed else 'not all'} of its {interval}; {more} {noise}"

@@ -1,4 +1,4 @@
-"""Metrics: what two sides are compared by, each a number of a result, by the name that a condition has for it."""
+"""The metrics that runs are compared by: numbers of a result, under the names that conditions use."""
 
 import itertools
 import re
@@ -13,16 +13,16 @@ from loadgen.report.distribution import number
 Result = Mapping[str, Any]
 LATENCIES = ("ttft", "ttfo", "tpot", "icl", "itl", "e2el")
 STATISTICS = ("mean", "p50", "p90", "p99")
-# What a throughput, or a latency, is a fixed multiple of in every run, where nothing tells the two apart.
-REPEATED = {
+# Metrics that are a fixed multiple of another in every run, if all answers are as long or have one event per token.
+MAY_REPEAT = {
     "output_throughput": "request_throughput",
     "total_throughput": "request_throughput",
     "ttfo": "ttft",
     "itl": "icl",
 }
 ERROR_RATE = "error_rate"
-BUCKET = 1 / 1024  # of its lowest value: the most that one of a Histogram is wide
-LONGEST = 8  # words of a name in which another is looked for
+BUCKET = 1 / 1024  # maximum width of a bucket of a Histogram, as a share of its lowest value
+MAX_WORDS = 8  # of a name for which a similar one is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,61 +30,61 @@ class Metric:
     """A number of a result.
 
     Attributes:
-        name: As a condition names it: output_throughput, ttft_p99.
-        unit: Of its values: ms, req/s, tok/s; empty where it has none, "%" for shares.
-        more_is_better: What is a gain; None where that is not for anybody else to say.
-        ours: Whether loadgen measured it; else the server said it.
+        name: As in a condition: output_throughput, ttft_p99.
+        unit: Of its values: ms, req/s, tok/s; empty if it has none, "%" for shares.
+        more_is_better: Its direction; None if it depends on the purpose.
+        from_server: Whether the server reported it; else loadgen measured it.
     """
 
     name: str
     unit: str
     more_is_better: bool | None
-    ours: bool = True
+    from_server: bool = False
 
     @property
     def is_share(self) -> bool:
-        """Whether it is a share of 1, of which differences are told in percentage points, not ratios in percent."""
+        """Whether it is a share, whose differences are percentage points instead of ratios."""
         return self.unit == "%"
 
     @property
-    def of_the_ok(self) -> bool:
-        """Whether it is of the requests alone that succeeded."""
+    def of_successes(self) -> bool:
+        """Whether only requests that succeeded have it."""
         return self.latency is not None
 
     @property
     def latency(self) -> tuple[str, str] | None:
-        """The latency and the statistic of it, as an SLO names them; None for any other number."""
-        return slo.named(self.name)
+        """The latency and its statistic, as in an SLO; None for other metrics."""
+        return slo.split_name(self.name)
 
     @property
     def percentile(self) -> float | None:
-        """Which percentile of a latency it is; None for any other number."""
+        """The percentile, 0 to 100; None for other metrics."""
         return slo.percentile(self.latency[1]) if self.latency is not None else None
 
-    def of(self, result: Result, histograms: Mapping[str, Histogram]) -> float | None:
-        """Its value in a result; None where that has none.
+    def value(self, result: Result, histograms: Mapping[str, Histogram]) -> float | None:
+        """Return the value in a result; None if it has none.
 
         Args:
             result: As it was saved.
-            histograms: Its distributions.
+            histograms: The distributions of the result, by name.
         """
         if self.latency is not None:
             latency, name = self.latency
             return number(histograms[slo.distribution(latency, result["loadgen"]["latency_from"])], name)
-        return _FOUND[self.name](result)
+        return _READERS[self.name](result)
 
     @property
-    def repeats(self) -> str:
-        """The name of the metric of which it is a fixed multiple, where nothing tells them apart; empty for most."""
+    def may_repeat(self) -> str:
+        """The name of the metric that it may be a fixed multiple of in every run; empty for most metrics."""
         if self.latency is None:
-            return REPEATED.get(self.name, "")
-        other = REPEATED.get(self.latency[0])
+            return MAY_REPEAT.get(self.name, "")
+        other = MAY_REPEAT.get(self.latency[0])
         return f"{other}_{self.latency[1]}" if other else ""
 
     def resolution(self, result: Result) -> float:
-        """How finely a result tells it, as a share of its value; 0 where it is exact.
+        """Return the rounding step of the metric in a result, as a share of its value; 0 if it is exact.
 
-        A percentile is told to a bucket of its distribution, a throughput to one request.
+        A percentile is exact to a bucket of its distribution, a throughput to one request.
         """
         if self.percentile is not None:
             return BUCKET
@@ -93,18 +93,18 @@ class Metric:
 
 
 def _server(*path: str) -> Callable[[Result], float | None]:
-    """What the server said, at the end of this path in its part of a result."""
+    """Return a reader of a metric that the server reported, at this path in its part of a result."""
 
-    def found(result: Result) -> float | None:
-        at = result["loadgen"].get("server")  # results saved before servers were asked do not have it
+    def read(result: Result) -> float | None:
+        at = result["loadgen"].get("server")  # missing in results of older versions
         for key in path:
             at = at and at[key]
         return None if at is None else float(at)
 
-    return found
+    return read
 
 
-_FOUND: dict[str, Callable[[Result], float | None]] = {
+_READERS: dict[str, Callable[[Result], float | None]] = {
     "request_throughput": lambda result: result["request_throughput"],
     "output_throughput": lambda result: result["output_throughput"],
     "total_throughput": lambda result: result["total_token_throughput"],
@@ -118,7 +118,7 @@ _FOUND: dict[str, Callable[[Result], float | None]] = {
     "server_waiting": _server("levels", "waiting", "mean"),
     "server_kv_usage": _server("levels", "kv_usage", "mean"),
 }
-# How many requests a throughput counts.
+# Number of requests that a throughput counts.
 _COUNTED: dict[str, Callable[[Result], float]] = {
     **dict.fromkeys(
         ("request_throughput", "output_throughput", "total_throughput"), lambda result: float(result["completed"])
@@ -133,31 +133,31 @@ TOTALS = (
     Metric(ERROR_RATE, "%", False),
 )
 SERVER = (
-    Metric("server_ttft_mean", "ms", False, ours=False),
-    Metric("server_prefix_hit_rate", "%", None, ours=False),
-    Metric("server_spec_acceptance", "%", None, ours=False),
-    Metric("server_preemptions", "", None, ours=False),
-    Metric("server_running", "", None, ours=False),
-    Metric("server_waiting", "", None, ours=False),
-    Metric("server_kv_usage", "%", None, ours=False),
+    Metric("server_ttft_mean", "ms", False, from_server=True),
+    Metric("server_prefix_hit_rate", "%", None, from_server=True),
+    Metric("server_spec_acceptance", "%", None, from_server=True),
+    Metric("server_preemptions", "", None, from_server=True),
+    Metric("server_running", "", None, from_server=True),
+    Metric("server_waiting", "", None, from_server=True),
+    Metric("server_kv_usage", "%", None, from_server=True),
 )
-USUAL = (
+DEFAULT_METRICS = (
     *TOTALS,
     *(Metric(f"{latency}_{name}", "ms", False) for latency in LATENCIES for name in STATISTICS),
     *SERVER,
 )
 
 
-def named(name: str) -> Metric | None:
-    """The metric of this name; None where there is none."""
-    for metric in USUAL:
+def metric_by_name(name: str) -> Metric | None:
+    """Return the metric of this name; None if there is none."""
+    for metric in DEFAULT_METRICS:
         if metric.name == name:
             return metric
-    return Metric(name, "ms", False) if slo.named(name) else None
+    return Metric(name, "ms", False) if slo.split_name(name) else None
 
 
-def meant(name: str) -> Metric | None:
-    """The metric of which the words stand in a name that is none, as in p99_ttft_ms; None where they are of none."""
-    words = re.findall(r"[a-z0-9.]+", name)[:LONGEST]
+def similar_metric(name: str) -> Metric | None:
+    """Return a metric whose words are in an unknown name, as in p99_ttft_ms; None if there is none."""
+    words = re.findall(r"[a-z0-9.]+", name)[:MAX_WORDS]
     pairs = ("_".join(pair) for pair in itertools.permutations(words, 2))
-    return next(filter(None, map(named, (*pairs, *words))), None)
+    return next(filter(None, map(metric_by_name, (*pairs, *words))), None)

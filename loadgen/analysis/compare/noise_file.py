@@ -1,4 +1,4 @@
-"""NoiseFile: what starts of one and the same thing differ by, kept to be used where there are too few starts."""
+"""NoiseFile: the variation between starts of one configuration, saved for comparisons with too few starts."""
 
 import math
 from collections.abc import Mapping
@@ -9,78 +9,79 @@ from typing import Any
 import numpy as np
 import orjson
 
-from loadgen.analysis.compare.metrics import USUAL
-from loadgen.analysis.compare.side import LEAST_STARTS, Side
-from loadgen.analysis.compare.workload import BEHIND
+from loadgen.analysis.compare.metrics import DEFAULT_METRICS
+from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.analysis.compare.workload import HASHED_SETTINGS
 from loadgen.errors import BadInput
 from loadgen.stats.variance import Noise
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFile:
-    """Of each metric the noise of one start: of its logarithm, of a share the share's own.
+    """Noise of one start for each metric: of its logarithm, for a share of the share itself.
 
     Attributes:
-        each: By the name of the metric.
+        noise: By the name of the metric.
         workload: Of the starts.
     """
 
-    each: Mapping[str, Noise]
+    noise: Mapping[str, Noise]
     workload: Mapping[str, Any]
 
     @classmethod
     def of(cls, side: Side, *, anyway: bool = False) -> "NoiseFile":
-        """What the starts of a side differ by; of metrics in which they do.
+        """Estimate the noise from the starts of a side, for the metrics that vary.
 
         Args:
-            side: Which.
-            anyway: Also where they are not of one thing.
+            side: With MIN_STARTS or more.
+            anyway: Accept starts of different configurations.
 
         Raises:
-            BadInput: They are too few, or some of them say nothing.
+            BadInput: The starts are too few, some are INVALID or partial, or they are of different configurations.
         """
-        if len(side.starts) < LEAST_STARTS:
+        if len(side.starts) < MIN_STARTS:
             count = f"{len(side.starts)} start{'s' * (len(side.starts) != 1)}"
-            raise BadInput("--save-noise", f"{side.path} has {count}", f"give {LEAST_STARTS} or more of the same thing")
-        if side.doubts:
-            raise BadInput("--save-noise", side.doubts[0], "leave that run out")
-        if (unlike := side.unlike + side.otherwise) and not anyway:
-            problem = f"the starts of {side.path} are not of one thing: {', '.join(map(str, unlike))}"
-            raise BadInput("--save-noise", problem, "leave out what is not, or add --anyway")
-        levels = {metric.name: side.levels(metric) for metric in USUAL}
-        told = {name: each for name, each in levels.items() if each is not None and np.isfinite(each).all()}
-        each = {name: Noise.of_replicates(one) for name, one in told.items()}
-        return cls({name: noise for name, noise in each.items() if noise.sd > 0}, side.starts[0].workload)
+            remedy = f"give {MIN_STARTS} or more of the same configuration"
+            raise BadInput("--save-noise", f"{side.path} has {count}", remedy)
+        if side.unusable_runs:
+            raise BadInput("--save-noise", side.unusable_runs[0], "leave that run out")
+        if (differences := side.workload_differences + side.environment_differences) and not anyway:
+            problem = f"the starts of {side.path} are not of one configuration: {', '.join(map(str, differences))}"
+            raise BadInput("--save-noise", problem, "leave out those that differ, or add --anyway")
+        values = {metric.name: side.scaled_values(metric) for metric in DEFAULT_METRICS}
+        known = {name: each for name, each in values.items() if each is not None and np.isfinite(each).all()}
+        noise = {name: Noise.of_replicates(each) for name, each in known.items()}
+        return cls({name: each for name, each in noise.items() if each.sd > 0}, side.starts[0].workload)
 
     @classmethod
     def read(cls, path: str) -> "NoiseFile":
-        """From where `save` put it.
+        """Read a file that `save` wrote.
 
         Raises:
-            BadInput: It cannot be read, or is something else.
+            BadInput: It cannot be read, or is another kind of file.
         """
         try:
-            told = orjson.loads(Path(path).read_bytes())
-            if told["loadgen_noise"] != SCHEMA or not {*BEHIND, "requests"} <= told["workload"].keys():
+            data = orjson.loads(Path(path).read_bytes())
+            if data["loadgen_noise"] != SCHEMA or not {*HASHED_SETTINGS, "requests"} <= data["workload"].keys():
                 raise ValueError
-            each = {str(name): Noise(float(one["sd"]), int(one["df"])) for name, one in told["each"].items()}
-            if not all(noise.df > 0 and 0 <= noise.sd < math.inf for noise in each.values()):
+            noise = {str(name): Noise(float(each["sd"]), int(each["df"])) for name, each in data["each"].items()}
+            if not all(each.df > 0 and 0 <= each.sd < math.inf for each in noise.values()):
                 raise ValueError
-            return cls(each, dict(told["workload"]))
+            return cls(noise, dict(data["workload"]))
         except OSError as error:
             raise BadInput("--noise", f"{path}: {error.strerror}", "name a file of --save-noise") from error
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise BadInput("--noise", f"{path} holds no noise", "name a file of --save-noise") from error
+            raise BadInput("--noise", f"{path} is not a noise file", "name a file of --save-noise") from error
 
     def save(self, path: str) -> None:
-        """Write it.
+        """Write the file.
 
         Raises:
             OSError: It cannot be written.
         """
-        each = {name: asdict(noise) for name, noise in self.each.items()}
-        told = {"loadgen_noise": SCHEMA, "each": each, "workload": self.workload}
-        write_whole(Path(path), orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+        each = {name: asdict(noise) for name, noise in self.noise.items()}
+        data = {"loadgen_noise": SCHEMA, "each": each, "workload": self.workload}
+        write_atomic(Path(path), orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n")

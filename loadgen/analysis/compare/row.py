@@ -1,60 +1,60 @@
-"""Row: a metric of two sides, what they differ by, and the word that may be said of it."""
+"""Row: one metric of a baseline and a candidate, their difference, and the conclusion about it."""
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadgen.analysis.compare.interval import Interval
+from loadgen.analysis.compare.confidence_interval import ConfidenceInterval
 from loadgen.analysis.compare.metrics import Metric
 
-MOST = 700.0  # of which the exponential is a number
+MAX_EXPONENT = 700.0  # above it the exponential overflows
 
 
-class Word(StrEnum):
-    """What may be said of a difference."""
+class Conclusion(StrEnum):
+    """The conclusion about a difference."""
 
-    BETTER = "better"  # allowing for all rows that are looked at
-    WORSE = "worse"  # likewise
-    DIFFERS = "differs"  # by the interval of its row alone
-    NOT_TOLD_APART = "not told apart"
-    UNKNOWN = "-"  # nothing tells
+    BETTER = "better"  # significant after correction for all rows that are tested
+    WORSE = "worse"  # the same
+    DIFFERS = "differs"  # significant by its own interval only
+    NO_SIGNIFICANT_DIFFERENCE = "no significant difference"
+    UNKNOWN = "-"  # there is no interval
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A metric of two sides.
+    """One metric of both sides.
 
     Attributes:
-        metric: Which.
-        one: The baseline's value: of several starts the geometric mean, of shares the mean.
-        other: The other side's.
-        change: By how much that is more, as a share of the baseline's; of shares the difference. None beside a 0.
-        resolution: How finely the values are told, as a share of them; 0 where they are exact.
-        interval: Of the difference of levels; None where nothing tells.
-        why: Why nothing does.
-        word: What may be said.
+        metric: That is compared.
+        baseline: Value of the baseline: the geometric mean of its starts, for shares the arithmetic mean.
+        candidate: Value of the candidate.
+        change: Relative difference of the candidate; for shares the difference. None if only the baseline is 0.
+        resolution: Rounding step of the values, as a share of them; 0 if they are exact.
+        interval: Of the difference of scaled values; None if unknown.
+        why_no_interval: Why it is unknown; empty if it is known.
+        conclusion: About the difference.
     """
 
     metric: Metric
-    one: float
-    other: float
+    baseline: float
+    candidate: float
     change: float | None
     resolution: float
-    interval: Interval | None
-    why: str
-    word: Word = Word.UNKNOWN
+    interval: ConfidenceInterval | None
+    why_no_interval: str
+    conclusion: Conclusion = Conclusion.UNKNOWN
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Between what the change lies, in its unit."""
+        """Confidence bounds of `change`."""
         if self.interval is None:
             return None
-        low, high = change(self.interval.low, self.metric), change(self.interval.high, self.metric)
+        low, high = as_change(self.interval.low, self.metric), as_change(self.interval.high, self.metric)
         return (max(low, -1.0), min(high, 1.0)) if self.metric.is_share else (low, high)
 
 
-def change(difference: float, metric: Metric) -> float:
-    """A difference of levels as it is told; infinite where it is beyond all numbers."""
+def as_change(difference: float, metric: Metric) -> float:
+    """Convert a difference of scaled values to a change; infinite if it overflows."""
     if metric.is_share:
         return difference
-    return math.expm1(difference) if difference < MOST else math.inf
+    return math.expm1(difference) if difference < MAX_EXPONENT else math.inf

@@ -1,11 +1,11 @@
-"""Start: one run of a side, as it was saved, with its requests where their records are there."""
+"""SavedRun: one run of a side, read from its result, with its requests if its records are there."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from loadgen.analysis.compare.metrics import Metric
-from loadgen.analysis.compare.sample import Sample
-from loadgen.analysis.compare.workload import facts, workload
+from loadgen.analysis.compare.request_sample import RequestSample
+from loadgen.analysis.compare.workload import environment, workload
 from loadgen.checks import prefix_cache
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.snapshot import LATENCIES
@@ -13,16 +13,16 @@ from loadgen.report.run_summary import reasons
 from loadgen.runner import run_result
 
 
-class Start:
+class SavedRun:
     """One run.
 
     Args:
-        where: It was read, for messages.
+        where: Path of the file, and the line in it if it holds several runs; for messages.
         result: Of the run.
-        records: The file of its records, if that is what was read.
+        records: Path of the file of its records, if that is what was read.
 
     Raises:
-        BadInput: The result is not whole.
+        BadInput: The result is incomplete.
     """
 
     def __init__(self, where: str, result: dict[str, Any], records: str | None = None) -> None:
@@ -32,34 +32,34 @@ class Start:
             self.date, self.verdict, self.partial = str(result["date"]), str(own["verdict"]), own["partial"]
             self.simulated, self.reasons = bool(own["simulated"]), reasons(result)
             self.error_rate: float | None = own["error_rate"]
-            self.kept: str | None = own["provenance"]["settings"]["records"]
-            self.workload, self.facts = workload(result), facts(result)
-            self.cached = self._cached(own)
+            self.records_setting: str | None = own["provenance"]["settings"]["records"]
+            self.workload, self.environment = workload(result), environment(result)
+            self.cached_share = self._cached_share(own)
             self._histograms = {name: Histogram.from_dict(own["histograms"][name]) for name in LATENCIES}
             self.key = (self.date, result["duration"], result["completed"], result["total_output_tokens"])
 
     @property
-    def doubt(self) -> str | None:
-        """Why nothing follows from the run, in words; None where something may."""
+    def unusable(self) -> str | None:
+        """Why no conclusion follows from the run: it is INVALID or partial; None otherwise."""
         if self.partial:
             return f"PARTIAL: {self.partial}"
         return f"INVALID: {'; '.join(self.reasons)}" if self.verdict == "INVALID" else None
 
     @staticmethod
-    def _cached(own: dict[str, Any]) -> float:
-        """The share of its input that the server had cached from before the run; 0 where nobody can tell."""
+    def _cached_share(own: dict[str, Any]) -> float:
+        """Return the share of the input that the server had cached before the run; 0 if unknown."""
         if own["repeated_prompts"] or own["provenance"]["prompts"].get("sent_before"):
             return 0.0
         return prefix_cache.unexplained(own["tokens"], own["provenance"]["prompts"])
 
-    def sample(self, metrics: Iterable[Metric]) -> Sample | None:
-        """Its requests, to be drawn anew for these metrics; None where there are no records.
+    def sample(self, metrics: Iterable[Metric]) -> RequestSample | None:
+        """Read the requests for resampling these metrics; return None without records.
 
         Raises:
-            BadInput: A line of them is no record.
+            BadInput: A line of the records is malformed.
         """
-        return None if self.records is None else Sample.read(self.records, self._histograms, metrics)
+        return None if self.records is None else RequestSample.read(self.records, self._histograms, metrics)
 
     def value(self, metric: Metric) -> float | None:
-        """Of a metric; None where the run has none."""
-        return metric.of(self.result, self._histograms)
+        """Return the value of a metric; None if the run does not have it."""
+        return metric.value(self.result, self._histograms)

@@ -1,4 +1,4 @@
-"""Side: the runs of one thing that is compared, read from files or a folder of them."""
+"""Side: the runs of one configuration, a start each, read from files or a folder of them."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,134 +7,140 @@ from pathlib import Path
 
 import numpy as np
 
+from loadgen.analysis.compare import workload
 from loadgen.analysis.compare.metrics import Metric
-from loadgen.analysis.compare.sample import Sample
-from loadgen.analysis.compare.saved_run import Start
-from loadgen.analysis.compare.workload import Difference, otherwise, unlike
+from loadgen.analysis.compare.request_sample import RequestSample
+from loadgen.analysis.compare.saved_run import SavedRun
+from loadgen.analysis.compare.workload import Difference
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.report import is_series, load
 from loadgen.runner import run_result
 from loadgen.util.arrays import Floats
 
-LEAST_STARTS = 3  # of a side, to know what starts of one thing differ by
+MIN_STARTS = 3  # of a side, to estimate the variation between starts
 
 
 @dataclass(frozen=True)
 class Side:
-    """Runs of one thing, a start each.
+    """The runs of a baseline or a candidate.
 
     Attributes:
-        name: What it is called.
-        path: What was named.
-        starts: One at least, each once, in the order of their dates.
+        name: For tables.
+        path: File or folder.
+        starts: One run or more, without duplicates, in the order of their dates.
     """
 
     name: str
     path: str
-    starts: tuple[Start, ...]
+    starts: tuple[SavedRun, ...]
 
     @classmethod
     def read(cls, name: str, path: str) -> "Side":
-        """Of a result, of several in one file, of a file of records, or of a folder of such files.
+        """Read a result, a file of several results, a file of records, or a folder of such files.
 
         Raises:
-            BadInput: It cannot be read, or holds none.
+            BadInput: It cannot be read, or holds no run.
         """
-        found: dict[object, Start] = {}
-        for start in _starts(path):
-            known = found.get(start.key)
-            if known is None or known.records is None:  # the records of a run tell more than its result
-                found[start.key] = start
+        found: dict[object, SavedRun] = {}
+        for run in _read_runs(path):
+            known = found.get(run.key)
+            if known is None or known.records is None:  # prefer the records of a run to its result
+                found[run.key] = run
         if not found:
             raise BadInput("FILE", f"{path} holds no result and no records", "name a folder that does, or a file")
-        return cls(name, path, tuple(sorted(found.values(), key=lambda start: start.date)))
+        return cls(name, path, tuple(sorted(found.values(), key=lambda run: run.date)))
 
     @property
-    def doubts(self) -> list[str]:
-        """Why nothing follows from some of its runs, each with where it was read."""
-        return [f"{start.where}: {start.doubt}" for start in self.starts if start.doubt]
+    def unusable_runs(self) -> list[str]:
+        """Runs that are INVALID or partial: their path and the reason."""
+        return [f"{run.where}: {run.unusable}" for run in self.starts if run.unusable]
 
     @property
     def error_rate(self) -> float | None:
-        """The share of requests that did not succeed, of several starts the mean; None where some run has none."""
-        rates = [start.error_rate for start in self.starts if start.error_rate is not None]
+        """The share of requests that failed, the mean over starts; None if some run has none."""
+        rates = [run.error_rate for run in self.starts if run.error_rate is not None]
         return sum(rates) / len(rates) if len(rates) == len(self.starts) else None
 
-    def samples(self, metrics: Iterable[Metric]) -> list[Sample]:
-        """The requests of the runs whose records are there, to be drawn anew for these metrics."""
-        found = [start.sample(metrics) for start in self.starts]
+    def samples(self, metrics: Iterable[Metric]) -> list[RequestSample]:
+        """Read the requests of the runs that have records, for resampling these metrics."""
+        found = [run.sample(metrics) for run in self.starts]
         return [sample for sample in found if sample is not None]
 
     @property
-    def unlike(self) -> list[Difference]:
-        """In what its runs did not ask the same."""
-        found = (each for start in self.starts[1:] for each in unlike(self.starts[0].workload, start.workload))
+    def workload_differences(self) -> list[Difference]:
+        """Differences between the workloads of its runs."""
+        first, *others = self.starts
+        found = (each for run in others for each in workload.workload_differences(first.workload, run.workload))
         return list(dict.fromkeys(found))
 
     @property
-    def otherwise(self) -> list[Difference]:
-        """What its runs are unlike in that should be of one thing."""
-        found = (each for start in self.starts[1:] for each in otherwise(self.starts[0].facts, start.facts))
+    def environment_differences(self) -> list[Difference]:
+        """Differences between the environments of its runs."""
+        first, *others = self.starts
+        found = (
+            each for run in others for each in workload.environment_differences(first.environment, run.environment)
+        )
         return list(dict.fromkeys(found))
 
-    def levels(self, metric: Metric) -> Floats | None:
-        """What each run came to, shape (starts,): shares as they are, of all else the logarithms.
+    def scaled_values(self, metric: Metric) -> Floats | None:
+        """Return the values of a metric on the scale on which sides are compared, shape (starts,).
 
-        None where a run has no value of the metric; a logarithm of 0 is -inf.
+        These are logarithms, for shares the values themselves. The logarithm of 0 is -inf. None if a run has no value.
         """
-        values = [start.value(metric) for start in self.starts]
-        told = [value for value in values if value is not None]
-        if len(told) < len(values):
+        values = [run.value(metric) for run in self.starts]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
             return None
         if metric.is_share:
-            return np.array(told)
-        return np.array([math.log(value) if value > 0 else -math.inf for value in told])
+            return np.array(known)
+        return np.array([math.log(value) if value > 0 else -math.inf for value in known])
 
     def resolution(self, metric: Metric) -> float:
-        """How finely its runs tell a metric that all of them have, as a share of its value."""
-        return max(metric.resolution(start.result) for start in self.starts)
+        """Return the coarsest rounding step of a metric that all runs have, as a share of its value."""
+        return max(metric.resolution(run.result) for run in self.starts)
 
 
-def _starts(path: str) -> Iterator[Start]:
+def _read_runs(path: str) -> Iterator[SavedRun]:
     if Path(path).is_dir():
         for each in sorted(Path(path).iterdir()):
-            if each.is_file() and _is_of_a_run(each):
-                yield from _of_file(str(each), skip_series=True)
+            if each.is_file() and _holds_a_run(each):
+                yield from _runs_of_file(str(each), skip_series=True)
     else:
-        yield from _of_file(path, skip_series=False)
+        yield from _runs_of_file(path, skip_series=False)
 
 
-def _of_file(path: str, *, skip_series: bool) -> Iterator[Start]:
+def _runs_of_file(path: str, *, skip_series: bool) -> Iterator[SavedRun]:
     records = path if RecordFile.is_one(path) else None
     found = run_result.read(path)
     for number, result in enumerate(found, 1):
         if not is_series(result):
-            yield Start(path if len(found) == 1 else f"{path}: line {number}", result, records)
+            yield SavedRun(path if len(found) == 1 else f"{path}: line {number}", result, records)
         elif not skip_series:
-            raise BadInput("FILE", f"{path} is of several runs at different loads", "name the files of single runs")
+            problem = f"{path} holds several runs at different loads"
+            raise BadInput("FILE", problem, "name the files of single runs")
 
 
-def _is_of_a_run(path: Path) -> bool:
-    """Whether a file in a folder holds results or the records of a run, not only those of one of its workers."""
+def _holds_a_run(path: Path) -> bool:
+    """Tell whether a file holds results or the records of a run; not those of one worker only."""
     try:
         if RecordFile.is_one(path):
-            return RecordFile(path).stripe.number == 0
+            return RecordFile(path).partition.index == 0
         return bool(load(str(path)))
     except BadInput:
         return False
 
 
-def check_apart(sides: Sequence[Side]) -> None:
-    """Refuse a run that stands on two sides.
+def check_distinct(sides: Sequence[Side]) -> None:
+    """Refuse a run that is on two sides.
 
     Raises:
-        BadInput: Naming both.
+        BadInput: Naming both files.
     """
     seen: dict[object, str] = {}
     for side in sides:
-        for start in side.starts:
-            if start.key in seen:
-                problem = f"{start.where} is the same run as {seen[start.key]}"
+        for run in side.starts:
+            if run.key in seen:
+                problem = f"{run.where} is the same run as {seen[run.key]}"
                 raise BadInput("FILE", problem, "name another to compare it with")
-            seen[start.key] = start.where
+            seen[run.key] = run.where

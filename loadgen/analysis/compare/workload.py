@@ -1,7 +1,6 @@
-"""Workload: what a run asked, which must be the same where runs are compared, and what else is known of it.
+"""The workload of a run, which must be the same in runs that are compared, and its environment, which may differ.
 
-What is asked, and when, is told by two hashes: of the prompts, and of the due times. The settings that they follow from
-say in words what is unlike where a hash is.
+Prompts and due times are compared by their hashes. If a hash differs, the settings that determine it are listed.
 """
 
 import dataclasses
@@ -16,28 +15,28 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.workload import target
 
 GROUPS = {field.name: field.metadata["group"] for field in dataclasses.fields(RunSettings)}
-# Settings that matter whatever the hashes say.
-ASKED = ("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput")
+# Settings that must be the same even if the hashes are.
+ALWAYS_COMPARED = ("extra_body", "max_concurrency", "num_warmups", "think_time", "history", "latency_from", "goodput")
 SEEDS = ("seed", "seed_arrivals", "seed_prompts", "seed_order")
-# The settings from which each hash follows.
-BEHIND = {
+# The settings that determine each hash.
+HASHED_SETTINGS = {
     "prompts": {name for name, group in GROUPS.items() if group == DATA} | {*SEEDS},
     "due times": {name for name, group in GROUPS.items() if group == LOAD} - {"num_prompts", "ready_check_timeout_sec"},
 }
-# Settings that say nothing of how a server was measured.
-UNTOLD = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
-LONG = 40  # letters
-PLACES = {"base_url", "host", "port"}  # of a server that was started for the run: another one each time
+# Settings that do not affect how a server is measured.
+IGNORED = {"model", "endpoint", "backend", "slo", "max_error_rate", "keep_going", "strict"}
+MAX_WHOLE = 40  # characters of a text that is shown as a whole
+ADDRESS_SETTINGS = {"base_url", "host", "port"}  # of a server started for the run: different each time
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What two runs are unlike in.
+    """A setting or fact that differs between two runs.
 
     Attributes:
-        name: Of what: a flag, or a name with dots.
-        one: In the one run, as text.
-        other: In the other.
+        name: A flag, or a name with dots.
+        one: Its value in the first run, as text.
+        other: Its value in the other run, as text.
     """
 
     name: str
@@ -49,14 +48,16 @@ class Difference:
 
 
 def workload(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What the run of a result asked, by names: JSON.
+    """Return the workload of a run, by name: JSON values.
 
     Raises:
-        KeyError, TypeError, ValueError, BadInput: It is no result.
+        KeyError, TypeError, ValueError, BadInput: It is not a result.
     """
     origin = result["loadgen"]["provenance"]
     settings = serialize.restored(origin["settings"])
-    by_time = result["loadgen"]["closed_loop"] and settings.duration is not None  # so many as the server could answer
+    by_time = (
+        result["loadgen"]["closed_loop"] and settings.duration is not None
+    )  # its number of requests depends on the server
     named = {name: value for name, value in public(settings).items() if GROUPS[name] in (SAMPLING, LOAD, DATA)}
     return named | {
         "model": result["model_id"],
@@ -64,64 +65,74 @@ def workload(result: Mapping[str, Any]) -> dict[str, Any]:
         "requests": settings.num_prompts if by_time else result["num_prompts"],
         "prompts": origin["prompts"].get("sha256"),
         "due times": origin["schedule"]["sha256"],
-        **{name: public(settings)[name] for name in ASKED},
+        **{name: public(settings)[name] for name in ALWAYS_COMPARED},
     }
 
 
-def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """In what two workloads differ; nothing where they are the same."""
-    always = ("model", "endpoint", "requests", *ASKED, *(name for name, group in GROUPS.items() if group == SAMPLING))
-    found = list(_between(one, other, always))
-    for hashed, names in BEHIND.items():
+def workload_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """Return the differences between two workloads."""
+    always = (
+        "model",
+        "endpoint",
+        "requests",
+        *ALWAYS_COMPARED,
+        *(name for name, group in GROUPS.items() if group == SAMPLING),
+    )
+    found = list(_differences(one, other, always))
+    for hashed, names in HASHED_SETTINGS.items():
         if one[hashed] != other[hashed]:
-            why = list(_between(one, other, sorted(names - set(always))))
+            why = list(_differences(one, other, sorted(names - set(always))))
             if not why and one["requests"] != other["requests"]:
-                continue  # fewer of the same
+                continue  # the same requests, but fewer
             found += why or [Difference(hashed, *(f"SHA-256 {str(each[hashed])[:12]}" for each in (one, other)))]
     return list(dict.fromkeys(found))
 
 
-def facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What else is known of the run of a result, by names: of the settings, the engine, versions, the machine."""
+def environment(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the other facts about a run, by name: settings, engine, versions, machine."""
     origin = result["loadgen"]["provenance"]
     engine = dict(origin["engine"])
     own = "commands" in engine
     place = engine.pop("base_url", None)
-    if own:  # its port is one that was free
+    if own:  # its port was any free one
         port = str(place).rpartition(":")[2]
         engine["commands"] = [
             " ".join("PORT" if word == port else word for word in each.split()) for each in engine["commands"]
         ]
-    told = {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)} - UNTOLD - {*ASKED}
-    told -= PLACES if own else set()
-    settings = {flag(name): value for name, value in origin["settings"].items() if name in told}
+    names = (
+        {name for name, group in GROUPS.items() if group not in (SAMPLING, LOAD, DATA, OUTPUT)}
+        - IGNORED
+        - {*ALWAYS_COMPARED}
+    )
+    names -= ADDRESS_SETTINGS if own else set()
+    settings = {flag(name): value for name, value in origin["settings"].items() if name in names}
     named = {"engine": engine, "versions": origin["versions"], "machine": origin["machine"]}
     return settings | {f"{part}.{name}": value for part, each in named.items() for name, value in each.items()}
 
 
-def otherwise(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """In which facts two runs differ."""
-    return list(_between(one, other, dict.fromkeys((*one, *other))))
+def environment_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """Return the differences between the environments of two runs."""
+    return list(_differences(one, other, dict.fromkeys((*one, *other))))
 
 
-def _between(one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str]) -> Iterable[Difference]:
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any], names: Iterable[str]) -> Iterable[Difference]:
     for name in names:
         if one.get(name) != other.get(name):
             shown = flag(name) if name in GROUPS else name
-            yield Difference(shown, *_apart(_text(one.get(name)), _text(other.get(name))))
+            yield Difference(shown, *_shortened(_text(one.get(name)), _text(other.get(name))))
 
 
-def _apart(one: str, other: str) -> tuple[str, str]:
-    """Two texts; of long ones the words that differ, each with the one before: of a command its flag."""
-    if max(len(one), len(other)) <= LONG:
+def _shortened(one: str, other: str) -> tuple[str, str]:
+    """Return two texts; of long ones the words that differ, each with the word before it, as a flag in a command."""
+    if max(len(one), len(other)) <= MAX_WHOLE:
         return one, other
     words = one.split(), other.split()
-    told: tuple[list[str], list[str]] = ([], [])
+    differing: tuple[list[str], list[str]] = ([], [])
     for what, *ends in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
         if what != "equal":
-            for side, each, (begin, end) in zip(told, words, (ends[:2], ends[2:]), strict=True):
+            for side, each, (begin, end) in zip(differing, words, (ends[:2], ends[2:]), strict=True):
                 side.append(" ".join(each[max(0, begin - 1) : end]))
-    return " ... ".join(told[0]), " ... ".join(told[1])
+    return " ... ".join(differing[0]), " ... ".join(differing[1])
 
 
 def _text(value: Any) -> str:

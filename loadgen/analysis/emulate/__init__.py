@@ -1,6 +1,6 @@
-"""Tools: what other load generators would have printed of a recorded run, and why it is not what loadgen says."""
+"""What other load generators would have printed for a recorded run, and why it differs from loadgen's numbers."""
 
-from loadgen.analysis.emulate.comparison import TOOLS, Comparison, compare
+from loadgen.analysis.emulate.comparison import TOOLS, ToolComparison, compare
 from loadgen.analysis.emulate.console import render
 
-__all__ = ["TOOLS", "Comparison", "compare", "render"]
+__all__ = ["TOOLS", "ToolComparison", "compare", "render"]

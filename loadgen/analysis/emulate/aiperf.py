@@ -1,14 +1,14 @@
-"""AIPerf 0.13.0: its table of metrics, of which the average, the 99th percentile and the median are shown.
+"""AIPerf 0.13.0: the average, the 99th percentile and the median in its table of metrics.
 
-By its chat endpoint, which says what a response holds, and its `metrics/types`.
+It follows AIPerf's chat endpoint, which parses responses, and its `metrics/types`.
 """
 
 from dataclasses import dataclass
 
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.gaps import gaps
-from loadgen.analysis.emulate.latencies import MS, began, first_start, reservations, starts
-from loadgen.analysis.emulate.recorded_run import Bools, Run, which
+from loadgen.analysis.emulate.event_times import gaps
+from loadgen.analysis.emulate.latencies import MS, began, count_notes, first_start, starts
+from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import (
     CONNECTING,
@@ -21,34 +21,37 @@ from loadgen.analysis.emulate.rule import (
     Rules,
 )
 from loadgen.analysis.emulate.tool import Tool
-from loadgen.core.sse_event import CONTENT, REASONING, TOKENS, TOOL
+from loadgen.core.event_flags import CONTENT, REASONING, TOKENS, TOOL
 from loadgen.util.arrays import Floats, Int64s
 
-REFUSALS = Rule("refusals", "refusals are no content to it, and the name of a tool is; loadgen counts what bears text")
-UNTOLD = Rule("untold", "an answer whose usage is not told has no output tokens and no ITL; loadgen counts what came")
+REFUSALS = Rule(
+    "refusals", "refusals are not content for it, and the name of a tool is; loadgen counts everything with text"
+)
+NO_USAGE = Rule("untold", "an answer without usage has no output tokens and no ITL; loadgen counts the tokens received")
 CONTENT_SPAN = Rule("content_span", "its duration ends with the last content; loadgen's with the last request")
-RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, UNTOLD, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)
-CONTENTS = which(lambda says: says & (CONTENT | REASONING | TOOL))
-ANSWERS = which(lambda says: says & (CONTENT | TOOL))
+RULES = (FROM_SENT, CONNECTING, REFUSALS, MEAN_ITL, NO_USAGE, N_MINUS_1, EVENT_IS_TOKEN, CONTENT_SPAN, FORGIVING)
+CONTENTS = event_selection(lambda flags: flags & (CONTENT | REASONING | TOOL))
+ANSWERS = event_selection(lambda flags: flags & (CONTENT | TOOL))
+NOT_REASONING = event_selection(lambda flags: flags & TOKENS & ~REASONING)
 
 
 @dataclass(frozen=True)
 class Records:
-    """What AIPerf keeps of the requests that it counts as valid; times are ns, arrays have an entry for each.
+    """The data that AIPerf keeps of valid requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
         run: The run.
-        on: The rules that hold.
-        contents: The selection of events that hold content.
-        of: Which requests of the run these are.
-        start, first, last: When each began, and when its first and last content came.
-        output: Output tokens, -1 where they are not told.
+        active: The active rules.
+        contents: The selection of events with content.
+        included: Which requests of the run these are.
+        start, first, last: When each began, and when its first and last content arrived.
+        output: Output tokens, -1 if unknown.
     """
 
-    run: Run
-    on: Rules
+    run: RecordedRun
+    active: Rules
     contents: bytes
-    of: Bools
+    included: Bools
     start: Int64s
     first: Int64s
     last: Int64s
@@ -56,54 +59,56 @@ class Records:
 
     @property
     def duration_s(self) -> float:
-        """From the first start to the last content."""
+        """Time from the first start to the last content, s."""
         run = self.run
-        if CONTENT_SPAN not in self.on:
-            return run.seconds_since(first_start(run, self.on))
-        return float(self.last.max() - began(run, self.on)[self.of].min()) / 1e9 if self.of.any() else 0.0
+        if CONTENT_SPAN not in self.active:
+            return run.seconds_since(first_start(run, self.active))
+        return (
+            float(self.last.max() - began(run, self.active)[self.included].min()) / 1e9 if self.included.any() else 0.0
+        )
 
     @property
     def second(self) -> Distribution:
-        """From the first content to the second."""
-        chosen = self.run.chosen(self.contents)
-        begins = chosen.bounds[:-1][self.of & (chosen.count > 1)]
-        return Distribution((chosen.at[begins + 1] - chosen.at[begins]).astype(float))
+        """Time from the first content to the second, ns."""
+        selected = self.run.select(self.contents)
+        begins = selected.bounds[:-1][self.included & (selected.count > 1)]
+        return Distribution((selected.at[begins + 1] - selected.at[begins]).astype(float))
 
     @property
     def first_answer(self) -> Distribution:
-        """From the start to the first content that is no thought."""
-        chosen = self.run.chosen(ANSWERS if REFUSALS in self.on else which(lambda says: says & TOKENS & ~REASONING))
-        has = chosen.count[self.of] > 0
-        return Distribution((chosen.first[self.of] - self.start)[has].astype(float))
+        """Time from the start to the first content that is not reasoning, ns."""
+        selected = self.run.select(ANSWERS if REFUSALS in self.active else NOT_REASONING)
+        has = selected.count[self.included] > 0
+        return Distribution((selected.first[self.included] - self.start)[has].astype(float))
 
     @property
     def mean_gaps(self) -> Floats:
-        """First to last content over output tokens - 1, ns, of the requests that have one."""
+        """Time from first to last content over output tokens - 1, ns, of the requests that have one."""
         after_first = self.output - 1
-        if N_MINUS_1 not in self.on:
-            after_first = self.output - self.run.first_tokens[self.of]
+        if N_MINUS_1 not in self.active:
+            after_first = self.output - self.run.first_tokens[self.included]
         has = (self.output > 1) & (after_first > 0)
         return (self.last - self.first)[has] / after_first[has]
 
     @property
     def itl(self) -> Distribution:
-        """Mean gaps."""
-        if MEAN_ITL in self.on:
+        """Mean gap of each request, ns."""
+        if MEAN_ITL in self.active:
             return Distribution(self.mean_gaps)
-        return gaps(self.run, self.contents, self.contents, self.of, imputed=EVENT_IS_TOKEN not in self.on)
+        return gaps(self.run, self.contents, self.contents, self.included, imputed=EVENT_IS_TOKEN not in self.active)
 
 
-def _records(run: Run, on: Rules) -> Records:
-    contents = CONTENTS if REFUSALS in on else which(lambda says: says & TOKENS)
-    chosen = run.chosen(contents)
-    of = (run.whole if FORGIVING in on else run.ok) & (chosen.count > 0)
-    start, first, last = starts(run, on)[of], chosen.first[of], chosen.last[of]
-    output = run.completion_tokens if UNTOLD in on else run.tokens
-    return Records(run, on, contents, of, start, first, last, output[of])
+def _records(run: RecordedRun, active: Rules) -> Records:
+    contents = CONTENTS if REFUSALS in active else event_selection(lambda flags: flags & TOKENS)
+    selected = run.select(contents)
+    included = (run.complete if FORGIVING in active else run.ok) & (selected.count > 0)
+    start, first, last = starts(run, active)[included], selected.first[included], selected.last[included]
+    output = run.completion_tokens if NO_USAGE in active else run.tokens
+    return Records(run, active, contents, included, start, first, last, output[included])
 
 
-def _latencies(run: Run, on: Rules) -> list[Row]:
-    records = _records(run, on)
+def _latencies(run: RecordedRun, active: Rules) -> list[Row]:
+    records = _records(run, active)
     latency, ttft = records.last - records.start, records.first - records.start
     return [
         *_metric("Time to First Token (ms)", "ttft", Distribution(ttft.astype(float)), MS),
@@ -113,31 +118,31 @@ def _latencies(run: Run, on: Rules) -> list[Row]:
     ]
 
 
-def _gaps(run: Run, on: Rules) -> list[Row]:
-    return _metric("Inter Token Latency (ms)", "itl", _records(run, on).itl, MS)
+def _gaps(run: RecordedRun, active: Rules) -> list[Row]:
+    return _metric("Inter Token Latency (ms)", "itl", _records(run, active).itl, MS)
 
 
-def _totals(run: Run, on: Rules) -> list[Row]:
-    records = _records(run, on)
+def _totals(run: RecordedRun, active: Rules) -> list[Row]:
+    records = _records(run, active)
     duration_s, mean_gaps = records.duration_s, records.mean_gaps
     counted = records.output[records.output >= 0].astype(float)
     total = float(counted.sum()) / duration_s if len(counted) and duration_s else None
     per_user = Distribution(1e9 / mean_gaps[mean_gaps > 0])
-    prompts = run.prompt_tokens[records.of]
+    prompts = run.prompt_tokens[records.included]
     inputs = Distribution(prompts[prompts >= 0].astype(float))
-    completed = float(records.of.sum())
+    completed = float(records.included.sum())
     return [
         *_metric("Output Token Throughput Per User (tokens/sec/user)", None, per_user, 1),
         *_metric("Output Sequence Length (tokens)", None, Distribution(counted), 1),
         *_metric("Input Sequence Length (tokens)", None, inputs, 1),
         Row("Output Token Throughput (tokens/sec)", total, "output_throughput"),
         Row("Request Throughput (requests/sec)", completed / duration_s if duration_s else None, "request_throughput"),
-        Row("Request Count (requests)", completed, "completed", notes=reservations(run, records.of)),
+        Row("Request Count (requests)", completed, "completed", notes=count_notes(run, records.included)),
     ]
 
 
 def _metric(title: str, metric: str | None, values: Distribution, unit: float) -> list[Row]:
-    """Three of its columns; a metric that no request has, it does not show."""
+    """Return the rows of three columns of its table; none for a metric that no request has."""
     if not len(values.values):
         return []
     found = {"avg": ("mean", values.mean), "p99": ("p99", values.percentile(99)), "p50": ("p50", values.percentile(50))}
@@ -146,12 +151,12 @@ def _metric(title: str, metric: str | None, values: Distribution, unit: float) -
         known = None if value is None else value / unit
         return Row(f"{title} {column}", known, metric and f"{metric} {statistic}")
 
-    return [row(column, *told) for column, told in found.items()]
+    return [row(column, *cell) for column, cell in found.items()]
 
 
 AIPERF = Tool(
     "AIPerf 0.13.0",
     RULES,
     (_latencies, _gaps, _totals),
-    ("with --use-server-token-count: else it tokenizes texts, which are not in the records",),
+    ("with --use-server-token-count: otherwise it tokenizes texts, which are not in the records",),
 )

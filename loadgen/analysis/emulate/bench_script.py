@@ -1,13 +1,19 @@
-"""What `vllm bench serve` and SGLang's fork of it have in common: how answers become totals, latencies and peaks."""
+"""Answers: the arithmetic that `vllm bench serve` and SGLang's fork of it share."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.gaps import gaps
-from loadgen.analysis.emulate.latencies import reservations, starts
-from loadgen.analysis.emulate.recorded_run import Bools, Run
+from loadgen.analysis.emulate.event_times import (
+    busiest_sliding_second,
+    busiest_whole_second,
+    gaps,
+    max_sharing_a_second,
+    tokens_per_event,
+)
+from loadgen.analysis.emulate.latencies import count_notes, starts
+from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun
 from loadgen.analysis.emulate.rule import (
     EVENT_IS_TOKEN,
     FORGIVING,
@@ -20,28 +26,27 @@ from loadgen.analysis.emulate.rule import (
     Rule,
     Rules,
 )
-from loadgen.analysis.emulate.windows import busiest_second, most_touching, sliding_second, spread
 from loadgen.util.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What such a script keeps of every request; times are ns, arrays have an entry per request.
+    """The data that such a script keeps of the requests; times are ns, arrays have an entry per request.
 
     Attributes:
         run: The run.
-        on: The rules that hold.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
-        marks: The selection of events between which its gaps lie.
-        success: Which requests it counts as successful, whatever `FORGIVING` says.
-        end: When each ended; its start where it brought nothing.
-        output: Output tokens of each, -1 where they cannot be known.
-        input: Input tokens of each, -1 likewise.
+        marks: The selection of events that its gaps lie between.
+        success: Which requests it counts as successful, if `FORGIVING` is active.
+        end: When each request ended; its start if it had no event.
+        output: Output tokens of each, -1 if unknown.
+        input: Input tokens of each, -1 if unknown.
         begin: When the duration begins.
     """
 
-    run: Run
-    on: Rules
+    run: RecordedRun
+    active: Rules
     tokens: bytes
     marks: bytes
     success: Bools
@@ -53,58 +58,58 @@ class Answers:
     @property
     def completed(self) -> Bools:
         """Which requests count as successful."""
-        return self.success if FORGIVING in self.on else self.success & self.run.ok
+        return self.success if FORGIVING in self.active else self.success & self.run.ok
 
     @property
     def failed(self) -> int:
-        """How many do not, of those whose end is known."""
-        return int((~self.completed & ~self.run.unknown).sum())
+        """Number of other requests, without those whose end is unknown."""
+        return int((~self.completed & ~self.run.abandoned).sum())
 
     @property
-    def counting(self) -> tuple[Rule, ...]:
-        """What to know of every count of requests."""
-        return reservations(self.run, self.completed)
+    def count_notes(self) -> tuple[Rule, ...]:
+        """Notes on every count of requests."""
+        return count_notes(self.run, self.completed)
 
     @property
-    def uncounted(self) -> tuple[Rule, ...]:
-        """Why sums of output tokens cannot be known, if they cannot."""
+    def output_notes(self) -> tuple[Rule, ...]:
+        """Why sums of output tokens cannot be known; empty if they can."""
         return (RETOKENIZED,) if (self.output[self.completed] < 0).any() else ()
 
     @property
-    def unplanned(self) -> tuple[Rule, ...]:
-        """Why sums of input tokens cannot be known, if they cannot."""
+    def input_notes(self) -> tuple[Rule, ...]:
+        """Why sums of input tokens cannot be known; empty if they can."""
         return (UNPLANNED,) if (self.input[self.completed] < 0).any() else ()
 
     @property
     def start(self) -> Int64s:
         """When each request began."""
-        return starts(self.run, self.on)
+        return starts(self.run, self.active)
 
     @property
     def duration_s(self) -> float:
-        """From `begin` to the end of the last response."""
+        """Time from `begin` to the end of the last response, s."""
         return self.run.seconds_since(self.begin)
 
     @property
     def total_output(self) -> float | None:
-        """Output tokens."""
-        return None if self.uncounted else float(self.output[self.completed].sum())
+        """Sum of output tokens; None if unknown."""
+        return None if self.output_notes else float(self.output[self.completed].sum())
 
     @property
     def total_input(self) -> float | None:
-        """Input tokens."""
-        return None if self.unplanned else float(self.input[self.completed].sum())
+        """Sum of input tokens; None if unknown."""
+        return None if self.input_notes else float(self.input[self.completed].sum())
 
     def per_second(self, *totals: float | None) -> float | None:
-        """A sum over the duration."""
+        """Return the sum of totals over the duration; None if one is unknown or the duration is 0."""
         known = [total for total in totals if total is not None]
         return sum(known) / self.duration_s if len(known) == len(totals) and self.duration_s else None
 
     @property
     def first(self) -> Int64s:
-        """The first token of each request; its start where there is none, so that its TTFT is 0."""
-        chosen = self.run.chosen(self.tokens)
-        return np.where(chosen.count > 0, chosen.first, self.start)
+        """When the first token of each request arrived; its start without a token, so that its TTFT is 0."""
+        selected = self.run.select(self.tokens)
+        return np.where(selected.count > 0, selected.first, self.start)
 
     @property
     def ttft(self) -> Distribution:
@@ -118,40 +123,42 @@ class Answers:
 
     @property
     def tpot_ns(self) -> Floats:
-        """Time per output token of each request, NaN where it has none."""
+        """Time per output token of each request, NaN if it has none."""
         after_first = self.output - 1
-        if N_MINUS_1 not in self.on:
-            after_first = np.where(self.run.chosen(self.tokens).count > 1, self.output - self.run.first_tokens, 0)
+        if N_MINUS_1 not in self.active:
+            after_first = np.where(self.run.select(self.tokens).count > 1, self.output - self.run.first_tokens, 0)
         return np.where(after_first > 0, (self.end - self.first) / np.maximum(after_first, 1), np.nan)
 
     @property
     def tpot(self) -> Distribution:
-        """Time per output token, ns, of those that have one."""
+        """Time per output token, ns, of the requests that have one."""
         values = self.tpot_ns[self.completed]
         return Distribution(values[~np.isnan(values)])
 
     @property
     def itl(self) -> Distribution:
         """Gaps between events, ns."""
-        return gaps(self.run, self.tokens, self.marks, self.completed, imputed=EVENT_IS_TOKEN not in self.on)
+        return gaps(self.run, self.tokens, self.marks, self.completed, imputed=EVENT_IS_TOKEN not in self.active)
 
     @property
     def peak_tokens(self) -> float:
-        """The most tokens in a second."""
-        completed, chosen = self.completed, self.run.chosen(self.tokens)
+        """Maximum number of tokens in a second."""
+        completed, selected = self.completed, self.run.select(self.tokens)
         if not completed.any():
             return 0.0
-        at = chosen.at[np.repeat(completed, chosen.count)]
-        if ZERO in self.on and EVENT_IS_TOKEN in self.on:  # one that brought nothing has its first token when it starts
-            at = np.append(at, self.start[completed & (chosen.count == 0)])
-        weights = None if EVENT_IS_TOKEN in self.on else spread(self.run, chosen, completed)
-        if WHOLE_SECONDS in self.on:
-            return busiest_second(at, int(self.start[completed].min()), weights)
-        return float(sliding_second(at, self.run.start_ns, np.ones(len(at), np.int64) if weights is None else weights))
+        at = selected.at[np.repeat(completed, selected.count)]
+        if ZERO in self.active and EVENT_IS_TOKEN in self.active:  # without events the first token is at the start
+            at = np.append(at, self.start[completed & (selected.count == 0)])
+        weights = None if EVENT_IS_TOKEN in self.active else tokens_per_event(self.run, selected, completed)
+        if WHOLE_SECONDS in self.active:
+            return busiest_whole_second(at, int(self.start[completed].min()), weights)
+        return float(
+            busiest_sliding_second(at, self.run.start_ns, np.ones(len(at), np.int64) if weights is None else weights)
+        )
 
     @property
     def peak_requests(self) -> float:
-        """The most requests at once."""
-        if TOUCHED_SECONDS in self.on:
-            return float(most_touching(self.start[self.completed], self.end[self.completed]))
-        return self.run.most_in_flight
+        """Maximum number of concurrent requests."""
+        if TOUCHED_SECONDS in self.active:
+            return float(max_sharing_a_second(self.start[self.completed], self.end[self.completed]))
+        return self.run.peak_in_flight

@@ -1,4 +1,4 @@
-"""Comparison: what a tool would have printed of a recorded run, beside loadgen's numbers, and why they differ."""
+"""ToolComparison: what a tool would have printed for a recorded run, loadgen's numbers, and why they differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from loadgen.analysis.emulate import aiperf, guidellm, sglang, vllm
-from loadgen.analysis.emulate.own_numbers import ours
-from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
-from loadgen.analysis.emulate.rule import DIGITS, UNKNOWN, Asked, Rule
+from loadgen.analysis.emulate.rule import DIGITS, UNKNOWN, Rule, RuleProbe
 from loadgen.analysis.emulate.tool import Section, Tool
+from loadgen.config import slo
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result, from_records
+from loadgen.util.number_format import to_ms
 
 TOOLS: Mapping[str, Tool] = {
     "vllm-0.11": vllm.V11,
@@ -26,8 +27,14 @@ TOOLS: Mapping[str, Tool] = {
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row of the tool, loadgen's own value for it (None: n/a), and the rules that make the difference."""
+class ExplainedRow:
+    """A row of a tool, explained.
+
+    Attributes:
+        row: Of the tool.
+        ours: The corresponding number of loadgen; None: n/a.
+        why: The rules that cause the difference, and the row's notes.
+    """
 
     row: Row
     ours: float | None
@@ -35,28 +42,28 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What a tool would have printed of a run.
+class ToolComparison:
+    """What a tool would have printed for a run.
 
     Attributes:
-        tool: Which.
-        path: The file of records.
-        requests: How many it holds.
-        lines: In the order of the tool's console.
+        tool: The tool.
+        path: Of the file of records.
+        requests: Number of requests in it.
+        rows: In the order of the tool's console.
     """
 
     tool: Tool
     path: str
     requests: int
-    lines: list[Line]
+    rows: list[ExplainedRow]
 
     @property
     def reasons(self) -> list[Rule]:
-        """The rules that changed anything here, each once, as they first occur."""
-        return list(dict.fromkeys(rule for line in self.lines for rule in line.why))
+        """The rules that changed a row, without duplicates, in the order of their first occurrence."""
+        return list(dict.fromkeys(rule for each in self.rows for rule in each.why))
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; `why` names `reasons`."""
+        """Return the JSON form; `why` holds names of `reasons`."""
         return {
             "tool": self.tool.title,
             "premises": list(self.tool.premises),
@@ -64,82 +71,102 @@ class Comparison:
             "requests": self.requests,
             "rows": [
                 {
-                    "row": line.row.label,
-                    "theirs": line.row.value,
-                    "ours": line.ours,
-                    "our_metric": line.row.ours,
-                    "why": [rule.name for rule in line.why],
+                    "row": each.row.label,
+                    "theirs": each.row.value,
+                    "ours": each.ours,
+                    "our_metric": each.row.ours,
+                    "why": [rule.name for rule in each.why],
                 }
-                for line in self.lines
+                for each in self.rows
             ],
-            "reasons": {rule.name: rule.says for rule in self.reasons},
+            "reasons": {rule.name: rule.text for rule in self.reasons},
         }
 
 
-def compare(path: str | Path, name: str) -> Comparison:
-    """Read records as a tool would have seen their streams.
+def compare(path: str | Path, name: str) -> ToolComparison:
+    """Compute what a tool would have printed for a file of records.
 
     Args:
         path: A file of --records.
         name: One of TOOLS.
 
     Raises:
-        BadInput: It is no such file, or was written before records kept their streams.
+        BadInput: The tool is unknown, or the file holds no records with their streams.
     """
     if name not in TOOLS:
-        raise BadInput("--as", f"{name!r} is no tool that is known", f"choose from {', '.join(TOOLS)}")
+        raise BadInput("--as", f"unknown tool {name!r}", f"choose from {', '.join(TOOLS)}")
     if not RecordFile.is_one(path):
         raise BadInput("--as", f"{path} holds no records of requests", "name a file of --records")
     file = RecordFile(path)
-    run = Run(file.heading.settings, file.start_ns, file)
-    return Comparison(TOOLS[name], str(path), len(run), explained(TOOLS[name], run, from_records(path)))
+    run = RecordedRun(file.header.settings, file.start_ns, file)
+    return ToolComparison(TOOLS[name], str(path), len(run), explain(TOOLS[name], run, from_records(path)))
 
 
-def explained(tool: Tool, run: Run, result: Result) -> list[Line]:
-    """The rows of a tool, each with the rules that change it as they are left out one after the other.
+def explain(tool: Tool, run: RecordedRun, result: Result) -> list[ExplainedRow]:
+    """Return the rows of a tool, each with the rules that change it when they are switched off one after another.
 
-    They lead from the tool's value to loadgen's: a difference without a reason is a rule that nobody has told.
+    The steps lead from the tool's value to loadgen's, so a difference without a reason is a rule that is missing.
 
     Args:
-        tool: Which.
-        run: What was recorded.
+        tool: The tool.
+        run: The recorded run.
         result: Of the same records.
     """
-    return [line for section in tool.sections for line in _explained(tool, section, run, result)]
+    return [row for section in tool.sections for row in _explain_section(tool, section, run, result)]
 
 
-def _explained(tool: Tool, section: Section, run: Run, result: Result) -> list[Line]:
-    every = Asked(frozenset(tool.rules))
-    rows = section(run, every)
-    ours_of = {row.label: _ours(result, row) for row in rows}
-    unlike = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours_of[row.label])]
+def loadgen_value(result: Result, name: str) -> float | None:
+    """Return a number of loadgen's result.
+
+    Args:
+        result: Of the run.
+        name: A key of its JSON, or a latency and its statistic: "ttft mean", "itl p99", "e2el max"; these are in ms, on
+            the clock of --latency-from.
+    """
+    metric, _, statistic = name.partition(" ")
+    if not statistic:
+        value: float | None = result.data[name]
+        return value
+    histogram = result.snapshot.histograms[slo.distribution(metric, result.data["loadgen"]["latency_from"])]
+    if statistic == "mean":
+        return to_ms(histogram.mean)
+    if statistic == "max":
+        return to_ms(histogram.max)
+    return to_ms(histogram.percentile(float(statistic.removeprefix("p"))))
+
+
+def _explain_section(tool: Tool, section: Section, run: RecordedRun, result: Result) -> list[ExplainedRow]:
+    probe = RuleProbe(frozenset(tool.rules))
+    rows = section(run, probe)
+    ours = {row.label: _in_unit_of(row, result) for row in rows}
+    differing = [row for row in rows if row.ours and row.shown(row.value) != row.shown(ours[row.label])]
     why: dict[str, list[Rule]] = {row.label: [] for row in rows}
-    before, asked = _values(rows), every
+    before = _values(rows)
     for count, rule in enumerate(tool.rules, 1):
-        if not unlike or rule not in asked.answers:  # it did not ask about the rule, so nothing depends on it
+        if not differing or rule not in probe.answers:  # nothing depends on a rule that was not asked about
             continue
-        asked = Asked(frozenset(tool.rules[count:]))
-        after = _values(section(run, asked))
-        for row in unlike:
+        probe = RuleProbe(frozenset(tool.rules[count:]))
+        after = _values(section(run, probe))
+        for row in differing:
             if row.shown(before.get(row.label)) != row.shown(after.get(row.label)):
                 why[row.label].append(rule)
         before = after
-    for row in unlike:
+    for row in differing:
         if not why[row.label] and not row.notes:
-            why[row.label] += _by_loadgen(row, run)
-    return [Line(row, ours_of[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
+            why[row.label] += _reasons_in_loadgen(row, run)
+    return [ExplainedRow(row, ours[row.label], tuple(dict.fromkeys((*why[row.label], *row.notes)))) for row in rows]
 
 
-def _by_loadgen(row: Row, run: Run) -> list[Rule]:
-    """Why a row differs that no rule of the tool changes."""
+def _reasons_in_loadgen(row: Row, run: RecordedRun) -> list[Rule]:
+    """Return why a row differs that no rule of the tool changes."""
     if row.is_latency:
         return [DIGITS]
-    return [UNKNOWN] if run.unknown.any() else []
+    return [UNKNOWN] if run.abandoned.any() else []
 
 
-def _ours(result: Result, row: Row) -> float | None:
-    """Loadgen's value for a row, in its unit."""
-    value = ours(result, row.ours) if row.ours else None
+def _in_unit_of(row: Row, result: Result) -> float | None:
+    """Return loadgen's number for a row, in the unit of the row."""
+    value = loadgen_value(result, row.ours) if row.ours else None
     return None if value is None else value / row.unit_ms
 
 

@@ -1,4 +1,4 @@
-"""Distributions of numpy arrays, with the two definitions of a percentile that tools have."""
+"""Distribution: weighted values, with the two definitions of a percentile that tools use."""
 
 import math
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from loadgen.util.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """Values with weights; statistics of none are None.
+    """Values with weights. A statistic of an empty distribution is None.
 
     Attributes:
-        values: Any numbers, shape (n,).
-        weights: How many times each counts, shape (n,), whole numbers unless `steps`; None: once.
-        steps: Whether a percentile is the least value that so great a share reaches, else interpolated as numpy does.
+        values: Shape (n,).
+        weights: How many times each value counts, shape (n,), whole numbers unless `steps`; None: once.
+        steps: Whether percentiles are values of the distribution, else they are interpolated as numpy does.
     """
 
     values: Floats
@@ -34,20 +34,20 @@ class Distribution:
 
     @property
     def max(self) -> float | None:
-        """The largest value that counts at all."""
+        """The largest value with a weight above 0."""
         if not len(self.values):
             return None
         return float(np.max(self.values if self.weights is None else self.values[self.weights > 0], initial=-np.inf))
 
     def percentile(self, p: float) -> float | None:
-        """The `p`-th percentile, 0 <= `p` <= 100."""
+        """Return the `p`-th percentile, 0 <= `p` <= 100."""
         if not len(self.values):
             return None
         if self.weights is None and not self.steps:
             return float(np.percentile(self.values, p))
         values, weights = self.distinct
         if self.steps:
-            # Shares are summed up in this order, as the tool does: in another the last bit may decide.
+            # Shares are summed in the tool's order: another order may change the last bit.
             reached = int(np.searchsorted(np.cumsum(weights / np.sum(weights)), p / 100, side="left"))
             return float(values[min(reached, len(values) - 1)])
         ends = np.cumsum(weights)
@@ -59,7 +59,7 @@ class Distribution:
 
     @cached_property
     def distinct(self) -> tuple[Floats, Floats]:
-        """Different values in ascending order, and the weight of each; all alike where none has any."""
+        """Distinct values in ascending order and their weights; weights of 1 if all are 0."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
         values, where = np.unique(self.values, return_inverse=True)
         sums = np.bincount(where, weights).astype(np.float64)

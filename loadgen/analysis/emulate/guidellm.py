@@ -1,7 +1,7 @@
 """guidellm 0.5.1 as benchmark-runner called it: the numbers of GPUStack's published pages.
 
-benchmark-runner's handler of chat says which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
-`DistributionSummary` of guidellm make the numbers of them. The rows are those of the pages.
+benchmark-runner's chat handler decides which chunks are tokens; `GenerativeRequestStats`, `GenerativeMetrics` and
+`DistributionSummary` of guidellm compute the numbers. The rows are those of the pages.
 """
 
 from dataclasses import dataclass
@@ -10,45 +10,44 @@ from functools import partial
 import numpy as np
 
 from loadgen.analysis.emulate.distribution import Distribution
-from loadgen.analysis.emulate.gaps import gaps
-from loadgen.analysis.emulate.latencies import first_start, percentile_rows, reservations, starts
+from loadgen.analysis.emulate.event_times import busiest_sliding_second, gaps, tokens_per_event
+from loadgen.analysis.emulate.latencies import count_notes, first_start, percentile_rows, starts
 from loadgen.analysis.emulate.rates import concurrency, rates
-from loadgen.analysis.emulate.recorded_run import Bools, Run, which
+from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import CONNECTING, EVENT_IS_TOKEN, FORGIVING, FROM_SENT, MEAN_ITL, ZERO, Rule, Rules
 from loadgen.analysis.emulate.tool import Tool
-from loadgen.analysis.emulate.windows import sliding_second, spread
-from loadgen.core.sse_event import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
+from loadgen.core.event_flags import CHOICE, CONTENT, EMPTY, OLD_REASONING, TOKENS
 from loadgen.util.arrays import Floats, Int64s
 
 EMPTY_IS_TOKEN = Rule(
     "empty_is_token",
-    'a chunk whose content is "", as the one that names the role, counts as a token; to loadgen it is none',
+    'a chunk whose content is "", as the one with the role, counts as a token; loadgen does not count it',
 )
 IGNORES = Rule(
     "ignores",
-    "thoughts that come as `reasoning`, calls of tools and refusals are no tokens to it: a request that only thought "
-    "has its last token when its first chunk came; loadgen counts them",
+    "reasoning in `reasoning`, tool calls and refusals are not tokens for it: a request with reasoning only has its "
+    "last token in its first chunk; loadgen counts them",
 )
 WITH_TTFT = Rule(
     "with_ttft",
     "TPOT is start to last token over all output tokens, TTFT included; loadgen's begins with the first token",
 )
-WEIGHTED = Rule("weighted", "a request counts in TPOT and ITL once for each of its tokens; in loadgen's TPOT once")
-STEPS = Rule("steps", "its percentiles are values that occurred; loadgen's lie between them, as numpy's")
+WEIGHTED = Rule("weighted", "a request counts in TPOT and ITL once per token; in loadgen's TPOT once")
+STEPS = Rule("steps", "its percentiles are observed values; loadgen interpolates, as numpy does")
 EVENLY = Rule(
     "evenly",
     "it keeps the first and last token of a request and spreads the others evenly between them, or all at one instant "
-    "where it saw no second; loadgen keeps the time of each event",
+    "if it saw no second; loadgen keeps the time of each event",
 )
 RECIPROCAL = Rule(
     "reciprocal",
     "its peak is the highest rate at any instant: the tokens within 0.1 ms over half the time to what came before and "
-    "after, as little as 0.05 ms; loadgen's is the best second",
+    "after, as little as 0.05 ms; loadgen's is the busiest second",
 )
 TOKEN_SPAN = Rule("token_span", "its throughput divides by the time from first to last token; loadgen's by the run's")
 UNTIL_CLOSED = Rule("until_closed", "latency ends with the response; loadgen's E2EL with the last token")
-MERGED = Rule("merged", "its concurrency takes what happens within 0.1 ms for one moment, and failures for none")
+MERGED = Rule("merged", "its concurrency merges events within 0.1 ms, and leaves out failures")
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, EMPTY_IS_TOKEN, WITH_TTFT, MEAN_ITL, EVENT_IS_TOKEN, WEIGHTED, STEPS, EVENLY),
     *(RECIPROCAL, TOKEN_SPAN, UNTIL_CLOSED, MERGED, FORGIVING, ZERO),
@@ -58,23 +57,23 @@ S = 1e9
 
 @dataclass(frozen=True)
 class Requests:
-    """What guidellm keeps of the requests that it counts as successful; times are ns, arrays have an entry for each.
+    """The data that guidellm keeps of successful requests; times are ns, arrays have an entry for each of them.
 
     Attributes:
         run: The run.
-        on: The rules that hold.
+        active: The active rules.
         tokens: The selection of events that it takes for tokens.
-        of: Which requests of the run these are.
+        included: Which requests of the run these are.
         start, end: When each began and ended.
-        seen: How many tokens were seen of each.
-        first, last: When the first and the last of them came; its end where none did.
-        output, input: How many tokens it counts.
+        seen: Number of events of each that are tokens.
+        first, last: When the first and the last of them arrived; the end of a request without one.
+        output, input: Number of tokens that it counts.
     """
 
-    run: Run
-    on: Rules
+    run: RecordedRun
+    active: Rules
     tokens: bytes
-    of: Bools
+    included: Bools
     start: Int64s
     end: Int64s
     seen: Int64s
@@ -86,49 +85,49 @@ class Requests:
     @property
     def begin(self) -> int:
         """When the run began."""
-        return first_start(self.run, self.on)
+        return first_start(self.run, self.active)
 
     @property
     def duration_s(self) -> float:
-        """From the first start to the end of the last response."""
+        """Time from the first start to the end of the last response, s."""
         return self.run.seconds_since(self.begin)
 
     def distribution(self, values: Floats, weights: Int64s | None = None) -> Distribution:
-        """Of values that are NaN where there was nothing to measure."""
+        """Return the distribution of values, NaN where nothing was measured."""
         kept = ~np.isnan(values)
-        if ZERO in self.on:
+        if ZERO in self.active:
             values, kept = np.nan_to_num(values), np.full(len(values), True)
-        weights = weights if WEIGHTED in self.on else None
+        weights = weights if WEIGHTED in self.active else None
         shares = None if weights is None else weights[kept].astype(np.float64)
-        return Distribution(values[kept], shares, STEPS in self.on)
+        return Distribution(values[kept], shares, STEPS in self.active)
 
     @property
     def latency(self) -> Distribution:
-        """Start to end."""
-        end = self.end if UNTIL_CLOSED in self.on else np.where(self.seen > 0, self.last, self.end)
+        """Time from start to end, ns."""
+        end = self.end if UNTIL_CLOSED in self.active else np.where(self.seen > 0, self.last, self.end)
         return self.distribution((end - self.start).astype(float))
 
     @property
     def ttft(self) -> Distribution:
-        """Start to first token."""
+        """Time from start to first token, ns."""
         return self.distribution(np.where(self.seen > 0, self.first - self.start, np.nan))
 
     @property
     def tpot(self) -> Distribution:
-        """Time per output token, of each request as often as it has tokens."""
-        if WITH_TTFT in self.on:
+        """Time per output token, ns; each request is weighted by its tokens."""
+        if WITH_TTFT in self.active:
             values = np.where(self.output > 0, (self.last - self.start) / np.maximum(self.output, 1), np.nan)
         else:
-            after_first = np.where(self.seen > 1, self.output - self.run.first_tokens[self.of], 0)
+            after_first = np.where(self.seen > 1, self.output - self.run.first_tokens[self.included], 0)
             values = np.where(after_first > 0, (self.last - self.first) / np.maximum(after_first, 1), np.nan)
         return self.distribution(values, self.output)
 
     @property
     def itl(self) -> Distribution:
-        """The mean gap of each request, as often as it has gaps."""
-        if MEAN_ITL not in self.on:
-            seen = gaps(self.run, self.tokens, self.tokens, self.of, imputed=EVENT_IS_TOKEN not in self.on)
-            return Distribution(seen.values, seen.weights, STEPS in self.on)
+        """Mean gap of each request, ns, weighted by its gaps."""
+        if MEAN_ITL not in self.active:
+            seen = gaps(self.run, self.tokens, self.tokens, self.included, imputed=EVENT_IS_TOKEN not in self.active)
+            return Distribution(seen.values, seen.weights, STEPS in self.active)
         after_first = np.maximum(self.output, 1) - 1
         measured = (self.seen > 0) & (after_first > 0)
         values = np.where(measured, (self.last - self.first) / np.maximum(after_first, 1), np.nan)
@@ -136,11 +135,11 @@ class Requests:
 
     @property
     def timings(self) -> tuple[Floats, Floats]:
-        """When tokens came, s after the start of the run's clock, and how many."""
-        if EVENLY not in self.on:
-            chosen = self.run.chosen(self.tokens)
-            at = chosen.at[np.repeat(self.of, chosen.count)]
-            return (at - self.run.start_ns) / S, spread(self.run, chosen, self.of).astype(float)
+        """When tokens arrived, s after the start of the run's clock, and how many."""
+        if EVENLY not in self.active:
+            selected = self.run.select(self.tokens)
+            at = selected.at[np.repeat(self.included, selected.count)]
+            return (at - self.run.start_ns) / S, tokens_per_event(self.run, selected, self.included).astype(float)
         several = self.seen > 1
         first, last = (self.first - self.run.start_ns) / S, (self.last - self.run.start_ns) / S
         steps = np.where(several & (self.output > 1), self.seen - 1, 0)
@@ -153,17 +152,17 @@ class Requests:
         return at.astype(np.float64), np.concatenate((first_brings, each))
 
     def throughput(self, prompts: bool) -> float | None:
-        """Tokens per second, with those of the prompts or without."""
+        """Return tokens per second, with or without those of the prompts; None if the duration is 0."""
         tokens = self.output.sum() + (self.input.sum() if prompts else 0)
-        if TOKEN_SPAN not in self.on:
+        if TOKEN_SPAN not in self.active:
             return float(tokens) / self.duration_s if self.duration_s else None
         return self._rate(prompts)[0]
 
     def _rate(self, prompts: bool) -> tuple[float, float]:
-        """Mean and maximum of the rates of tokens."""
+        """Return mean and maximum of the rate of tokens, tokens/s."""
         tokens = (self.output.tobytes(), self.input.tobytes() if prompts else b"")
-        key = ("rate", self.tokens, self.of.tobytes(), EVENLY in self.on, *tokens)
-        return self.run.remembered(key, lambda: self._fresh_rate(prompts))
+        key = ("rate", self.tokens, self.included.tobytes(), EVENLY in self.active, *tokens)
+        return self.run.cached(key, lambda: self._fresh_rate(prompts))
 
     def _fresh_rate(self, prompts: bool) -> tuple[float, float]:
         at, counts = self.timings
@@ -175,18 +174,18 @@ class Requests:
 
     @property
     def peak_tokens(self) -> float:
-        """The most output tokens in a second."""
-        if RECIPROCAL in self.on:
+        """Maximum number of output tokens in a second."""
+        if RECIPROCAL in self.active:
             return self._rate(prompts=False)[1]
         at, counts = self.timings
         ns = np.round(at * S).astype(np.int64) + self.run.start_ns
-        return float(sliding_second(ns, self.run.start_ns, counts))
+        return float(busiest_sliding_second(ns, self.run.start_ns, counts))
 
     @property
     def peak_requests(self) -> float:
-        """The most requests at once."""
-        if MERGED not in self.on:
-            return self.run.most_in_flight
+        """Maximum number of concurrent requests."""
+        if MERGED not in self.active:
+            return self.run.peak_in_flight
         started, ended = (self.start - self.begin) / S, (self.end - self.begin) / S
         return _or_zero(concurrency(started, ended, 0.0, self.duration_s), "max")
 
@@ -195,40 +194,40 @@ def _or_zero(found: Distribution | None, statistic: str) -> float:
     return 0.0 if found is None else float(getattr(found, statistic) or 0.0)
 
 
-def _requests(run: Run, on: Rules) -> Requests:
-    tokens = which(lambda says: says & CHOICE and _is_token(run.chat, on, says))
-    of = run.whole if FORGIVING in on else run.ok
-    chosen = run.chosen(tokens)
-    seen = chosen.count[of]
-    end = run.closed[of]
-    usage = run.completion_tokens[of]
-    counted = seen if EVENT_IS_TOKEN in on else run.tokens[of]
+def _requests(run: RecordedRun, active: Rules) -> Requests:
+    tokens = event_selection(lambda flags: flags & CHOICE and _is_token(run.chat, active, flags))
+    included = run.complete if FORGIVING in active else run.ok
+    selected = run.select(tokens)
+    seen = selected.count[included]
+    end = run.closed[included]
+    usage = run.completion_tokens[included]
+    counted = seen if EVENT_IS_TOKEN in active else run.tokens[included]
     return Requests(
         run,
-        on,
+        active,
         tokens,
-        of,
-        start=starts(run, on)[of],
+        included,
+        start=starts(run, active)[included],
         end=end,
         seen=seen,
-        first=np.where(seen > 0, chosen.first[of], end),
-        last=np.where(seen > 0, chosen.last[of], end),
+        first=np.where(seen > 0, selected.first[included], end),
+        last=np.where(seen > 0, selected.last[included], end),
         output=np.where(usage >= 0, usage, counted),
-        input=(np.maximum(run.prompt_tokens, 0) if ZERO in on else run.prompts)[of],
+        input=(np.maximum(run.prompt_tokens, 0) if ZERO in active else run.prompts)[included],
     )
 
 
-def _is_token(chat: bool, on: Rules, says: int) -> bool:
-    """Chat: content or `reasoning_content` that is not null; completions: text that is not empty."""
-    if says & TOKENS:
-        return IGNORES not in on or bool(says & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
-    return chat and EMPTY_IS_TOKEN in on and bool(says & (EMPTY | OLD_REASONING))
+def _is_token(chat: bool, active: Rules, flags: int) -> bool:
+    """Tell whether an event is a token: content or `reasoning_content` that is not null; in completions not empty."""
+    if flags & TOKENS:
+        return IGNORES not in active or bool(flags & (CONTENT | EMPTY | (OLD_REASONING if chat else 0)))
+    return chat and EMPTY_IS_TOKEN in active and bool(flags & (EMPTY | OLD_REASONING))
 
 
-def _totals(run: Run, on: Rules) -> list[Row]:
-    requests = _requests(run, on)
-    completed, duration_s = float(requests.of.sum()), requests.duration_s
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=reservations(run, requests.of))]
+def _totals(run: RecordedRun, active: Rules) -> list[Row]:
+    requests = _requests(run, active)
+    completed, duration_s = float(requests.included.sum()), requests.duration_s
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=count_notes(run, requests.included))]
     if run.settings.max_concurrency is not None:
         rows.append(Row("Maximum request concurrency:", run.settings.max_concurrency, "max_concurrency", 0))
     return [
@@ -240,25 +239,25 @@ def _totals(run: Run, on: Rules) -> list[Row]:
     ]
 
 
-def _throughput(run: Run, on: Rules) -> list[Row]:
-    return [Row("Output token throughput (tok/s):", _requests(run, on).throughput(False), "output_throughput")]
+def _throughput(run: RecordedRun, active: Rules) -> list[Row]:
+    return [Row("Output token throughput (tok/s):", _requests(run, active).throughput(False), "output_throughput")]
 
 
-def _peak_tokens(run: Run, on: Rules) -> list[Row]:
-    return [Row("Peak output token throughput (tok/s):", _requests(run, on).peak_tokens, "max_output_tokens_per_s")]
+def _peak_tokens(run: RecordedRun, active: Rules) -> list[Row]:
+    return [Row("Peak output token throughput (tok/s):", _requests(run, active).peak_tokens, "max_output_tokens_per_s")]
 
 
-def _peak_requests(run: Run, on: Rules) -> list[Row]:
-    return [Row("Peak concurrent requests:", _requests(run, on).peak_requests, "max_concurrent_requests")]
+def _peak_requests(run: RecordedRun, active: Rules) -> list[Row]:
+    return [Row("Peak concurrent requests:", _requests(run, active).peak_requests, "max_concurrent_requests")]
 
 
-def _all_tokens(run: Run, on: Rules) -> list[Row]:
-    return [Row("Total Token throughput (tok/s):", _requests(run, on).throughput(True), "total_token_throughput")]
+def _all_tokens(run: RecordedRun, active: Rules) -> list[Row]:
+    return [Row("Total Token throughput (tok/s):", _requests(run, active).throughput(True), "total_token_throughput")]
 
 
-def _latency(title: str, metric: str, unit_ms: float, run: Run, on: Rules) -> list[Row]:
-    values: Distribution = getattr(_requests(run, on), "latency" if metric == "e2el" else metric)
-    return percentile_rows(title, metric, values, (99,), on, unit_ms=unit_ms)
+def _latency(title: str, metric: str, unit_ms: float, run: RecordedRun, active: Rules) -> list[Row]:
+    values: Distribution = getattr(_requests(run, active), "latency" if metric == "e2el" else metric)
+    return percentile_rows(title, metric, values, (99,), active, unit_ms=unit_ms)
 
 
 LATENCIES = (
@@ -269,5 +268,5 @@ BENCHMARK_RUNNER = Tool(
     "benchmark-runner on guidellm 0.5.1",
     RULES,
     (_totals, _throughput, _peak_tokens, _peak_requests, _all_tokens, *LATENCIES),
-    ("with its handler of chat that reads `content` and `reasoning_content`",),
+    ("with its chat handler, which reads `content` and `reasoning_content`",),
 )

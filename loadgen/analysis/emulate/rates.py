@@ -1,4 +1,4 @@
-"""Rates of guidellm 0.5: events per second from the gaps around each event, and concurrency from starts and ends."""
+"""Rates as guidellm 0.5 computes them: events per second from the gaps around each event, and concurrency."""
 
 from array import array
 
@@ -7,15 +7,15 @@ import numpy as np
 from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.util.arrays import Floats, Int64s
 
-APART_S = 1e-4  # events closer than this are one
-LEAST_S = 1e-6  # the shortest time that the last event is given
+MERGE_S = 1e-4  # events closer than this are merged
+MIN_DURATION_S = 1e-6  # minimum duration of the last event
 
 
 def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Events in order of time; those within `APART_S` of the first of them are one, with the sum of their weights."""
+    """Sort events by time; merge those within MERGE_S of the first of them, with the sum of their weights."""
     order = np.argsort(times)
     times, weights = times[order], weights[order]
-    beyond: Int64s = np.searchsorted(times, times + APART_S, side="right")
+    beyond: Int64s = np.searchsorted(times, times + MERGE_S, side="right")
     first, at = array("q"), 0
     while at < len(times):
         first.append(at)
@@ -25,25 +25,25 @@ def merged(times: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def rates(times: Floats, weights: Floats) -> Distribution | None:
-    """Events per second: the weight of each event over half the time to its neighbours, which weighs that rate.
+    """Return events per second: the weight of each event over half the time to its neighbours, weighted by that time.
 
     Args:
-        times: When they happened, s, shape (n,), in any order.
-        weights: How much each counts, shape (n,).
+        times: Of the events, s, shape (n,), in any order.
+        weights: Of the events, shape (n,).
 
     Returns:
-        None where there are no two moments.
+        None if there are fewer than two distinct times.
     """
     at, counts = merged(times, weights)
     if len(at) < 2:
         return None
     middles = (at[1:] + at[:-1]) / 2
-    durations = np.concatenate(([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], LEAST_S)]))
+    durations = np.concatenate(([middles[0] - at[0]], np.diff(middles), [max(at[-1] - middles[-1], MIN_DURATION_S)]))
     return Distribution(counts / durations, durations, steps=True)
 
 
 def concurrency(starts: Floats, ends: Floats, begin: float, end: float) -> Distribution | None:
-    """How many requests were under way between two moments, weighted by how long; None where there were none."""
+    """Return the number of requests in flight between two times, weighted by duration; None without requests."""
     changes = np.concatenate((np.ones(len(starts)), np.full(len(ends), -1.0)))
     at, steps = merged(np.concatenate((starts, ends)), changes)
     if not len(at):

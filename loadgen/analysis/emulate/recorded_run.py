@@ -1,4 +1,4 @@
-"""Run: the requests of a file of records as arrays, and the events of their answers one after the other."""
+"""RecordedRun: the requests of a file of records as arrays, and all events of their answers."""
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings
+from loadgen.core.event_flags import DONE, TOKENS
 from loadgen.core.outcome import NO_FINISH_REASON, Outcome
-from loadgen.core.sse_event import DONE, TOKENS
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.metrics.recorder import GIVEN_UP
 from loadgen.metrics.throughput import most_at_once
@@ -25,25 +25,25 @@ COLUMNS = (
     *("due", "sent", "connect_ns", "closed", "input_tokens", "output_tokens"),
     *("prompt_tokens", "completion_tokens", "first_tokens"),
 )
-NEVER_KNOWN = (*GIVEN_UP, Outcome.DROPPED)
+ABANDONED_OUTCOMES = (*GIVEN_UP, Outcome.DROPPED)
 
 
-def which(says: Callable[[int], int]) -> bytes:
-    """A selection of events by their flags (`loadgen.core.sse_event`): a table with a byte for each set of flags."""
-    return bytes(bool(says(flags)) for flags in range(2 * DONE))
+def event_selection(predicate: Callable[[int], int]) -> bytes:
+    """Return a selection of events by their flags (`loadgen.core.event_flags`): a byte, 0 or 1, per set of flags."""
+    return bytes(bool(predicate(flags)) for flags in range(2 * DONE))
 
 
-TOKEN = which(lambda says: says & TOKENS)
+TOKEN = event_selection(lambda flags: flags & TOKENS)
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class SelectedEvents:
     """The events of a selection, request by request.
 
     Attributes:
-        index: Where they stand among all events, in order.
-        at: When they came, CLOCK_MONOTONIC ns.
-        bounds: Where those of each request begin, and at the end how many there are; shape (requests + 1,).
+        index: Their positions among all events, ascending.
+        at: When they arrived, CLOCK_MONOTONIC ns.
+        bounds: Where those of each request begin in `index`, and the total; shape (requests + 1,).
     """
 
     index: Int64s
@@ -52,17 +52,17 @@ class Chosen:
 
     @property
     def count(self) -> Int64s:
-        """How many each request has."""
+        """Number of events of each request."""
         return np.diff(self.bounds)
 
     @property
     def first(self) -> Int64s:
-        """When the first of each request came; 0 where it has none."""
+        """When the first event of each request arrived; 0 without events."""
         return self._at(self.bounds[:-1])
 
     @property
     def last(self) -> Int64s:
-        """When the last of each request came; 0 where it has none."""
+        """When the last event of each request arrived; 0 without events."""
         return self._at(self.bounds[1:] - 1)
 
     def _at(self, position: Int64s) -> Int64s:
@@ -71,118 +71,125 @@ class Chosen:
         return np.where(self.count > 0, self.at[np.clip(position, 0, len(self.at) - 1)], 0)
 
 
-class Run:
-    """What was recorded of a run, as a tool with other definitions would have seen it.
+class RecordedRun:
+    """The requests and events of a run, for tools with other definitions.
 
     Args:
         settings: Of the run.
         start_ns: When its clock started, CLOCK_MONOTONIC ns.
-        records: Every request.
+        records: All requests.
 
     Attributes:
-        chat: Whether chat completions were asked, else completions.
-        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.wire.Record`. `expected` is what the
-            server should count of the prompt, `tokens` what loadgen counts of the answer.
-        ok: Whether it ended ok.
-        whole: Whether the response came to its end as HTTP knows it, whatever stood in it.
-        erred: Whether it brought an error object.
-        unknown: Whether loadgen gave it up, so that nobody knows how it would have ended.
+        chat: Whether the run used chat completions, else completions.
+        due, sent, closed, ...: One entry per request, int64; see `loadgen.core.record.Record`. `expected` is the number
+            of tokens that the server should count in the prompt, `tokens` the number that loadgen counts in the answer.
+        ok: Whether the request succeeded.
+        complete: Whether the HTTP response came to its end, whatever was in it.
+        has_error: Whether the stream held an error object.
+        abandoned: Whether loadgen gave the request up, so that its end is unknown.
 
     Raises:
-        BadInput: A record does not say what all events of its stream were.
+        BadInput: A record does not hold the events of its stream.
     """
 
     def __init__(self, settings: RunSettings, start_ns: int, records: Iterable[Record]) -> None:
         self.settings, self.start_ns, self.chat = settings, start_ns, is_chat(settings)
-        self._at, self._says, self._brings = array("q"), array("h"), array("i")
-        self._told = False
+        self._at, self._flags, self._event_tokens = array("q"), array("h"), array("i")
+        self._has_event_tokens = False
         rows, offsets = [], [0]
         for record in records:
             self._add(record)
             offsets.append(len(self._at))
             rows.append([*(getattr(record, name) for name in COLUMNS), record.expected_tokens, record.answer_tokens])
-            rows[-1] += _ending(record)
+            rows[-1] += _end_columns(record)
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(COLUMNS) + 6).T
         columns: list[Int64s] = list(table)
         self.due, self.sent, self.connect_ns, self.closed, self.input_tokens, self.output_tokens = columns[:6]
         self.prompt_tokens, self.completion_tokens, self.first_tokens, self.expected, self.tokens = columns[6:11]
-        self.ok, self.whole, self.erred, self.unknown = (column.astype(bool) for column in columns[11:])
+        self.ok, self.complete, self.has_error, self.abandoned = (column.astype(bool) for column in columns[11:])
         self.at = np.frombuffer(self._at, dtype=np.int64)
-        self.says = np.frombuffer(self._says, dtype=np.int16)
+        self.flags = np.frombuffer(self._flags, dtype=np.int16)
         self.offsets = np.array(offsets)
-        self._remembered: dict[Hashable, Any] = {}
-        self.chosen = lru_cache(maxsize=2)(self._choose)  # of 10**5 requests each holds a gigabyte
+        self._cache: dict[Hashable, Any] = {}
+        self.select = lru_cache(maxsize=2)(self._select)  # of 10**5 requests each holds a gigabyte
 
     def __len__(self) -> int:
         return len(self.due)
 
     @property
-    def brings(self) -> Int64s | None:
-        """How many tokens each event brought; None where nobody told more than that each brings one."""
-        return np.frombuffer(self._brings, dtype=np.int32).astype(np.int64) if self._told else None
+    def event_tokens(self) -> Int64s | None:
+        """Number of tokens of each event; None if the server did not count them, so that each is taken for one."""
+        return np.frombuffer(self._event_tokens, dtype=np.int32).astype(np.int64) if self._has_event_tokens else None
 
     @property
     def prompts(self) -> Int64s:
-        """The tokens of each prompt: as the server counted them, else as it should."""
+        """Number of tokens of each prompt: as the server counted them, else as expected."""
         return np.where(self.prompt_tokens >= 0, self.prompt_tokens, self.expected)
 
     @property
-    def most_in_flight(self) -> float:
-        """The most requests that were in flight at one moment."""
+    def peak_in_flight(self) -> float:
+        """Maximum number of requests in flight."""
         sent = self.sent > 0
         return float(most_at_once(self.sent[sent], self.closed[sent]))
 
     def _add(self, record: Record) -> None:
         stream, marks, counts, at = record.stream, record.marks, record.token_counts, 0
         if stream is None:
-            problem = f"request {record.index} does not say what the events of its stream were"
-            raise BadInput("--as", problem, "record the run again: older files, and streams of too many events, do not")
-        if counts is not None and not self._told:
-            self._told = True
-            self._brings.extend(1 if says & TOKENS else 0 for says in self._says)
-        for says, value in stream:
-            if not says & TOKENS:
+            problem = f"request {record.index} has no events of its stream"
+            raise BadInput(
+                "--as", problem, "record the run again: older files, and streams of too many events, have none"
+            )
+        if counts is not None and not self._has_event_tokens:
+            self._has_event_tokens = True
+            self._event_tokens.extend(1 if flags & TOKENS else 0 for flags in self._flags)
+        for flags, value in stream:
+            if not flags & TOKENS:
                 self._at.append(value)
-                self._says.append(says)
-                if self._told:
-                    self._brings.append(0)
+                self._flags.append(flags)
+                if self._has_event_tokens:
+                    self._event_tokens.append(0)
                 continue
             self._at.frombytes(marks[8 * at : 8 * (at + value)])
-            self._says.extend(array("h", [says]) * value)
-            if self._told:
-                self._brings.extend([1] * value if counts is None else counts[at : at + value])
+            self._flags.extend(array("h", [flags]) * value)
+            if self._has_event_tokens:
+                self._event_tokens.extend([1] * value if counts is None else counts[at : at + value])
             at += value
-        if record.outcome is Outcome.STREAM_ERROR:  # the event that said so, which says nothing else
+        if record.outcome is Outcome.STREAM_ERROR:  # the error itself, which has no other flags
             self._at.append(record.closed)
-            self._says.append(0)
-            if self._told:
-                self._brings.append(0)
+            self._flags.append(0)
+            if self._has_event_tokens:
+                self._event_tokens.append(0)
 
-    def _choose(self, table: bytes) -> Chosen:
-        index = np.flatnonzero(np.frombuffer(table, dtype=np.bool_)[self.says])
-        return Chosen(index, self.at[index], np.searchsorted(index, self.offsets))
+    def _select(self, selection: bytes) -> SelectedEvents:
+        index = np.flatnonzero(np.frombuffer(selection, dtype=np.bool_)[self.flags])
+        return SelectedEvents(index, self.at[index], np.searchsorted(index, self.offsets))
 
     def seconds_since(self, begin: int) -> float:
-        """From `begin` until the last request has ended, one that found no server too, in s; 0 where none has."""
-        closed = self.closed[~self.unknown]
+        """Return the time from `begin` until the last request ended, in s, refused ones included; 0 if none ended."""
+        closed = self.closed[~self.abandoned]
         return float(closed.max() - begin) / 1e9 if len(closed) else 0.0
 
-    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` makes, made once: `key` holds all that it depends on, beside the run."""
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        found: T = self._remembered[key]
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` returns, computed once for a `key`, which holds all that it depends on besides the run."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        found: T = self._cache[key]
         return found
 
-    def any(self, table: bytes) -> Bools:
-        """Which requests have an event of a selection."""
-        return self.chosen(table).count > 0
+    def has_event(self, selection: bytes) -> Bools:
+        """Tell which requests have an event of a selection, shape (requests,)."""
+        return self.select(selection).count > 0
 
 
-def _ending(record: Record) -> list[bool]:
-    """ok, whole, erred and unknown."""
+def _end_columns(record: Record) -> list[bool]:
+    """Return the columns ok, complete, has_error and abandoned of a request."""
     outcome = record.outcome
-    erred = outcome is Outcome.STREAM_ERROR
+    has_error = outcome is Outcome.STREAM_ERROR
     unfinished = outcome is Outcome.TRUNCATED and record.detail == NO_FINISH_REASON
     ended = unfinished or outcome in (Outcome.OK, Outcome.EMPTY)
-    return [outcome is Outcome.OK, record.status == 200 and (ended or erred), erred, outcome in NEVER_KNOWN]
+    return [
+        outcome is Outcome.OK,
+        record.status == 200 and (ended or has_error),
+        has_error,
+        outcome in ABANDONED_OUTCOMES,
+    ]

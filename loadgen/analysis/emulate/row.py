@@ -1,4 +1,4 @@
-"""Row: one line of a tool's console, and which number of loadgen's answers it."""
+"""Row: one line of a tool's console, and the number of loadgen that corresponds to it."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ class Row:
     """One line as the tool prints it.
 
     Attributes:
-        label: The tool's own words.
-        value: In the unit that the label names; None where it cannot be known.
-        ours: The number of loadgen that answers the same question, as `own_numbers` finds it; None if there is none.
-        digits: Shown after the point.
-        unit_ms: The unit of `value` in ms, where it is a latency; else 1.
-        notes: What else a reader must know of this value.
+        label: In the tool's own words.
+        value: In the unit of the label; None if it cannot be known.
+        ours: Name of the corresponding number of loadgen, as for `loadgen_value`; None if there is none.
+        digits: Number of decimals.
+        unit_ms: Unit of a latency in ms; 1 for other values.
+        notes: Remarks on the value.
     """
 
     label: str
@@ -31,5 +31,5 @@ class Row:
         return self.ours is not None and " " in self.ours
 
     def shown(self, value: float | None) -> str:
-        """A value as this row shows it."""
+        """Format a value as this row prints it."""
         return "n/a" if value is None else f"{value:.{self.digits}f}"

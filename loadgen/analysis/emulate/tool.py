@@ -1,13 +1,13 @@
-"""Tool: another load generator, as a function from what was recorded to the rows of its console."""
+"""Tool: another load generator, as functions from a recorded run to the rows of its console."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadgen.analysis.emulate.recorded_run import Run
+from loadgen.analysis.emulate.recorded_run import RecordedRun
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import Rule, Rules
 
-Section = Callable[[Run, Rules], list[Row]]
+Section = Callable[[RecordedRun, Rules], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Tool:
 
     Attributes:
         title: Its name and version.
-        rules: What it does otherwise than loadgen.
-        sections: The parts of what its console shows, in its order: each makes rows of a run while some of these rules
-            hold. With none of them they are loadgen's own numbers, but for the digits of a histogram.
-        premises: How it is presumed to have been called, and what else a reader must know.
+        rules: How it differs from loadgen.
+        sections: Parts of its console, in order: each computes rows of a run with the active rules. Without any rule
+            they are loadgen's own numbers, except for the precision of a histogram.
+        premises: How the tool is assumed to have been called, and other remarks.
     """
 
     title: str
@@ -27,6 +27,6 @@ class Tool:
     sections: tuple[Section, ...]
     premises: tuple[str, ...] = ()
 
-    def rows(self, run: Run, on: Rules) -> list[Row]:
-        """All that its console shows of a run while these rules hold."""
-        return [row for section in self.sections for row in section(run, on)]
+    def rows(self, run: RecordedRun, active: Rules) -> list[Row]:
+        """Return all rows of its console for a run with these rules."""
+        return [row for section in self.sections for row in section(run, active)]

@@ -1,6 +1,6 @@
 """`vllm bench serve`: versions 0.11, 0.32 and 0.33, for chat and completions.
 
-By its request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`.
+It follows the request functions of /v1/chat/completions and /v1/completions, and `calculate_metrics`.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 from loadgen.analysis.emulate.bench_script import Answers
 from loadgen.analysis.emulate.latencies import first_start, percentile_rows, starts
-from loadgen.analysis.emulate.recorded_run import Bools, Run, which
+from loadgen.analysis.emulate.recorded_run import Bools, RecordedRun, event_selection
 from loadgen.analysis.emulate.row import Row
 from loadgen.analysis.emulate.rule import (
     CONNECTING,
@@ -28,141 +28,139 @@ from loadgen.analysis.emulate.rule import (
 from loadgen.analysis.emulate.tool import Tool
 from loadgen.config import slo
 from loadgen.config.output import parse_percentiles
-from loadgen.core.sse_event import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
+from loadgen.core.event_flags import CHOICE, CONTENT, DONE, EMPTY, OLD_REASONING, REASONING, ROLE, TOKENS, TOOL, USAGE
 from loadgen.util.arrays import Int64s
 
 IGNORES = Rule(
     "ignores",
-    "thoughts that come as `reasoning_content` are no tokens to it, nor are refusals (thoughts that come under "
-    "`reasoning` too would be: the records do not tell those from others); loadgen counts them",
+    "reasoning in `reasoning_content` and refusals are not tokens for it (reasoning that is also in `reasoning` would "
+    "be, but the records do not distinguish it); loadgen counts them",
 )
-ROLE_CHUNK = Rule(
-    "role", "the chunk that names the role counts as a token; loadgen takes a chunk without text for none"
-)
+ROLE_CHUNK = Rule("role", "the chunk with the role counts as a token; loadgen does not count chunks without text")
 TOKENLESS = Rule(
-    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; to loadgen they are none"
+    "tokenless", "chunks without text (the finish reason, empty ones) count as tokens; loadgen does not count them"
 )
 USAGE_ENDS = Rule("usage_ends", "the chunk of usage ends the request; loadgen's E2EL ends with the last token")
 CLOCK_START = Rule(
-    "clock_start", "its duration starts when the first request is waited for; loadgen's when the first is sent"
+    "clock_start", "its duration starts before it waits for the first request; loadgen's when the first is sent"
 )
 RULES = (
     *(FROM_SENT, CONNECTING, IGNORES, ROLE_CHUNK, TOKENLESS, USAGE_ENDS, N_MINUS_1, EVENT_IS_TOKEN),
     *(WHOLE_SECONDS, TOUCHED_SECONDS, FORGIVING, PLANNED_INPUT, CLOCK_START, ZERO),
 )
-NOT_DONE = which(lambda says: not says & DONE)
+NOT_DONE = event_selection(lambda flags: not flags & DONE)
 
 
-def _is_token(version: int, chat: bool, says: int) -> bool:
-    """Whether an event starts TTFT, and begins and ends gaps."""
-    if not says & CHOICE:
+def _is_token(version: int, chat: bool, flags: int) -> bool:
+    """Tell whether an event counts as a token: it may end TTFT, and begin and end gaps."""
+    if not flags & CHOICE:
         return False
     if version < 33 or not chat:
         return True
-    thought = says & REASONING and not says & OLD_REASONING
-    return bool(says & (CONTENT | TOOL) or thought or (says & EMPTY and not says & ROLE))
+    thought = flags & REASONING and not flags & OLD_REASONING
+    return bool(flags & (CONTENT | TOOL) or thought or (flags & EMPTY and not flags & ROLE))
 
 
-def _tokens(version: int, run: Run, on: Rules) -> bytes:
-    """The events that count as tokens while these rules hold."""
+def _tokens(version: int, run: RecordedRun, active: Rules) -> bytes:
+    """Return the selection of events that count as tokens with these rules."""
 
-    def counts(says: int) -> bool:
-        if says & TOKENS:
-            return IGNORES not in on or _is_token(version, run.chat, says)
-        return _is_token(version, run.chat, says) and (ROLE_CHUNK if says & ROLE else TOKENLESS) in on
+    def counts(flags: int) -> bool:
+        if flags & TOKENS:
+            return IGNORES not in active or _is_token(version, run.chat, flags)
+        return _is_token(version, run.chat, flags) and (ROLE_CHUNK if flags & ROLE else TOKENLESS) in active
 
-    return which(counts)
+    return event_selection(counts)
 
 
-def _answers(version: int, run: Run, on: Rules) -> Answers:
-    tokens = _tokens(version, run, on)
-    marks = NOT_DONE if version < 32 and run.chat and USAGE_ENDS in on else tokens
-    start, ends = starts(run, on), run.chosen(marks)
+def _answers(version: int, run: RecordedRun, active: Rules) -> Answers:
+    tokens = _tokens(version, run, active)
+    marks = NOT_DONE if version < 32 and run.chat and USAGE_ENDS in active else tokens
+    start, ends = starts(run, active), run.select(marks)
     output, read = _output(version, run)
     return Answers(
         run,
-        on,
+        active,
         tokens,
         marks,
-        success=run.whole if version < 32 and run.chat else run.whole & run.any(tokens),
+        success=run.complete if version < 32 and run.chat else run.complete & run.has_event(tokens),
         end=np.where(ends.count > 0, ends.last, start),
         output=output,
-        input=_input(version, run, on, read),
-        begin=run.start_ns if CLOCK_START in on else first_start(run, ()),
+        input=_input(version, run, active, read),
+        begin=run.start_ns if CLOCK_START in active else first_start(run, ()),
     )
 
 
-def _output(version: int, run: Run) -> tuple[Int64s, Bools]:
-    """Output tokens, -1 where it would have counted the text, and whether it read the usage that came last.
+def _output(version: int, run: RecordedRun) -> tuple[Int64s, Bools]:
+    """Return output tokens, -1 if it would have tokenized the text, and whether it read the last usage.
 
-    It looks for usage only in events that it takes for no token.
+    It reads usage only from events that are not tokens.
     """
-    told = run.chosen(which(lambda says: says & USAGE)).last
-    read_at = run.chosen(which(lambda says: says & USAGE and not _is_token(version, run.chat, says))).last
-    read = (read_at > 0) & (read_at == told)
+    usage_at = run.select(event_selection(lambda flags: flags & USAGE)).last
+    read_at = run.select(event_selection(lambda flags: flags & USAGE and not _is_token(version, run.chat, flags))).last
+    read = (read_at > 0) & (read_at == usage_at)
     return np.where(read & (run.completion_tokens > 0), run.completion_tokens, -1), read
 
 
-def _input(version: int, run: Run, on: Rules, read: Bools) -> Int64s:
-    if PLANNED_INPUT not in on:
+def _input(version: int, run: RecordedRun, active: Rules, read: Bools) -> Int64s:
+    if PLANNED_INPUT not in active:
         return run.prompts
-    told = read & (run.prompt_tokens >= 0) & (version >= 32)
-    return np.where(told, run.prompt_tokens, run.input_tokens)
+    counted = read & (run.prompt_tokens >= 0) & (version >= 32)
+    return np.where(counted, run.prompt_tokens, run.input_tokens)
 
 
-def _totals(version: int, run: Run, on: Rules) -> list[Row]:
-    settings, answers = run.settings, _answers(version, run, on)
+def _totals(version: int, run: RecordedRun, active: Rules) -> list[Row]:
+    settings, answers = run.settings, _answers(version, run, active)
     completed = float(answers.completed.sum())
-    rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.counting)]
+    rows = [Row("Successful requests:", completed, "completed", 0, notes=answers.count_notes)]
     if version >= 32:
-        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.counting))
+        rows.append(Row("Failed requests:", answers.failed, "failed", 0, notes=answers.count_notes))
     if settings.max_concurrency is not None:
         rows.append(Row("Maximum request concurrency:", settings.max_concurrency, "max_concurrency", 0))
     if math.isfinite(settings.request_rate):
         rows.append(Row("Request rate configured (RPS):", settings.request_rate, "request_rate"))
     total_in, total_out = answers.total_input, answers.total_output
-    lacking, uncounted = answers.unplanned, answers.uncounted
+    input_notes, output_notes = answers.input_notes, answers.output_notes
     rows += [
         Row("Benchmark duration (s):", answers.duration_s, "duration"),
-        Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=lacking),
-        Row("Total generated tokens:", total_out, "total_output_tokens", 0, notes=uncounted),
+        Row("Total input tokens:", total_in, "total_input_tokens", 0, notes=input_notes),
+        Row("Total generated tokens:", total_out, "total_output_tokens", 0, notes=output_notes),
         Row("Request throughput (req/s):", answers.per_second(completed), "request_throughput"),
     ]
     if settings.goodput:
-        rows.append(Row("Request goodput (req/s):", _goodput(answers), "request_goodput", notes=uncounted))
+        rows.append(Row("Request goodput (req/s):", _goodput(answers), "request_goodput", notes=output_notes))
     rows += [
-        Row("Output token throughput (tok/s):", answers.per_second(total_out), "output_throughput", notes=uncounted),
+        Row("Output token throughput (tok/s):", answers.per_second(total_out), "output_throughput", notes=output_notes),
     ]
     return rows
 
 
-def _peaks(version: int, run: Run, on: Rules) -> list[Row]:
-    answers = _answers(version, run, on)
+def _peaks(version: int, run: RecordedRun, active: Rules) -> list[Row]:
+    answers = _answers(version, run, active)
     return [
         Row("Peak output token throughput (tok/s):", answers.peak_tokens, "max_output_tokens_per_s"),
         Row("Peak concurrent requests:", answers.peak_requests, "max_concurrent_requests"),
     ]
 
 
-def _all_tokens(version: int, run: Run, on: Rules) -> list[Row]:
-    answers = _answers(version, run, on)
+def _all_tokens(version: int, run: RecordedRun, active: Rules) -> list[Row]:
+    answers = _answers(version, run, active)
     label = "Total Token throughput (tok/s):" if version < 32 else "Total token throughput (tok/s):"
     value = answers.per_second(answers.total_input, answers.total_output)
-    return [Row(label, value, "total_token_throughput", notes=answers.unplanned + answers.uncounted)]
+    return [Row(label, value, "total_token_throughput", notes=answers.input_notes + answers.output_notes)]
 
 
-def _latency(metric: str, version: int, run: Run, on: Rules) -> list[Row]:
+def _latency(metric: str, version: int, run: RecordedRun, active: Rules) -> list[Row]:
     settings = run.settings
     if metric not in settings.percentile_metrics.split(","):
         return []
-    answers, ps = _answers(version, run, on), parse_percentiles(settings.metric_percentiles)
-    notes = answers.uncounted if metric == "tpot" else ()
-    return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, on, notes=notes)
+    answers, ps = _answers(version, run, active), parse_percentiles(settings.metric_percentiles)
+    notes = answers.output_notes if metric == "tpot" else ()
+    return percentile_rows(f"{metric.upper()} (ms)", metric, getattr(answers, metric), ps, active, notes=notes)
 
 
 def _goodput(answers: Answers) -> float | None:
-    """Requests per second that meet every limit; a TPOT that there is none of is 0."""
-    if answers.uncounted:
+    """Return requests per second that meet every limit; a missing TPOT counts as 0."""
+    if answers.output_notes:
         return None
     tpot = answers.tpot_ns
     measured = {

@@ -1,1 +1,1 @@
-"""Load search: the highest rate, or concurrency, at which a server meets an SLO."""
+"""Load search: the highest request rate or concurrency at which a server meets an SLO."""

@@ -1,134 +1,85 @@
-"""Search: the highest level of load, a rate or a concurrency, at which a server still meets what is demanded of it.
+"""The search for the highest load level, a rate or a concurrency, at which a server meets all criteria.
 
-Levels are doubled until one fails, or halved until one does not, and the gap between the two is then halved, in
-logarithms. A level meets a demand only if a bound says so that knows how few the requests were
-(`loadgen.stats.ratio_interval`).
+Levels are doubled until one fails, or halved until one does not; then the gap between the two is bisected, in
+logarithms. A level counts as met only if a confidence bound shows it, so few requests cannot meet a criterion by luck.
 """
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from statistics import NormalDist
 
-import numpy as np
-
-from loadgen.stats import block_bootstrap
-from loadgen.stats.ratio_interval import of_mean, of_share
-from loadgen.util.arrays import Floats
-
-AGAIN = 3  # runs at a level of which the first does not tell
-# That a demand is met holds one-sided with 95 % over AGAIN looks at a level: at each the bound is the normal quantile
-# 1.992 (Pocock, Biometrika 64, 1977), or Student's at the same level.
-OF_A_LOOK = NormalDist().cdf(1.992)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the requests of a run show of one demand, in the order in which they were due.
-
-    Attributes:
-        part: Of each request, how much of it is good; or, of a mean, the sum of its values.
-        of: Of how much; of a mean, how many these are. 0 for a request that does not count.
-        wanted: The least share that must be good; of a mean, the most that it may be.
-        is_mean: Which of the two it is.
-    """
-
-    part: Floats
-    of: Floats
-    wanted: float
-    is_mean: bool = False
-
-    def __add__(self, other: "Shown") -> "Shown":
-        part, of = np.concatenate((self.part, other.part)), np.concatenate((self.of, other.of))
-        return Shown(part, of, self.wanted, self.is_mean)
-
-    @property
-    def value(self) -> float | None:
-        """The share, or the mean; None where nothing counts."""
-        return float(self.part.sum() / self.of.sum()) if self.of.any() else None
-
-    def met(self, in_flight: float) -> bool | None:
-        """Whether the demand is met; None where the requests are too few to tell."""
-        if not self.of.any():
-            return None
-        rest = self.part - self.part.sum() / self.of.sum() * self.of
-        length = block_bootstrap.long_enough(len(rest), in_flight, rest)
-        low, high = (of_mean if self.is_mean else of_share)(self.part, self.of, length, OF_A_LOOK)
-        if self.is_mean:
-            return True if high <= self.wanted else False if low > self.wanted else None
-        return True if low >= self.wanted else False if high < self.wanted else None
+from loadgen.analysis.search.ratio_sample import LOOKS, RatioSample
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run at one level.
+    """What one run at a level shows.
 
     Attributes:
-        shown: What it shows of each demand.
-        in_flight: How many requests the server had at once, on average.
-        failed: Whether nothing that it shows could make it meet the demands: requests piled up, or it was stopped early
-            because so many had missed their limits.
-        untold: Why it says nothing of the server, if so: the client was the limit, it was too short, or it is not to
-            be believed.
+        samples: One for each criterion.
+        in_flight: Requests in flight at the server, on average.
+        failed: Whether it misses the criteria whatever the samples show: requests piled up, or the run was stopped
+            early because too many had missed their limits.
+        inconclusive: Why the run shows nothing about the server; None if it does. For example the client was the limit.
     """
 
-    shown: Sequence[Shown]
+    samples: Sequence[RatioSample]
     in_flight: float
     failed: bool = False
-    untold: str | None = None
+    inconclusive: str | None = None
 
     def met(self) -> bool | None:
-        """Whether all demands are met; None where it says nothing, or the requests are too few to tell."""
-        if self.untold is not None:
+        """Tell whether all criteria are met; None if the run is inconclusive or has too few requests to tell."""
+        if self.inconclusive is not None:
             return None
-        verdicts = {each.met(self.in_flight) for each in self.shown}
+        verdicts = {sample.met(self.in_flight) for sample in self.samples}
         if self.failed or False in verdicts:
             return False
         return None if None in verdicts else True
 
     def __add__(self, other: "Run") -> "Run":
-        """Both taken together, of which each says something and neither failed."""
-        shown = [one + more for one, more in zip(self.shown, other.shown, strict=True)]
-        return Run(shown, max(self.in_flight, other.in_flight))
+        """Pool two runs that are conclusive and have not failed."""
+        samples = [one + more for one, more in zip(self.samples, other.samples, strict=True)]
+        return Run(samples, max(self.in_flight, other.in_flight))
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
-    """Between which levels one is looked for, and how finely.
+class SearchRange:
+    """Which levels are searched, and how finely.
 
     Attributes:
         resolution: The search ends when the lowest level that fails is this share above the highest that does not.
-        least: The level below which it is given up.
-        most: The level above which nothing is tried.
-        nearest: The nearest level that can be tried, to one that was computed.
+        min_level: The search gives up below this level.
+        max_level: No level above this one is tried.
+        nearest: Rounds a computed level to one that can be run.
     """
 
     resolution: float = 0.05
-    least: float = 0.01
-    most: float = 1e6
+    min_level: float = 0.01
+    max_level: float = 1e6
     nearest: Callable[[float], float] = float
 
 
 class End(StrEnum):
     """Why a search ended."""
 
-    EDGE = "edge"  # the next level fails: the highest was seen
-    FLOOR = "floor"  # nothing failed as near above: the highest may be higher
-    NONE = "none"  # no level met the demands
+    EDGE = "edge"  # the next level fails: the result is the highest level
+    FLOOR = "floor"  # no level near above it has failed: the highest level may be higher
+    NONE = "none"  # no level met the criteria
     CLIENT = "client"  # the client, not the server, was the limit at the last level: the highest may be higher
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where a search ended.
+class SearchResult:
+    """The result of a search.
 
     Attributes:
-        level: The highest that met the demands; 0 if none did.
-        fails: The lowest that did not; infinite if none failed.
-        end: What that means.
-        tried: Levels in the order in which they were tried, and whether they met the demands; None: the client was the
-            limit, or the runs were used up.
+        level: The highest level that met the criteria; 0 if none did.
+        fails: The lowest level that failed; infinite if none did.
+        end: Why the search ended.
+        tried: Levels in the order in which they were tried, and whether they met the criteria; None if the client was
+            the limit, or no more runs were allowed.
     """
 
     level: float
@@ -140,52 +91,55 @@ class Found:
 Measure = Callable[[float], Awaitable[Run | None]]
 
 
-async def highest(measure: Measure, start: float, goal: Goal) -> Found:
-    """Look for it.
+async def find_highest_level(measure: Measure, start: float, span: SearchRange) -> SearchResult:
+    """Find the highest level that meets the criteria.
 
     Args:
-        measure: Has a level measured; None where there may be no more runs.
-        start: The level to begin with.
-        goal: Where it is looked for, and how finely.
+        measure: Runs a level; returns None if no more runs are allowed.
+        start: The first level.
+        span: Which levels are searched.
     """
-    meets, fails, level = 0.0, math.inf, min(max(goal.nearest(start), goal.least), goal.most)
+    meets, fails = 0.0, math.inf
+    level = min(max(span.nearest(start), span.min_level), span.max_level)
     tried: list[tuple[float, bool | None]] = []
     end = None
-    while goal.least <= level <= goal.most:
-        verdict, used = await _judged(measure, level)
+    while span.min_level <= level <= span.max_level:
+        verdict, used = await _judge_level(measure, level)
         if used:
             tried.append((level, verdict))
         if verdict is None:
-            end = End.CLIENT if used == AGAIN else None
+            end = End.CLIENT if used == LOOKS else None
             break
         meets, fails = (level, fails) if verdict else (meets, level)
-        if meets == goal.most:
+        if meets == span.max_level:
             break
         if meets and fails < math.inf:
-            level = goal.nearest(math.sqrt(meets * fails))
-            if fails <= meets * (1 + goal.resolution) or level in (meets, fails):
+            level = span.nearest(math.sqrt(meets * fails))
+            if fails <= meets * (1 + span.resolution) or level in (meets, fails):
                 end = End.EDGE
                 break
         else:
-            level = goal.nearest(level / 2) if fails < math.inf else min(goal.nearest(2 * level), goal.most)
-    return Found(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
+            level = span.nearest(level / 2) if fails < math.inf else min(span.nearest(2 * level), span.max_level)
+    return SearchResult(meets, fails, end or (End.FLOOR if meets else End.NONE), tuple(tried))
 
 
-async def _judged(measure: Measure, level: float) -> tuple[bool | None, int]:
-    """Whether a level is shown to meet the demands, and how often it was measured: once, or a few times together.
+async def _judge_level(measure: Measure, level: float) -> tuple[bool | None, int]:
+    """Run a level up to LOOKS times and judge all its runs together.
 
-    What they do not show is not met. None if the client was the limit each time, or there may be no more runs.
+    Returns:
+        Whether the level meets the criteria, and the number of runs. A level that is not shown to meet them after LOOKS
+        runs fails. None if the client was the limit each time, or no more runs are allowed.
     """
-    whole: Run | None = None
-    for used in range(AGAIN):
+    pooled: Run | None = None
+    for used in range(LOOKS):
         run = await measure(level)
         if run is None:
             return None, used
-        if run.untold is not None:
+        if run.inconclusive is not None:
             continue
         if run.failed:
             return False, used + 1
-        whole = run if whole is None else whole + run
-        if (verdict := whole.met()) is not None:
+        pooled = run if pooled is None else pooled + run
+        if (verdict := pooled.met()) is not None:
             return verdict, used + 1
-    return None if whole is None else False, AGAIN
+    return None if pooled is None else False, LOOKS

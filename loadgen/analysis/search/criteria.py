@@ -1,8 +1,8 @@
-"""Demands: what an SLO asks of the requests of a run, and what those show of it.
+"""Criteria: what an SLO requires of the requests of a run, as shares and means that have confidence bounds.
 
-`ttft_p99<500ms` is met exactly where 99 % of the requests have a TTFT below 500 ms: a limit on a percentile is one on a
-share, of which bounds are known (`loadgen.stats.ratio_interval`). A request that fails meets none. Means and gaps
-between tokens are those of the requests that succeeded; where nothing else is limited, failures are (`slo.demanded`).
+`ttft_p99<500ms` is met exactly if 99 % of the requests have a TTFT below 500 ms, so a limit on a percentile is a limit
+on a share. A failed request meets none. Means and gaps between tokens are those of the requests that succeeded; an SLO
+that limits nothing else also limits failures (`slo.required_limits`).
 """
 
 import math
@@ -13,73 +13,74 @@ from typing import Protocol
 
 import numpy as np
 
-from loadgen.analysis.search.algorithm import OF_A_LOOK, Shown
+from loadgen.analysis.request_latencies import gaps_ms, latency_ms
+from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE, RatioSample
 from loadgen.config import slo
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import OUR_FAULTS, Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.errors import BadInput
 from loadgen.util.arrays import Floats
-from loadgen.util.number_format import to_ms
 
-FEWEST = 100  # requests of a run
+MIN_REQUESTS = 100  # of a run
 
 
-class Demand(Protocol):
-    """What is asked of the requests of a run.
+class Criterion(Protocol):
+    """A requirement on the requests of a run.
 
     Attributes:
-        text: As it was written.
+        text: As the user wrote it.
     """
 
     @property
     def text(self) -> str: ...  # noqa: D102
 
     @property
-    def enough(self) -> int:
-        """Requests of a run: twice as many as show it where all of them are good (by Wilson's bound)."""
+    def min_requests(self) -> int:
+        """Requests of a run: twice as many as show that it is met if all of them are good (Wilson's bound)."""
 
-    def shown(self, records: Sequence[Record], settings: RunSettings) -> Shown:
-        """What the requests of a run show of it.
+    def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
+        """Return what the requests of a run show of the criterion.
 
         Args:
-            records: In the order in which they were due.
+            records: In the order of their due times.
             settings: Of the run.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """A request is good if it succeeds and meets every limit, and a share must be good.
+class RequestShare:
+    """A share of the requests must be good: succeed and meet every limit.
 
     Attributes:
-        text: As it was written.
-        each: The limits on a request's latencies; none: it need only succeed.
-        attainment: The share of requests that must be good: 0.99 for limits at the 99th percentile.
+        text: As the user wrote it.
+        limits: On a request's latencies; without any, the request need only succeed.
+        attainment: The share that must be good: 0.99 for limits at the 99th percentile.
     """
 
     text: str
-    each: tuple[slo.Limit, ...]
+    limits: tuple[slo.Limit, ...]
     attainment: float
 
     @property
-    def enough(self) -> int:
-        """See `Demand`."""
-        return _enough(self.attainment)
+    def min_requests(self) -> int:
+        """Requests of a run, see `Criterion`."""
+        return _min_requests(self.attainment)
 
-    def shown(self, records: Sequence[Record], settings: RunSettings) -> Shown:
-        """See `Demand`."""
-        good = np.array([self.good(record, settings) for record in records], dtype=float)
-        return Shown(good, np.ones(len(good)), self.attainment)
+    def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
+        """Return the number of good requests by the number of requests, see `Criterion`."""
+        good = np.array([self.is_good(record, settings) for record in records], dtype=float)
+        return RatioSample(good, np.ones(len(good)), self.attainment)
 
-    def good(self, record: Record, settings: RunSettings) -> bool:
-        """Whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
+    def is_good(self, record: Record, settings: RunSettings) -> bool:
+        """Tell whether a request that has ended succeeded and met its limits; one of a single token has no TPOT.
 
-        One that the client failed to send is no failure of the server, and bad only where latencies are limited.
+        A request that the client failed to send is no failure of the server, so it is bad only if latencies are
+        limited.
         """
         if record.outcome is not Outcome.OK:
-            return not self.each and record.outcome in OUR_FAULTS
-        for limit in self.each:
+            return not self.limits and record.outcome in OUR_FAULTS
+        for limit in self.limits:
             value = latency_ms(record, limit.metric, settings)
             if value is None and limit.metric == "tpot":
                 continue
@@ -89,57 +90,57 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
-    """A share of all gaps between tokens, or events with tokens, must be within a limit.
+class GapShare:
+    """A share of all gaps between tokens, or between events with tokens, must be within a limit.
 
     Attributes:
-        limit: At the percentile that is the share.
+        limit: Its percentile is the share.
     """
 
     limit: slo.Limit
 
     @property
     def text(self) -> str:
-        """See `Demand`."""
+        """The limit as the user wrote it."""
         return self.limit.text
 
     @property
-    def enough(self) -> int:
-        """See `Demand`; the gaps of a request share its fate."""
-        return _enough(self._share)
+    def min_requests(self) -> int:
+        """Requests of a run, see `Criterion`; the gaps of a request count as one request."""
+        return _min_requests(self._share)
 
     @property
     def _share(self) -> float:
         assert self.limit.percentile is not None
         return self.limit.percentile / 100
 
-    def shown(self, records: Sequence[Record], settings: RunSettings) -> Shown:
-        """See `Demand`."""
+    def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
+        """Return the number of gaps within the limit by the number of gaps, see `Criterion`."""
         within = np.less_equal if self.limit.inclusive else np.less
         gaps = [gaps_ms(record, self.limit.metric) for record in records]
-        good = [float(count[within(gap, self.limit.most)].sum()) for gap, count in gaps]
-        of = [float(count.sum()) for _, count in gaps]
-        return Shown(np.array(good), np.array(of), self._share)
+        good = [float(count[within(gap, self.limit.threshold)].sum()) for gap, count in gaps]
+        total = [float(count.sum()) for _, count in gaps]
+        return RatioSample(np.array(good), np.array(total), self._share)
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean must be within a limit: of requests, or of all gaps."""
+class MeanLimit:
+    """A mean over requests, or over all gaps, must be within a limit."""
 
     limit: slo.Limit
-    enough = FEWEST
+    min_requests = MIN_REQUESTS
 
     @property
     def text(self) -> str:
-        """See `Demand`."""
+        """The limit as the user wrote it."""
         return self.limit.text
 
-    def shown(self, records: Sequence[Record], settings: RunSettings) -> Shown:
-        """See `Demand`."""
+    def sample(self, records: Sequence[Record], settings: RunSettings) -> RatioSample:
+        """Return the sum of the values by their number, see `Criterion`."""
         values = [self._values(record, settings) for record in records]
-        total = [float((value * count).sum()) for value, count in values]
-        of = [float(count.sum()) for _, count in values]
-        return Shown(np.array(total), np.array(of), self.limit.most, is_mean=True)
+        sums = [float((value * count).sum()) for value, count in values]
+        counts = [float(count.sum()) for _, count in values]
+        return RatioSample(np.array(sums), np.array(counts), self.limit.threshold, is_mean=True)
 
     def _values(self, record: Record, settings: RunSettings) -> tuple[Floats, Floats]:
         if self.limit.metric in slo.GAPS:
@@ -149,60 +150,75 @@ class Mean:
         return values, np.ones(len(values))
 
 
-def of_each(text: str) -> tuple[Demand, ...]:
-    """What every limit of an SLO demands by itself, at whatever percentiles, as `slo.demanded` has them.
+def separate_criteria(text: str) -> tuple[Criterion, ...]:
+    """Return one criterion for each limit of an SLO, at whatever percentiles (`loadgen search`).
 
     Raises:
-        BadInput: A limit of which no number of requests shows that it is met.
+        BadInput: A limit cannot be shown to be met.
     """
-    limits = slo.demanded(text)
+    limits = slo.required_limits(text)
     for limit in limits:
-        if why := undecidable(limit):
+        if why := _undecidable(limit):
             raise BadInput("--slo", f"{limit.text!r}: {why[0]}", why[1])
-    return tuple(map(_demand, limits))
+    return tuple(map(_criterion, limits))
 
 
-def undecidable(limit: slo.Limit) -> tuple[str, str] | None:
-    """Why no number of requests shows whether a limit is met, and what to write instead; None where one does."""
-    if limit.metric == "error":
-        return None if 0 < limit.most < 1 else ("no number of requests shows that", "write error_rate<1%")
-    if limit.statistic == "max":
-        return "no number of requests shows a maximum", f"write {limit.metric}_p99"
-    return ("it is met by any request", f"write {limit.metric}_p99") if limit.percentile == 0 else None
+def joint_criterion(text: str) -> RequestShare:
+    """Return one criterion for all limits of an SLO, as goodput is defined: a request is good if it meets all of them.
 
+    All latencies are limited at one percentile, which is the share of requests that must be good. A failed request is
+    not good, so a limit on failures must allow as many as the share does, or more. Alone, it is the share.
 
-def latency_ms(record: Record, metric: str, settings: RunSettings) -> float | None:
-    """A latency of a request, from due or sent as the settings say; None where it has none."""
-    if metric == "tpot":
-        return to_ms(record.tpot_ns)
-    start = record.due if settings.latency_from == "due" else record.sent
-    ended = {"ttft": record.first_token, "ttfo": record.first_answer, "e2el": record.last_token}[metric]
-    return to_ms(ended - start) if ended else None
+    Args:
+        text: For example `ttft_p99<500ms,tpot_p99<50ms,error_rate<1%`.
 
-
-def gaps_ms(record: Record, metric: str) -> tuple[Floats, Floats]:
-    """The gaps of a request that succeeded, and how many there are of each: between events with tokens for icl; for itl
-    between tokens, where the gap before an event of k tokens is k gaps of a k-th of it.
+    Raises:
+        BadInput: A limit is not equivalent to a share of requests.
     """
-    stamps = np.frombuffer(record.marks, dtype=np.int64)
-    if record.outcome is not Outcome.OK or len(stamps) < 2:
-        return np.empty(0), np.empty(0)
-    if metric == "icl" or record.token_counts is None:
-        return np.diff(stamps) / 1e6, np.ones(len(stamps) - 1)
-    tokens = np.array(record.token_counts)
-    bearing = np.append([0], 1 + np.flatnonzero(tokens[1:]))
-    count = tokens[bearing[1:]]
-    return np.diff(stamps[bearing]) // count / 1e6, count.astype(float)
+    limits = slo.parse(text)
+    for limit in limits:
+        if why := _not_of_requests(limit):
+            raise BadInput("slo", f"{limit.text!r} cannot be a limit of goodput: {why[0]}", why[1])
+    latencies = tuple(limit for limit in limits if limit.percentile is not None)
+    percentiles = sorted({limit.percentile for limit in latencies if limit.percentile is not None})
+    if len(percentiles) > 1:
+        problem = f"limits at p{percentiles[0]:g} and p{percentiles[-1]:g}, but goodput has a single share"
+        raise BadInput("slo", problem, "give all latencies the same percentile")
+    failures = [limit for limit in limits if limit.percentile is None]
+    min_share = 1 - min((limit.threshold for limit in failures), default=1.0)
+    attainment = percentiles[0] / 100 if percentiles else min_share
+    if min_share > attainment + 1e-9:
+        problem = f"{failures[0].text!r} is stricter than the percentile {percentiles[0]:g}"
+        raise BadInput("slo", problem, f"give latencies the percentile {100 * min_share:g}, or allow more failures")
+    return RequestShare(text, latencies, attainment)
 
 
-def _enough(attainment: float) -> int:
-    z = NormalDist().inv_cdf(OF_A_LOOK)
-    return max(FEWEST, math.ceil(2 * z * z * attainment / (1 - attainment)))
-
-
-def _demand(limit: slo.Limit) -> Demand:
+def _undecidable(limit: slo.Limit) -> tuple[str, str] | None:
+    """Return why a limit cannot be shown to be met, and what to write instead; None if it can."""
     if limit.metric == "error":
-        return Share(limit.text, (), 1 - limit.most)
+        return None if 0 < limit.threshold < 1 else ("no number of requests can show this", "write error_rate<1%")
+    if limit.statistic == "max":
+        return "no number of requests can show a maximum", f"write {limit.metric}_p99"
+    return ("every request meets it", f"write {limit.metric}_p99") if limit.percentile == 0 else None
+
+
+def _not_of_requests(limit: slo.Limit) -> tuple[str, str] | None:
+    """Return why a limit is not one on single requests, and what to write instead; None if it is."""
+    if limit.metric in slo.GAPS:
+        return "a request has many gaps", "limit its tpot or its e2el"
+    if limit.statistic == "mean":
+        return "a mean is not a share of requests", f"write {limit.metric}_p99"
+    return _undecidable(limit)
+
+
+def _min_requests(attainment: float) -> int:
+    z = NormalDist().inv_cdf(LOOK_CONFIDENCE)
+    return max(MIN_REQUESTS, math.ceil(2 * z * z * attainment / (1 - attainment)))
+
+
+def _criterion(limit: slo.Limit) -> Criterion:
+    if limit.metric == "error":
+        return RequestShare(limit.text, (), 1 - limit.threshold)
     if limit.percentile is None:
-        return Mean(limit)
-    return Gaps(limit) if limit.metric in slo.GAPS else Share(limit.text, (limit,), limit.percentile / 100)
+        return MeanLimit(limit)
+    return GapShare(limit) if limit.metric in slo.GAPS else RequestShare(limit.text, (limit,), limit.percentile / 100)

@@ -1,4 +1,4 @@
-"""`loadgen audit FILE...`: what of published results cannot be true."""
+"""`loadgen audit FILE...`: find inconsistent numbers in published results."""
 
 import sys
 
@@ -9,17 +9,18 @@ from loadgen.util.terminal_text import printable_lines
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command."""
+    """Run the command; returns its exit code."""
     parser = OneLineParser(
         prog="loadgen audit",
-        description="List what of published results cannot be true, and why, each in a line: docs/audit.md.",
+        description="Find inconsistent numbers in published results, and print a line for each: which numbers, and why "
+        "they contradict each other. See docs/audit.md.",
     )
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="+",
-        help="a Markdown page or a text with blocks of results; or a result of loadgen, vllm bench serve, "
-        "SGLang's bench_serving (JSON lines) or guidellm as JSON",
+        help="a Markdown page or a text that contains benchmark output; or a JSON result of loadgen, "
+        "vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm",
     )
     parser.add_argument("--json", action="store_true", help="print the findings as a JSON list instead")
     arguments = parser.parse_args(argv)

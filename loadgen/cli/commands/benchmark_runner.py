@@ -1,4 +1,4 @@
-"""`loadgen benchmark-runner benchmark run`: a benchmark job of GPUStack's, measured by loadgen."""
+"""`loadgen benchmark-runner benchmark run`: execute a benchmark job of GPUStack."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,47 +12,51 @@ if TYPE_CHECKING:
     from loadgen.cli.gpustack.job import Job, Step
     from loadgen.cli.gpustack.progress import Reporter
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
 
-LEAST_ENDED = 30  # requests, before a share of errors says anything; guidellm's number
+MIN_ENDED = 30  # requests before --max-error-rate applies, as in guidellm
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the runs in turn, until one ends with another code than 0; returns the last one's code."""
-    given = arguments.parse(_arguments(argv))  # --help ends here, before anything that takes long is imported
+    """Execute the runs one after the other until one fails; returns the exit code of the last."""
+    given = arguments.parse(_arguments(argv))  # --help ends here, before any slow import
     import asyncio
 
-    from loadgen.cli.gpustack.job import Job, called
+    from loadgen.cli.gpustack.job import Job, renamed_flags
 
     job = Job.of(given)
     log_setup.to_stderr("warning")
-    with called():
-        return asyncio.run(_carry_out(job))
+    with renamed_flags():
+        return asyncio.run(_execute(job))
 
 
 def _arguments(argv: list[str]) -> list[str]:
-    """What follows `benchmark run`; `run` is what `benchmark` does anyway."""
+    """Return the words after `benchmark run`; `run` may be left out."""
     if argv in (["-h"], ["--help"]):
         return argv
     if argv[:1] != ["benchmark"]:
-        raise BadInput(argv[0] if argv else "COMMAND", "is none of its commands", "write: benchmark run FLAGS")
+        raise BadInput(
+            argv[0] if argv else "COMMAND", "unknown command", "write: loadgen benchmark-runner benchmark run FLAGS"
+        )
     return argv[2:] if argv[1:2] == ["run"] else argv[1:]
 
 
-async def _carry_out(job: "Job") -> int:
+async def _execute(job: "Job") -> int:
     from loadgen.cli.gpustack.progress import Reporter
-    from loadgen.util.tasks import beside
+    from loadgen.util.tasks import background_tasks
 
     for folder in {step.summary.parent for step in job.steps}:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise BadInput("--output-dir", f"{folder} cannot be made ({error.strerror})", "name another") from error
+            raise BadInput(
+                "--output-dir", f"{folder} cannot be created ({error.strerror})", "choose another folder"
+            ) from error
     if job.progress is None:
         return await _steps(job, None)
     reporter = Reporter(job.progress)
-    async with beside(reporter.run()):
+    async with background_tasks(reporter.run()):
         code = await _steps(job, reporter)
     if code == exit_codes.DONE:
         await reporter.finish()
@@ -62,9 +66,9 @@ async def _carry_out(job: "Job") -> int:
 async def _steps(job: "Job", reporter: "Reporter | None") -> int:
     for number, step in enumerate(job.steps):
 
-        def watch(progress: "Progress", measurer: "Measurer", number: int = number, step: "Step" = step) -> None:
+        def watch(progress: "Progress", measurer: "Participant", number: int = number, step: "Step" = step) -> None:
             if reporter is not None:
-                reporter.tell(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
+                reporter.update(100 * (number + done(progress, step.settings.duration)) / len(job.steps))
             if progress.phase == "running" and (why := too_many(job, progress)):
                 measurer.stop(why)
 
@@ -78,7 +82,7 @@ async def _steps(job: "Job", reporter: "Reporter | None") -> int:
 
 
 def done(progress: "Progress", duration_s: float | None) -> float:
-    """How much of a run is done, from 0 to 1: of its requests or of its time, whichever is further."""
+    """Return how much of a run is done, 0 to 1: its share of requests or of time, whichever is larger."""
     if not progress.measuring:
         return 0.0
     shares = [progress.ended / progress.scheduled] if progress.scheduled else [0.0]
@@ -88,13 +92,13 @@ def done(progress: "Progress", duration_s: float | None) -> float:
 
 
 def too_many(job: "Job", progress: "Progress") -> str | None:
-    """Which limit on errors has been passed, None while none has."""
+    """Describe the limit on errors that is exceeded, or return None."""
     failed = progress.ended - progress.ok
     if job.max_errors is not None and failed >= job.max_errors:
-        return f"{failed} requests failed: --max-errors {job.max_errors}"
-    share = failed / progress.ended if progress.ended >= LEAST_ENDED else 0.0
+        return f"{failed} requests failed, and --max-errors is {job.max_errors}"
+    share = failed / progress.ended if progress.ended >= MIN_ENDED else 0.0
     if job.max_error_rate is not None and share > job.max_error_rate:
-        return f"{failed} of {progress.ended} requests failed: --max-error-rate {job.max_error_rate:g}"
+        return f"{failed} of {progress.ended} requests failed, and --max-error-rate is {job.max_error_rate:g}"
     return None
 
 
@@ -102,9 +106,9 @@ def _save(step: "Step", result: "Result") -> str:
     from loadgen.cli.gpustack.summary import summarize
     from loadgen.metrics.records.file import RecordFile
     from loadgen.report import to_json
-    from loadgen.util.atomic_file import write_whole
+    from loadgen.util.atomic_file import write_atomic
 
     assert step.settings.records is not None
     summary: dict[str, Any] = summarize(RecordFile(step.settings.records), step.strategy, result.data)
-    write_whole(step.summary, to_json(summary) + "\n")
+    write_atomic(step.summary, to_json(summary) + "\n")
     return str(step.summary)

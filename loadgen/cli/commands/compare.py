@@ -1,4 +1,4 @@
-"""`loadgen compare A B...`: runs side by side, what they differ by, and how sure that is."""
+"""`loadgen compare A B...`: compare runs, with confidence intervals of the differences."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadgen.cli import exit_codes
 from loadgen.config.option import flag
-from loadgen.config.output import check_page
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.terminal_text import printable
@@ -21,7 +21,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command."""
+    """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     from loadgen.analysis import compare
     from loadgen.analysis.compare import condition
@@ -54,72 +54,80 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
         prog="loadgen compare",
-        description="Hold runs against those of the first side, with what they differ by and how sure that is: "
-        "docs/compare.md. A side is a result of `loadgen run` (--save-result, --json; several with --append-result are "
-        "several starts), a file of --records, or a folder of such files.",
+        description="Compare runs with those of the first side, the baseline, and show each difference with its "
+        "confidence interval. A side is a result of `loadgen run` (--save-result, --json), a file of --records, or a "
+        "folder of such files. Several results in one file (--append-result) count as several starts of the server. "
+        "See docs/compare.md.",
     )
-    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the baseline first, then what is beside it")
-    parser.add_argument("--names", metavar="A,B", help="what the sides are called (A,B,...)")
-    parser.add_argument("--noise", metavar="FILE", help="what starts differ by, where the sides have too few of them")
+    parser.add_argument("sides", metavar="FILE|FOLDER", nargs="+", help="the sides, the baseline first")
+    parser.add_argument("--names", metavar="A,B", help="names of the sides (A,B,...)")
+    parser.add_argument(
+        "--noise",
+        metavar="FILE",
+        help="the variation between starts, from --save-noise; used if the sides have too few starts",
+    )
     parser.add_argument(
         "--save-noise",
         metavar="FILE",
-        help="keep what the starts of one side differ by, three or more, for --noise",
+        help="measure the variation between the starts of one side (three or more), and save it for --noise",
     )
-    parser.add_argument("--anyway", action="store_true", help="also compare runs that asked different things")
+    parser.add_argument("--anyway", action="store_true", help="compare runs even if their settings or prompts differ")
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
         action="append",
         default=[],
-        help='exit 8 where it holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; may be given again',
+        help='exit 8 if the condition holds: "ttft_p99>+5%%", "output_throughput<-3%%", "error_rate>+1pp"; repeatable',
     )
-    parser.add_argument("--markdown", metavar="FILE", help="write the comparison as Markdown, too")
-    parser.add_argument("--html", metavar="FILE", help="write it as one page of HTML, too")
-    parser.add_argument("--json", action="store_true", help="print it as one JSON object instead")
+    parser.add_argument("--markdown", metavar="FILE", help="also write the comparison as Markdown")
+    parser.add_argument("--html", metavar="FILE", help="also write the comparison as an HTML page")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
 
 
 def _names(arguments: argparse.Namespace) -> list[str]:
     count = len(arguments.sides)
     if count > len(LETTERS):
-        raise BadInput("FILE", f"{count} sides are too many", f"give {len(LETTERS)} at most")
+        raise BadInput("FILE", f"{count} sides are too many", f"give at most {len(LETTERS)}")
     if arguments.save_noise is None:
         if count == 1:
-            raise BadInput("FILE", "there is one side alone", "name another to hold against it, or give --save-noise")
+            raise BadInput(
+                "FILE", "only one side is given", "name a second one to compare it with, or give --save-noise"
+            )
     elif count > 1:
-        raise BadInput("--save-noise", "is of one side alone", "leave out the others")
+        raise BadInput("--save-noise", "takes one side", "leave out the others")
     for name in ("noise", "fail_if", "markdown", "html", "json") if arguments.save_noise is not None else ():
         if getattr(arguments, name):
-            raise BadInput(flag(name), "given beside --save-noise, which compares nothing", "leave one of the two out")
+            raise BadInput(
+                flag(name), "cannot be combined with --save-noise, which compares nothing", "leave one of the two out"
+            )
     names = list(LETTERS[:count]) if arguments.names is None else [each.strip() for each in arguments.names.split(",")]
     if len(names) != count or len(set(names)) < count or not all(names):
-        raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each a name of its own")
+        raise BadInput("--names", f"{arguments.names!r} does not name {count} sides", "give each side a different name")
     return names
 
 
 def _check_apart(arguments: argparse.Namespace) -> None:
-    """Refuse to write over what is to be read, or two things into one file."""
-    used = {os.path.realpath(path): "read" for path in (*arguments.sides, arguments.noise) if path is not None}
+    """Refuse to overwrite an input file, or to write two outputs into one file."""
+    used = {os.path.realpath(path): "an input file" for path in (*arguments.sides, arguments.noise) if path is not None}
     for name in ("save_noise", "markdown", "html"):
         path = getattr(arguments, name)
         if path is not None:
             use = used.get(os.path.realpath(path))
             if use is not None:
-                raise BadInput(flag(name), f"{path} is the file that is {use} too", "name another")
-            used[os.path.realpath(path)] = f"written by {flag(name)}"
+                raise BadInput(flag(name), f"{path} is also {use}", "choose another path")
+            used[os.path.realpath(path)] = f"the output of {flag(name)}"
 
 
 def _save_noise(arguments: argparse.Namespace, side: "Side") -> int:
     from loadgen.analysis import compare
-    from loadgen.analysis.compare import rendering
+    from loadgen.analysis.compare import texts
 
     noise = compare.NoiseFile.of(side, anyway=arguments.anyway)
     _put("--save-noise", arguments.save_noise, noise.save)
-    print(
-        printable(f"What one start of {side.path} differs by ({rendering.runs(side)}), kept in {arguments.save_noise}:")
-    )
-    print("\n".join(f"  {line}" for line in rendering.noise(noise)))
+    title = f"Standard deviation of one start of {side.path} ({texts.runs(side)}), saved to {arguments.save_noise}:"
+    print(printable(title))
+    print("\n".join(f"  {line}" for line in texts.noise_lines(noise)))
     return exit_codes.DONE
 
 
@@ -128,17 +136,17 @@ def _write(arguments: argparse.Namespace, found: "Comparison") -> None:
         return
     from loadgen.analysis.compare import page
     from loadgen.report import html
-    from loadgen.util.atomic_file import write_whole
+    from loadgen.util.atomic_file import write_atomic
 
     document = page(found)
     if arguments.markdown is not None:
-        _put("--markdown", arguments.markdown, lambda path: write_whole(Path(path), html.markdown(document, "")))
+        _put("--markdown", arguments.markdown, lambda path: write_atomic(Path(path), html.markdown(document, "")))
     if arguments.html is not None:
-        _put("--html", arguments.html, lambda path: write_whole(Path(path), html.html(document)))
+        _put("--html", arguments.html, lambda path: write_atomic(Path(path), html.html(document)))
 
 
 def _put(name: str, path: str, write: Callable[[str], None]) -> None:
-    """Write a file.
+    """Write a file by calling `write`.
 
     Raises:
         BadInput: It cannot be written.
@@ -146,4 +154,4 @@ def _put(name: str, path: str, write: Callable[[str], None]) -> None:
     try:
         write(path)
     except OSError as error:
-        raise BadInput(name, f"{path} cannot be written ({error.strerror})", "name another") from error
+        raise BadInput(name, f"{path} cannot be written ({error.strerror})", "choose another path") from error

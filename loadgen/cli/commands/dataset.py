@@ -1,4 +1,4 @@
-"""`loadgen dataset`: show what would be sent, write it to a file, fetch a published file, look at the cache."""
+"""`loadgen dataset`: show or export the prompts of a run, fetch a published file, show the prompt cache."""
 
 import argparse
 import contextlib
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from loadgen.cli import exit_codes, flags, run_settings
-from loadgen.cli.live.long_task import Gauge, preparing
+from loadgen.cli.live.progress_line import ProgressLine, preparing
 from loadgen.config.data import DataSettings
 from loadgen.config.option import flag
 from loadgen.errors import BadInput
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from loadgen.workload.prompt import Prompt
     from loadgen.workload.target import Target
 
-# What decides which prompts are sent, beside the data set itself, and what is shown of it.
-BESIDE = (
+# The settings of `loadgen run` that apply here, beside those of the data set.
+OTHER_FIELDS = (
     *("backend", "endpoint", "model", "tokenizer", "extra_body"),
     *("num_prompts", "seed", "seed_arrivals", "seed_prompts", "seed_order"),
     *("json", "quiet", "log_level"),
 )
-FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *BESIDE))
+FIELDS = frozenset((*(field.name for field in dataclasses.fields(DataSettings)), *OTHER_FIELDS))
 EPILOG = """\
-loadgen dataset fetch sharegpt [--to FOLDER]   fetch the published ShareGPT file
-loadgen dataset cache [--clear]                look at the prompts that are kept, or remove them
+loadgen dataset fetch sharegpt [--to FOLDER]   download the published ShareGPT file
+loadgen dataset cache [--clear]                show the cached prompts, or delete them
 """
 STDOUT = "-"
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
+    """Run the command; returns its exit code."""
     name = argv[0] if argv else ""
     if name == "fetch":
-        from loadgen.cli.commands import fetch
+        from loadgen.cli.dataset import fetch
 
         return fetch.main(argv[1:])
     if name == "cache":
-        from loadgen.cli.commands import cache
+        from loadgen.cli.dataset import cache
 
         return cache.main(argv[1:])
     given = _parsed(argv)
@@ -55,15 +55,18 @@ def main(argv: list[str]) -> int:
     if unnamed:
         settings = settings.replace(tokenizer=_simulators_tokenizer())
     if settings.json and path == STDOUT:
-        raise BadInput("--export", "stdout is for --json", "name a file")
+        raise BadInput("--export", "stdout is taken by --json", "name a file")
     _show(settings, path)
     if unnamed and not settings.quiet:
-        print("loadgen dataset: counted by the simulator's tokenizer; --tokenizer names another", file=sys.stderr)
+        print(
+            "loadgen dataset: tokens are counted with the simulator's tokenizer; give --tokenizer for another",
+            file=sys.stderr,
+        )
     return exit_codes.DONE
 
 
 def _simulators_tokenizer() -> str:
-    """The path of the simulator's, which `loadgen run` measures where no server is named."""
+    """Return the path of the simulator's tokenizer: without a server named, `loadgen run` measures the simulator."""
     from loadgen.util.plugins import find
 
     simulator = find("engines", "sim")
@@ -71,10 +74,10 @@ def _simulators_tokenizer() -> str:
 
 
 def parser(tool: str | None) -> argparse.ArgumentParser:
-    """The flags of `loadgen run` that say which prompts are sent, those of a tool among them, and --export."""
+    """Return a parser for the flags that choose prompts, those of the tool of --compat among them, and --export."""
     made = OneLineParser(
         "loadgen dataset",
-        description="Show what `loadgen run` would send with the same flags. Nothing is sent, and no server is needed.",
+        description="Show the prompts that `loadgen run` would send with the same flags. No server is needed.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
@@ -82,7 +85,7 @@ def parser(tool: str | None) -> argparse.ArgumentParser:
     made.add_argument(
         "--export",
         metavar="FILE.jsonl",
-        help="also write the prompts, one JSON line each, for --dataset-name jsonl (-: to stdout, all else to stderr)",
+        help="also write the prompts as JSON lines, for --dataset-name jsonl (-: to stdout, and all else to stderr)",
     )
     flags.add_settings(made, tool, FIELDS)
     return made
@@ -95,24 +98,24 @@ def _parsed(argv: list[str]) -> dict[str, Any]:
         if error.problem != UNKNOWN:
             raise
         if not error.field.startswith("-"):
-            raise BadInput(error.field, UNKNOWN, "say fetch or cache, or give a flag") from None
+            raise BadInput(error.field, UNKNOWN, "write fetch, cache, or a flag") from None
         if error.field in map(flag, flags.NAMES) or error.field in ("--rate", "--config"):
-            raise BadInput(error.field, "is for `loadgen run`", "leave it out: nothing is sent here") from None
+            raise BadInput(error.field, "applies only to `loadgen run`", "leave it out: nothing is sent here") from None
         raise
 
 
 def _show(settings: "RunSettings", path: str | None) -> None:
-    from loadgen.cli.dataset_overview import render
+    from loadgen.cli.dataset.overview import render
 
     log_setup.to_stderr(settings.log_level)
     if sys.stdout is None:
-        raise BadInput("standard output", "is closed", "leave it open: what is found goes there")
+        raise BadInput("standard output", "is closed", "leave it open: the overview is printed there")
     overview = _overview(settings, path)
     human = sys.stderr if settings.json or path == STDOUT else sys.stdout
     colour = human.isatty() and "NO_COLOR" not in os.environ
     print(render(overview, colour=colour), end="", file=human)
     if path not in (None, STDOUT):
-        print(f"\nSaved: {path}; send it with --dataset-name jsonl --dataset-path {path}", file=human)
+        print(f"\nSaved: {path}; to send it: --dataset-name jsonl --dataset-path {path}", file=human)
     if settings.json:
         from loadgen.report import to_json
 
@@ -120,10 +123,10 @@ def _show(settings: "RunSettings", path: str | None) -> None:
 
 
 def _overview(settings: "RunSettings", path: str | None) -> "Overview":
-    from loadgen.runner.prepare_main import Asked
+    from loadgen.runner.prepare_main import PromptSource
     from loadgen.workload.arrivals import DEFAULT_COUNT
-    from loadgen.workload.datasets.export import exported
     from loadgen.workload.datasets.overview import Overview
+    from loadgen.workload.datasets.prompt_rows import export_rows
     from loadgen.workload.target import Target
 
     target = Target.from_settings(settings, settings.model or "")
@@ -131,37 +134,37 @@ def _overview(settings: "RunSettings", path: str | None) -> "Overview":
     def text(done: int, elapsed_s: float) -> str:
         return preparing(done, count, elapsed_s)
 
-    with Gauge(text, quiet=settings.quiet) as gauge:
-        asked = Asked.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
-        count = asked.count
-        prompts = _askable(asked.prompts, target)
+    with ProgressLine(text, quiet=settings.quiet) as progress:
+        source = PromptSource.named(settings, target, settings.num_prompts or DEFAULT_COUNT, asks=False)
+        count = source.count
+        prompts = _askable(source.prompts, target)
         with _destination(path) as file:
-            overview = Overview.of(exported(prompts, file) if file else prompts, asked.origin, gauge)
+            overview = Overview.of(export_rows(prompts, file) if file else prompts, source.origin, progress)
             if overview.count < count:
-                problem = f"the data set gives {overview.count} prompts where {count} were asked"
-                raise BadInput("--num-prompts", problem, "ask for what it has")
+                problem = f"{count} prompts are requested, and the data set has only {overview.count}"
+                raise BadInput("--num-prompts", problem, f"give at most {overview.count}")
     return overview
 
 
 def _askable(prompts: "Iterator[Prompt]", target: "Target") -> "Iterator[Prompt]":
-    """Hand prompts on, once it is sure that the endpoint takes them."""
+    """Yield the prompts; raise BadInput for chats that the endpoint cannot take."""
     for prompt in prompts:
         if prompt.messages and not target.chat:
-            target.body(prompt)  # which says what is wrong
+            target.body(prompt)  # raises the error
         yield prompt
 
 
 @contextlib.contextmanager
 def _destination(path: str | None) -> Iterator[BinaryIO | None]:
-    """Where the rows go, if they are asked for; a file is all of them, or what it was before."""
+    """Yield the stream for --export, or None; a file is replaced only once it is complete."""
     if path is None or path == STDOUT:
         yield None if path is None else sys.stdout.buffer
         return
     from loadgen.util import private_files
-    from loadgen.util.atomic_file import whole_file
+    from loadgen.util.atomic_file import atomic_file
 
     try:
-        with whole_file(Path(os.path.expanduser(path)), private_files.opener) as file:
+        with atomic_file(Path(os.path.expanduser(path)), private_files.opener) as file:
             yield file
     except OSError as error:
-        raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "name another file") from error
+        raise BadInput("--export", f"{path} cannot be written ({error.strerror})", "choose another path") from error

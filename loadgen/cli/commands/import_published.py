@@ -1,4 +1,4 @@
-"""`loadgen import STUDY FILE...`: results that others published, into a store of a study."""
+"""`loadgen import STUDY FILE...`: import published results into the store of a study."""
 
 import sys
 from pathlib import Path
@@ -12,28 +12,28 @@ SUFFIX = ".published"
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command."""
+    """Run the command; returns its exit code."""
     parser = OneLineParser(
         prog="loadgen import",
-        description="Put results that others published into a store of a study, each as a run of the arm that its "
-        "serving command starts: docs/studies.md. Files are read only, and nothing is imported twice.",
+        description="Import published results into a store of a study. Each becomes a run of the arm that its serving "
+        "command matches. The files are not changed, and no result is imported twice. See docs/studies.md.",
     )
     parser.add_argument("study", metavar="STUDY", help="the study's file")
     parser.add_argument(
         "files",
         metavar="FILE[#N]",
         nargs="+",
-        help="a Markdown page or a text with blocks of results; or a result of loadgen, vllm bench serve, SGLang's "
-        "bench_serving (JSON lines) or guidellm as JSON; with #N its N-th result alone",
+        help="a Markdown page or a text that contains benchmark output; or a JSON result of loadgen, "
+        "vllm bench serve, SGLang's bench_serving (JSON lines) or guidellm; #N: only its N-th result",
     )
     parser.add_argument(
-        "--store", metavar="DIR", type=Path, help="where they are kept (NAME.published, of the study's name)"
+        "--store", metavar="DIR", type=Path, help="the folder of the store (NAME.published, with the name of the study)"
     )
     parser.add_argument(
         "--as",
         metavar="STAGE/ARM[:WORKLOAD]",
         dest="as_",
-        help="what results are of that were named with #N, or stand beside no serving command",
+        help="the arm of results that were chosen with #N, or have no serving command beside them",
     )
     arguments = parser.parse_args(argv)
     with undisturbed():
@@ -51,8 +51,8 @@ def main(argv: list[str]) -> int:
     folder = arguments.store or Path(file.study.name + SUFFIX)
     with store(folder, file) as kept:
         importer = Importer(kept, arms, file.study, spot)
-        told = [importer.add(source) for source in sources]
-    sys.stdout.write("".join(f"{printable(line)}\n" for each in told for line in each.lines))
-    imported, left = sum(each.imported for each in told), sum(each.left for each in told)
-    print(f"{imported} imported into {folder}" + (f", {left} could not be placed" if left else ""))
+        reports = [importer.add(source) for source in sources]
+    sys.stdout.write("".join(f"{printable(line)}\n" for each in reports for line in each.lines))
+    imported, left = sum(each.imported for each in reports), sum(each.left for each in reports)
+    print(f"{imported} imported into {folder}" + (f"; {left} match no arm" if left else ""))
     return exit_codes.UNPLACED if left else exit_codes.DONE

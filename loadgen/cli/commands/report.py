@@ -1,41 +1,43 @@
-"""`loadgen report FILE`: print the report of a saved result again, or make that of the records a run has left; or write
-either as a page, or as a table."""
+"""`loadgen report FILE`: print the report of a saved result or of records, or write it as a page or a table."""
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from loadgen.cli import csv_rows
-from loadgen.cli.journal import journals
-from loadgen.config.output import check_page
+from loadgen.cli import exit_codes
+from loadgen.cli.runs.journal import journals
+from loadgen.config.validate import check_page
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import OneLineParser
 from loadgen.util.private_files import state_folder
 
+STDOUT = "-"
+
 
 def main(argv: list[str]) -> int:
-    """Carry out the command."""
+    """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     if arguments.schema:
         return _print_schema(arguments.files)
     check_page("--html", arguments.html)
     for name in ("html", "csv"):
         if arguments.tool and getattr(arguments, name) is not None:
-            raise BadInput(f"--{name}", "given beside --as, which explains what it prints", "leave one of the two out")
+            raise BadInput(f"--{name}", "cannot be combined with --as, which only prints", "leave one of the two out")
         _check_apart(name, getattr(arguments, name), arguments.files)
     if arguments.csv is not None and arguments.html is not None:
-        raise BadInput("--html", "given beside --csv", "write one after the other")
+        raise BadInput("--html", "cannot be combined with --csv", "run the command twice")
     paths = arguments.files or [_latest()]
     if not arguments.files:
-        print(f"loadgen: the last run that ended early: {paths[0]}", file=sys.stderr)
+        print(f"loadgen: the records of the last run that ended early: {paths[0]}", file=sys.stderr)
     if arguments.tool:
         for path in paths:
-            _compare(path, arguments.tool, arguments.json)
-        return 0
+            _emulate(path, arguments.tool, arguments.json)
+        return exit_codes.DONE
     if arguments.csv is not None:
-        csv_rows.write(paths, arguments.csv)
-        return 0
+        _write_csv(paths, arguments.csv)
+        return exit_codes.DONE
     from loadgen.runner import run_result
 
     found = {path: run_result.read(path) for path in paths}
@@ -45,43 +47,40 @@ def main(argv: list[str]) -> int:
     if arguments.json or not arguments.html:
         for path in paths:
             _print(path, found[path], arguments.json)
-    return 0
+    return exit_codes.DONE
 
 
 def _parser() -> OneLineParser:
     parser = OneLineParser(
         prog="loadgen report",
-        description="Print the report of a saved result again, or of the records that a run has left, or write it as a "
-        "page or a table.",
+        description="Print the report of a saved result or of a file of records, or write it as a page or a table.",
     )
     parser.add_argument(
         "files",
         metavar="FILE",
         nargs="*",
-        help="what `loadgen run` or `loadgen search` saved with --save-result or --json, or a file of --records; "
-        "by default the records of the last run that ended early",
+        help="a result of `loadgen run` or `loadgen search` (--save-result, --json), or a file of --records; "
+        "without FILE: the records of the last run that ended early",
     )
     parser.add_argument(
         "--as",
         dest="tool",
         metavar="TOOL",
-        help="what another load generator would have printed of these records, and why: "
+        help="print what another load generator would have reported for these records, and why: "
         "vllm-0.11, vllm-0.32, vllm-0.33, sglang, benchmark-runner, aiperf",
     )
-    parser.add_argument("--html", metavar="FILE.html", help="write the report as one page of HTML instead")
+    parser.add_argument("--html", metavar="FILE.html", help="write the report as an HTML page instead")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print the result as JSON instead, one a line")
+    form.add_argument("--json", action="store_true", help="print the result as JSON instead, one line per result")
     form.add_argument(
-        "--csv", metavar="FILE|-", help="write a row for each run instead, or of records one for each request"
+        "--csv", metavar="FILE|-", help="write CSV instead: one row per run or, for records, one row per request"
     )
-    form.add_argument(
-        "--schema", action="store_true", help="print the JSON schema of a result, and of several together"
-    )
+    form.add_argument("--schema", action="store_true", help="print the JSON schema of results")
     return parser
 
 
 def _check_apart(name: str, to: str | None, paths: Sequence[str]) -> None:
-    """Refuse to write over what is to be read."""
+    """Refuse to overwrite an input file."""
     if to is not None and any(os.path.realpath(to) == os.path.realpath(path) for path in paths):
         raise BadInput(f"--{name}", f"{to} is the file that is to be read", "name another")
 
@@ -90,9 +89,9 @@ def _print_schema(paths: Sequence[str]) -> int:
     from importlib import resources
 
     if paths:
-        raise BadInput("--schema", f"given beside {paths[0]}", "leave one of the two out")
+        raise BadInput("--schema", f"takes no file, and {paths[0]} is given", "leave one of the two out")
     sys.stdout.write(resources.files("loadgen.report").joinpath("result.schema.json").read_text())
-    return 0
+    return exit_codes.DONE
 
 
 def _print(path: str, found: Sequence[dict[str, Any]], as_json: bool) -> None:
@@ -115,19 +114,61 @@ def _write_page(page: str, found: dict[str, list[dict[str, Any]]]) -> None:
         with run_result.whole(", ".join(found)):
             save_page(page, [result for of_file in found.values() for result in of_file])
     except OSError as error:
-        raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "name another") from error
+        raise BadInput("--html", f"{page} cannot be written ({error.strerror})", "choose another path") from error
     except BadInput:
-        for path, of_file in found.items():  # which of them it is
+        for path, of_file in found.items():  # find the file at fault
             with run_result.whole(path):
                 html(of_file)
         raise
 
 
-def _compare(path: str, name: str, as_json: bool) -> None:
+def _write_csv(paths: Sequence[str], to: str) -> None:
+    """Write a CSV row for each run or, if the files are records, for each request.
+
+    Args:
+        paths: Results, or records.
+        to: The path of the CSV file, or "-".
+
+    Raises:
+        BadInput: Results and records are mixed, a file cannot be read, or the CSV file cannot be written.
+    """
+    from loadgen.util.atomic_file import atomic_file
+
+    lines = _csv_lines(paths)
+    if to == STDOUT:
+        sys.stdout.writelines(lines)
+        return
+    try:
+        with atomic_file(Path(to)) as file:
+            file.writelines(line.encode() for line in lines)
+    except OSError as error:
+        raise BadInput("--csv", f"{to} cannot be written ({error.strerror})", "choose another path") from error
+
+
+def _csv_lines(paths: Sequence[str]) -> Iterator[str]:
+    from loadgen.metrics.records.file import RecordFile
+    from loadgen.report import csv_file, request_rows, run_rows
+    from loadgen.runner import run_result
+
+    records = [path for path in paths if RecordFile.is_one(path)]
+    if not records:
+        runs = []
+        for path in paths:
+            found = run_result.read(path)
+            with run_result.whole(path):
+                runs += run_rows.rows(path, found)
+        return csv_file.lines(run_rows.columns(runs), runs)
+    if results := [path for path in paths if path not in records]:
+        problem = f"{records[0]} has a row for each request, {results[0]} one for each run"
+        raise BadInput("FILE", problem, "write two CSV files")
+    return csv_file.lines(request_rows.COLUMNS, (row for path in paths for row in request_rows.rows(path)))
+
+
+def _emulate(path: str, tool: str, as_json: bool) -> None:
     from loadgen.analysis import emulate
     from loadgen.report import to_json
 
-    comparison = emulate.compare(path, name)
+    comparison = emulate.compare(path, tool)
     sys.stdout.write(to_json(comparison.to_dict()) + "\n" if as_json else emulate.render(comparison))
 
 

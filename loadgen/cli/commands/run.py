@@ -1,8 +1,9 @@
-"""`loadgen run`: measure a server, print the report, save what was asked for."""
+"""`loadgen run`: measure a server, once or as a sweep, print the report and save the files."""
 
+import dataclasses
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loadgen.cli import credentials, flags, run_settings
@@ -10,17 +11,20 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util import log_setup
 
-MOST_AT_ONCE = 100  # more are warned of
-
 if TYPE_CHECKING:
     from loadgen.metrics.progress import Progress
-    from loadgen.runner.coordinator import Measurer
+    from loadgen.runner.participant import Participant
     from loadgen.runner.run_result import Result
+    from loadgen.runner.server import Server
+
+MAX_QUIET_BURST = 100  # requests; the user is warned of a larger burst
+OVER = {"request_rate": "rate", "max_concurrency": "concurrency"}
+UNITS = {"request_rate": "requests/s", "max_concurrency": "requests in flight"}
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
-    given = flags.run_settings(argv)  # --help ends here, before anything that takes long is imported
+    """Run the command; returns its exit code."""
+    given = flags.run_settings(argv)  # --help ends here, before any slow import
     plot = given.pop("plot", None)
     swept, runs = run_settings.swept(given)
     for settings in runs:
@@ -28,65 +32,89 @@ def main(argv: list[str]) -> int:
     log_setup.to_stderr(runs[0].log_level)
     credentials.warn_of_visible(given)
     if swept is not None:
-        from loadgen.cli.sweep import sweep
-
         return sweep(runs, swept, plot)
     if plot is not None:
-        raise BadInput("--plot", "a picture of one run", "give several rates, as --request-rate 1,2,4,8")
+        raise BadInput("--plot", "needs several runs", "give several rates, for example --request-rate 1,2,4,8")
     import asyncio
 
-    from loadgen.cli.metrics_endpoint import exporting
+    from loadgen.cli.runs.metrics_endpoint import exported
     from loadgen.metrics.progress import PHASES
 
-    warnings = [burst(given, runs[0])]
-    with exporting(runs[0]) as export:
+    warning = burst_warning(given, runs[0])
+    with exported(runs[0]) as export:
 
-        def watch(progress: "Progress", measurer: "Measurer") -> None:
-            made = progress.phase == "preparing" and progress.ended
-            if made or progress.phase in PHASES:  # the server answers, prompts can be made, and nothing has been sent
-                for warning in filter(None, warnings):
-                    logging.warning(warning)
-                warnings.clear()
+        def watch(progress: "Progress", measurer: "Participant") -> None:
+            nonlocal warning
+            first_prompt = progress.phase == "preparing" and progress.ended
+            if warning and (first_prompt or progress.phase in PHASES):  # the run can start, and nothing has been sent
+                logging.warning(warning)
+                warning = None
             export(progress)
 
         return asyncio.run(run(runs[0], watch=watch))
 
 
-def burst(given: dict[str, Any], settings: RunSettings) -> str | None:
-    """A warning where a server of the user's is about to get many requests at once, and nobody asked for that.
+def burst_warning(given: dict[str, Any], settings: RunSettings) -> str | None:
+    """Return a warning if a server of the user's is about to get many requests at once without a flag that says so.
 
     Args:
-        given: What flags give, by the names of settings; a config file is taken to say all that is meant.
-        settings: Of the run.
+        given: What the flags give, by the names of settings; a config file counts as intended.
+        settings: The settings of the run.
     """
     from loadgen.runner.engine_session import wants_engine
     from loadgen.workload.arrivals import DEFAULT_COUNT
 
     count = settings.num_prompts or DEFAULT_COUNT
-    meant = "request_rate" in given or "config" in given or wants_engine(settings)
+    intended = "request_rate" in given or "config" in given or wants_engine(settings)
     bounded = settings.max_concurrency is not None or settings.ramp_up_strategy is not None or settings.timed_by_data
-    if meant or bounded or math.isfinite(settings.request_rate) or count <= MOST_AT_ONCE:
+    if intended or bounded or math.isfinite(settings.request_rate) or count <= MAX_QUIET_BURST:
         return None
-    remedy = "give --rate N or --max-concurrency N to spread them, or --rate inf if this is intended"
-    return f"{count} requests will be sent at once: {remedy}"
+    remedy = "to spread them, give --rate N or --max-concurrency N; if this is intended, give --rate inf"
+    return f"all {count} requests will be sent at once; {remedy}"
 
 
 async def run(
     settings: RunSettings,
     *,
-    watch: "Callable[[Progress, Measurer], None]" = lambda progress, measurer: None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
     also: "Callable[[Result], list[str]]" = lambda result: [],
 ) -> int:
-    """Carry out one run; returns the exit code.
+    """Execute one run; returns the exit code.
 
     Args:
-        settings: Of the run, checked.
-        watch: Is told of its progress too, and may stop whoever measures.
-        also: Saves more of the result, and returns the paths; an OSError counts as one of the result's own files.
+        settings: The checked settings of the run.
+        watch: Is called with each progress update, and may stop the measurer.
+        also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
     """
-    from loadgen.cli.interrupts import Interrupts
-    from loadgen.cli.single_run import carry_out, print_report
+    from loadgen.cli.runs.interrupts import Interrupts
+    from loadgen.cli.runs.single_run import execute, print_report
 
     interrupts = Interrupts()
-    ended = await interrupts.obeyed(carry_out(settings, interrupts, watch=watch, also=also, show=print_report))
-    return ended.code
+    work = execute(settings, interrupts, watch=watch, also=also, show=print_report)
+    return (await interrupts.run_interruptible(work)).code
+
+
+def sweep(runs: Sequence[RunSettings], name: str, plot: str | None) -> int:
+    """Execute one run per rate, or per concurrency, at the same server; returns the most severe exit code.
+
+    Args:
+        runs: Their checked settings.
+        name: The setting that differs.
+        plot: The path of the chart, or None.
+    """
+    from loadgen.cli.runs.run_series import Series, differences, numbered
+
+    series = Series("sweep", OVER[name], runs[0], runs[0].slo, plot)
+
+    async def measure(server: "Server") -> None:
+        for number, requested in enumerate(runs, 1):
+            resolved = server.settings.replace(**differences(numbered(runs[0], 1), numbered(requested, number)))
+            level = getattr(requested, name)
+            title = f"run {number} of {len(runs)}: {level:g} {UNITS[name]}"
+            own = dataclasses.replace(server, settings=resolved)
+            await series.run(own, numbered(requested, number), level, title=title)
+            if series.interrupts.count:
+                series.data["partial"] = "interrupted"
+                break
+
+    return series.execute(measure, numbered(runs[0], 1))

@@ -1,4 +1,4 @@
-"""`loadgen search`: the highest request rate, or concurrency, at which a server meets an SLO."""
+"""`loadgen search`: find the highest request rate, or concurrency, at which a server meets an SLO."""
 
 import argparse
 import math
@@ -7,69 +7,73 @@ from typing import Any
 from loadgen.cli import credentials, flags, run_settings
 from loadgen.cli.import_guard import single_threaded
 from loadgen.config.data import TRACE
+from loadgen.config.load import SWEPT
 from loadgen.config.option import flag
-from loadgen.config.settings import SWEPT
 from loadgen.errors import BadInput
 from loadgen.util import log_setup
 
 TEXT = (
-    "Look for the highest request rate, or concurrency, at which a server meets the SLO that --slo says, with one run "
-    "after another. With no server named, loadgen's own simulator is measured."
+    "Find the highest request rate, or concurrency, at which a server meets the limits of --slo, by a series of runs. "
+    "If no server is named, loadgen's own simulator is measured."
 )
 
 
 def main(argv: list[str]) -> int:
-    """Carry out the command; returns its exit code."""
+    """Run the command; returns its exit code."""
     given = flags.run_settings(argv, parser)
     over, plot = given.pop("over", "rate"), given.pop("plot", None)
     chosen = run_settings.chosen(given)
     check(chosen, over)
-    asked = run_settings.settings(given)
-    if asked.dataset_name == TRACE:
-        problem = "a trace says when each request is due, and a search looks for that"
-        raise BadInput("--dataset-name", problem, "name another data set")
-    rate = asked.request_rate if math.isfinite(asked.request_rate) else 1.0  # --duration is that of runs at some rate
-    asked.replace(request_rate=rate).checked()
-    log_setup.to_stderr(asked.log_level)
+    requested = run_settings.settings(given)
+    if requested.dataset_name == TRACE:
+        problem = "a trace sets its own request rate, which a search must vary"
+        raise BadInput("--dataset-name", problem, "choose another data set")
+    rate = requested.request_rate if math.isfinite(requested.request_rate) else 1.0  # a --duration needs a finite rate
+    requested.replace(request_rate=rate).checked()
+    log_setup.to_stderr(requested.log_level)
     credentials.warn_of_visible(given)
     with single_threaded():
-        from loadgen.cli.search_runs import Search
+        from loadgen.cli.runs.load_search import LoadSearch
 
-        search = Search(asked, over, chosen, plot)
-    return search.carried_out()
+        search = LoadSearch(requested, over, chosen, plot)
+    return search.execute()
 
 
 def parser(tool: str | None) -> argparse.ArgumentParser:
-    """The flags of `loadgen run`, those of a tool among them, and --over."""
+    """Return a parser for the flags of `loadgen run`, those of the tool of --compat, and --over."""
     made = flags.run_parser(tool, "loadgen search", TEXT)
-    made.add_argument("--over", choices=("rate", "concurrency"), help="what is looked for (rate)")
+    made.add_argument("--over", choices=("rate", "concurrency"), help="what to vary (rate)")
     return made
 
 
 def check(chosen: dict[str, Any], over: str) -> None:
-    """Refuse what a search decides for itself.
+    """Check that no flag contradicts a search.
 
     Args:
-        chosen: The settings that are given, other than by a workload.
+        chosen: The settings from flags and the config file, without the workload's.
         over: rate or concurrency.
 
     Raises:
-        BadInput: The first that is given.
+        BadInput: --slo is missing, or a flag sets what the search itself varies.
     """
     if not chosen.get("slo"):
-        raise BadInput("--slo", "missing", 'say what is to be met, as "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"')
+        raise BadInput(
+            "--slo", "missing", 'give the limits to meet, for example "ttft_p99<500ms,tpot_p99<50ms,error_rate<1%"'
+        )
     for name in SWEPT:
         if isinstance(chosen.get(name), tuple):
-            raise BadInput(flag(name), "is several, and a search finds them itself", "give the one to begin with")
+            raise BadInput(flag(name), "takes one value in a search", "give the first one to try")
     for name in ("ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps"):
         if chosen.get(name) is not None:
-            raise BadInput(flag(name), "given for a search, whose runs are each at one level", "leave it out")
+            raise BadInput(flag(name), "does not apply to a search: each run has a constant load", "leave it out")
     if "max_error_rate" in chosen:
-        raise BadInput("--max-error-rate", "given for a search, which its --slo judges", "write error_rate<1% there")
+        raise BadInput(
+            "--max-error-rate", "does not apply to a search: --slo sets the limit", "add error_rate<1% to --slo"
+        )
     if over == "concurrency" and math.isfinite(chosen.get("request_rate", math.inf)):
-        raise BadInput("--request-rate", "given beside --over concurrency", "leave one of the two out")
+        raise BadInput("--request-rate", "cannot be combined with --over concurrency", "leave one of the two out")
     if chosen.get("duration") is not None and over == "concurrency":
-        problem = "given beside --over concurrency, where a run has a number of requests"
+        problem = "cannot be combined with --over concurrency, where the number of requests ends a run"
         raise BadInput("--duration", problem, "leave it out, or give --num-prompts")
     if chosen.get("duration") is not None and chosen.get("num_prompts") is not None:
-        raise BadInput("--duration", "given beside --num-prompts: a run has the one or the other", "leave one out")
+        raise BadInput("--duration", "cannot be combined with --num-prompts in a search", "leave one of the two out")

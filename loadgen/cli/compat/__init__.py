@@ -1,7 +1,7 @@
-"""Compat: command lines of other tools, read as `loadgen run` settings.
+"""Command lines of other tools, translated into the settings of `loadgen run`.
 
-All flags of `vllm bench serve` are known to `loadgen run` as such. `--compat` says whose release, or whose tool, is
-meant where two of them mean different things by the same words: by a flag, or by leaving it out.
+`loadgen run` knows all flags of `vllm bench serve`. --compat chooses a tool and its release where tools differ in the
+meaning of a flag or in a default.
 """
 
 from collections.abc import Callable
@@ -9,32 +9,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadgen.cli.compat import sglang, vllm
-from loadgen.cli.compat.others import AIPERF, GUIDELLM, OLDER_VLLM
-from loadgen.cli.compat.theirs import Given, Theirs, add, settled
+from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM, OLDER_VLLM
+from loadgen.cli.compat.tool_flags import Given, ToolFlag, add_flags, translated
 
-__all__ = ["TOOLS", "Tool", "add", "completed", "known_elsewhere", "of"]
+__all__ = ["TOOLS", "Tool", "add_flags", "apply", "equivalent", "tool_of"]
 
-NOTHING = "nothing: "  # what is not needed here, and why, begins so
+NOT_NEEDED = "not needed: "  # the prefix of notes on flags that loadgen does not need
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Whose command line it is.
+    """A tool whose command lines `loadgen run` can read.
 
     Attributes:
-        flags: Those that are no flags of `loadgen run`, or not with that meaning.
-        defaults: What it takes for granted, given the settings that are given.
+        flags: Its flags that `loadgen run` does not have, or has with another meaning.
+        defaults: Returns its defaults, given the settings of a command line.
         replaced: Settings whose flags mean something else in this tool.
-        finish: What it does with all settings together.
+        finish: Adapts all settings together at the end.
     """
 
-    flags: tuple[Theirs, ...]
+    flags: tuple[ToolFlag, ...]
     defaults: Callable[[Given], dict[str, Any]]
     replaced: tuple[str, ...] = ()
     finish: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
-NOBODY = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.unmarked)
+NO_TOOL = Tool(vllm.FLAGS, lambda given: {}, finish=vllm.unmarked)
 TOOLS = {
     "vllm-0.11": Tool(vllm.FLAGS, vllm.defaults_0_11, finish=vllm.as_sent),
     "vllm-0.32": Tool(vllm.FLAGS, vllm.defaults_0_32, finish=vllm.as_sent),
@@ -43,29 +43,33 @@ TOOLS = {
 }
 
 
-def of(name: str | None) -> Tool:
-    """The tool of that name; without one, that which takes nothing for granted."""
-    return NOBODY if name is None else TOOLS[name]
+def tool_of(name: str | None) -> Tool:
+    """Return the tool of that name; None: the flags of vLLM with loadgen's own defaults."""
+    return NO_TOOL if name is None else TOOLS[name]
 
 
-def known_elsewhere(name: str) -> str | None:
-    """What to do with a flag that is another tool's, in words; None where it is nobody's."""
+def equivalent(name: str) -> str | None:
+    """Describe what replaces a flag of another tool; None if no tool is known to have it."""
     if any(flag.name == name for flag in sglang.FLAGS):
-        return "it is SGLang's: add --compat sglang"
+        return "this is a flag of SGLang: add --compat sglang"
     for tool, words in (("an older vLLM", OLDER_VLLM), ("guidellm", GUIDELLM), ("AIPerf", AIPERF)):
         if name in words:
-            said = words[name].replace("`", "")
-            if said.startswith(NOTHING):
-                return f"it is {tool}'s; leave it out: {said.removeprefix(NOTHING)}"
-            return f"it is {tool}'s, which here is {said}"
+            text = words[name].replace("`", "")
+            if text.startswith(NOT_NEEDED):
+                return f"this is a flag of {tool}; leave it out: {text.removeprefix(NOT_NEEDED)}"
+            return f"this is a flag of {tool}; use {text}"
     return None
 
 
-def completed(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings as the tool understands what is given: flags of its own, what it takes for granted, its meanings.
+def apply(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings as a tool understands a command line: its flags translated, and its defaults added.
+
+    Args:
+        name: The tool, or None.
+        given: The settings from flags and files.
 
     Raises:
-        BadInput: A flag that is not had, or a value.
+        BadInput: A flag is refused, or a value is wrong.
     """
-    tool, found = of(name), settled(given)
+    tool, found = tool_of(name), translated(given)
     return tool.finish(tool.defaults(found) | found)

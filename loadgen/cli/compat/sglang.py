@@ -1,10 +1,10 @@
-"""SGLang: the flags of its `bench_serving`, whose meaning is often another than that of vLLM's of the same name."""
+"""SGLang: the flags of its `bench_serving`, which often differ in meaning from vLLM's flags of the same name."""
 
 import json
 import math
 from typing import Any
 
-from loadgen.cli.compat.theirs import (
+from loadgen.cli.compat.tool_flags import (
     ADAPTER,
     NONE,
     ONE,
@@ -14,16 +14,16 @@ from loadgen.cli.compat.theirs import (
     SOME,
     TEMPLATE,
     Given,
-    Theirs,
-    idle,
+    ToolFlag,
     names_a_server,
+    no_op,
     refused,
-    same,
+    renamed,
 )
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer, number
 
-COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # and where each listens unless told
+COMPLETIONS = {"sglang-oai": 30000, "vllm": 8000, "lmdeploy": 23333}  # with their default ports
 CHAT = {"sglang-oai-chat": 30000, "vllm-chat": 30000, "lmdeploy-chat": 30000}
 DATASETS = {
     "random": {"dataset_name": "random"},
@@ -33,7 +33,7 @@ DATASETS = {
     "mooncake": {"dataset_name": "trace", "trace_format": "mooncake"},
     "generated-shared-prefix": {"dataset_name": "prefix_repetition"},
 }
-# Our flags of these names are replaced by those below: they mean something else.
+# Settings whose flags mean something else in SGLang, and are replaced by those below.
 REPLACED = ("backend", "dataset_name", "random_range_ratio")
 DEFAULTS: dict[str, Any] = {
     "backend": "openai",
@@ -49,19 +49,19 @@ DEFAULTS: dict[str, Any] = {
     "random_range_ratio": 0.0,
 }
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1", "port": 30000}
-EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # lengths are what is named, not up to it
-GROUPS, PER_GROUP = 64, 16  # of generated-shared-prefix
+EXACT: dict[str, Any] = {"random_range_ratio": 1.0}  # exact lengths, not ranges
+GROUPS, PER_GROUP = 64, 16  # defaults of generated-shared-prefix
 PREFIX_LENS = {
     "prefix_repetition_num_prefixes": GROUPS,
     "prefix_repetition_prefix_len": 2048,
     "prefix_repetition_suffix_len": 128,
     "prefix_repetition_output_len": 256,
 }
-NO_MEDIA = "prompts are text here: there are no images"
+NO_MEDIA = "prompts are text: images are not supported"
 
 
 def defaults(given: Given) -> dict[str, Any]:
-    """What `bench_serving` takes for granted beside what is given; a workload keeps its lengths."""
+    """Return the defaults of `bench_serving`; a workload keeps its lengths."""
     found = DEFAULTS | ({} if names_a_server(given) else ADDRESS) | (EXACT if given.get("workload") else {})
     if given.get("dataset_name") == "prefix_repetition":
         groups = given.get("prefix_repetition_num_prefixes", GROUPS)
@@ -70,12 +70,12 @@ def defaults(given: Given) -> dict[str, Any]:
 
 
 def ranged(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with lengths drawn as SGLang draws them: from `--random-range-ratio` of the whole up to it.
+    """Return the settings with SGLang's ranges of lengths: from `--random-range-ratio` times the length up to it.
 
-    A file that SGLang would take the words of random prompts from is left out.
+    The file from which SGLang takes the words of random prompts is left out.
 
     Raises:
-        BadInput: The ratio is no share.
+        BadInput: The ratio is not between 0 and 1.
     """
     ratio = _share(settings.pop("random_range_ratio"))
     if settings["dataset_name"] != "random":
@@ -95,7 +95,7 @@ def _share(ratio: float | str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= 1:
-        raise BadInput("--random-range-ratio", f"{ratio} is no share", "give a number from 0 to 1")
+        raise BadInput("--random-range-ratio", f"{ratio} is out of range", "give a number from 0 to 1")
     return found
 
 
@@ -106,14 +106,14 @@ def _backend(value: str, given: Given) -> dict[str, Any]:
             return {"backend": kind} | ({"port": ports[value]} if by_host else {})
     if value in ("sglang", "sglang-native"):
         raise BadInput(
-            "--backend", f"{value} is SGLang's own API, which is not asked", "use sglang-oai-chat or sglang-oai"
+            "--backend", f"{value} is SGLang's own API, which is not supported", "use sglang-oai-chat or sglang-oai"
         )
-    raise BadInput("--backend", f"{value!r} is not had", f"choose from {', '.join([*COMPLETIONS, *CHAT])}")
+    raise BadInput("--backend", f"{value!r} is not supported", f"choose from {', '.join([*COMPLETIONS, *CHAT])}")
 
 
 def _dataset(value: str, given: Given) -> dict[str, Any]:
     if value not in DATASETS:
-        raise BadInput("--dataset-name", f"{value!r} is not had", f"choose from {', '.join(DATASETS)}")
+        raise BadInput("--dataset-name", f"{value!r} is not supported", f"choose from {', '.join(DATASETS)}")
     return dict(DATASETS[value])
 
 
@@ -121,7 +121,7 @@ def _body(value: str, given: Given) -> dict[str, Any]:
     try:
         body = json.loads(value)
     except ValueError as error:
-        raise BadInput("--extra-request-body", f"{value!r} is no JSON", "write a JSON object") from error
+        raise BadInput("--extra-request-body", f"{value!r} is not valid JSON", "write a JSON object") from error
     return {"extra_body": body}
 
 
@@ -135,61 +135,74 @@ def _per_group(value: int, given: Given) -> dict[str, Any]:
     return {"num_prompts": value * given.get("prefix_repetition_num_prefixes", GROUPS)}
 
 
-FLAGS: tuple[Theirs, ...] = (
-    Theirs("--backend", _backend, "sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused"),
-    Theirs("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
-    Theirs(
+FLAGS: tuple[ToolFlag, ...] = (
+    ToolFlag("--backend", _backend, "sglang-oai, vllm, lmdeploy: completions; with -chat: chat; others are refused"),
+    ToolFlag("--dataset-name", _dataset, f"{', '.join(DATASETS)}; others are refused"),
+    ToolFlag(
         "--random-range-ratio",
         lambda value, given: {"random_range_ratio": value},
         "lengths from R * LEN to LEN, as SGLang draws them: `--random-input-len A:B`",
-        kind=number,
+        type_=number,
     ),
-    Theirs("--extra-request-body", _body, "`--extra-body`"),
-    Theirs(
+    ToolFlag("--extra-request-body", _body, "`--extra-body`"),
+    ToolFlag(
         "--output-file",
         lambda value, given: {"result_filename": value, "append_result": True},
         "`--result-filename FILE --append-result`; without it nothing is saved",
     ),
-    Theirs("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", takes=NONE),
-    same("--warmup-requests", "num_warmups", integer),
-    Theirs("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", takes=NONE),
-    Theirs("--tag", lambda value, given: {"metadata": (f"tag={value}",)}, "`--metadata tag=TAG`"),
-    Theirs("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, of which it is the reciprocal", kind=number),
-    refused("--mooncake-num-rounds", "a trace's turns are its own", "leave it out", harmless=1),
-    refused("--mooncake-workload", "no trace is downloaded", "name its file with --dataset-path"),
-    idle("--use-trace-timestamps", "a trace always keeps its times"),
-    same("--gsp-num-groups", "prefix_repetition_num_prefixes", integer),
-    Theirs("--gsp-prompts-per-group", _per_group, "`--num-prompts`, of all groups together", kind=integer),
-    same("--gsp-system-prompt-len", "prefix_repetition_prefix_len", integer),
-    same("--gsp-question-len", "prefix_repetition_suffix_len", integer),
-    same("--gsp-output-len", "prefix_repetition_output_len", integer),
-    refused("--gsp-range-ratio", "these lengths are not drawn", "leave it out", harmless=1.0),
-    refused("--gsp-num-turns", "these prompts have one turn", "--dataset-name multi_turn without --compat", harmless=1),
-    idle("--gsp-fast-prepare", "prompts are made fast anyway"),
-    refused("--gsp-send-routing-key", "no routing key is sent", "give --header", NONE),
-    refused("--gsp-ordered", "prompts of the groups are mixed", "leave it out", NONE),
-    refused("--gsp-group-distribution", "every group has as many prompts", "leave it out"),
-    refused("--gsp-zipf-alpha", "every group has as many prompts", "leave it out"),
-    idle("--cache-report", "cached tokens are read wherever a server tells them"),
-    idle("--pd-separated", "servers that split prefill and decode are asked as any other"),
-    idle("--rust-client", "the client is compiled anyway"),
-    idle("--rust-worker-threads", "the client is compiled anyway", ONE),
-    refused("--dataset-offset", "a file is read from its start", "cut the file", harmless=0),
-    refused("--sharegpt-context-len", "conversations are kept by vLLM's rule", "leave it out"),
-    refused("--prompt-suffix", "prompts are sent as they are", "write it into the file", harmless=""),
+    ToolFlag("--output-details", lambda value, given: {"save_detailed": True}, "`--save-detailed`", values=NONE),
+    renamed("--warmup-requests", "num_warmups", integer),
+    ToolFlag("--disable-ignore-eos", lambda value, given: {"ignore_eos": False}, "`--no-ignore-eos`", values=NONE),
+    ToolFlag("--tag", lambda value, given: {"metadata": (f"tag={value}",)}, "`--metadata tag=TAG`"),
+    ToolFlag("--mooncake-slowdown-factor", _slowdown, "`--time-scale`, with the reciprocal value", type_=number),
+    refused("--mooncake-num-rounds", "a trace has its own turns", "leave it out", no_op_value=1),
+    refused("--mooncake-workload", "loadgen downloads no trace", "name its file with --dataset-path"),
+    no_op("--use-trace-timestamps", "no effect: a trace always keeps its times"),
+    renamed("--gsp-num-groups", "prefix_repetition_num_prefixes", integer),
+    ToolFlag("--gsp-prompts-per-group", _per_group, "`--num-prompts`, for all groups together", type_=integer),
+    renamed("--gsp-system-prompt-len", "prefix_repetition_prefix_len", integer),
+    renamed("--gsp-question-len", "prefix_repetition_suffix_len", integer),
+    renamed("--gsp-output-len", "prefix_repetition_output_len", integer),
+    refused("--gsp-range-ratio", "these lengths are fixed", "leave it out", no_op_value=1.0),
+    refused(
+        "--gsp-num-turns",
+        "these prompts have one turn",
+        "use --dataset-name multi_turn without --compat",
+        no_op_value=1,
+    ),
+    no_op("--gsp-fast-prepare", "no effect: prompts are made fast anyway"),
+    refused("--gsp-send-routing-key", "loadgen sends no routing key", "use --header", NONE),
+    refused("--gsp-ordered", "the prompts of all groups are shuffled", "leave it out", NONE),
+    refused("--gsp-group-distribution", "all groups have the same number of prompts", "leave it out"),
+    refused("--gsp-zipf-alpha", "all groups have the same number of prompts", "leave it out"),
+    no_op("--cache-report", "no effect: cached tokens are always read if the server reports them"),
+    no_op("--pd-separated", "no effect: disaggregated servers are measured like any other"),
+    no_op("--rust-client", "no effect: the client is compiled anyway"),
+    no_op("--rust-worker-threads", "no effect: the client is compiled anyway", ONE),
+    refused("--dataset-offset", "a file is read from its start", "shorten the file", no_op_value=0),
+    refused("--sharegpt-context-len", "conversations are chosen by vLLM's rule", "leave it out"),
+    refused("--prompt-suffix", "prompts are sent unchanged", "add it to the prompts in the file", no_op_value=""),
     refused("--apply-chat-template", TEMPLATE, "use --backend sglang-oai-chat", NONE),
     refused("--tokenize-prompt", "prompts are sent as text", "leave it out: their lengths are exact", NONE),
-    refused("--disable-stream", "latencies of tokens need a stream", "leave it out", NONE),
-    refused("--print-requests", "requests are not printed", "--records FILE keeps a line for each", NONE),
-    refused("--plot-throughput", "there is no such plot", "--html FILE.html draws the rates", NONE),
-    refused("--flush-cache", "the server's cache is left as it is", "POST to /flush_cache before the run", NONE),
-    refused("--flush-cache-timeout", "the server's cache is left as it is", "POST to /flush_cache before the run"),
+    refused("--disable-stream", "token latencies need a stream", "leave it out", NONE),
+    refused("--print-requests", "requests are not printed", "use --records FILE, which writes a line for each", NONE),
+    refused("--plot-throughput", "this plot is not available", "use --html FILE.html, which draws the rates", NONE),
+    refused(
+        "--flush-cache", "loadgen does not flush the server's cache", "send a POST to /flush_cache before the run", NONE
+    ),
+    refused(
+        "--flush-cache-timeout",
+        "loadgen does not flush the server's cache",
+        "send a POST to /flush_cache before the run",
+    ),
     refused("--fake-prefill", "every prompt is prefilled", "leave it out", NONE),
-    refused("--return-logprob", "SGLang's own API is not asked", "--extra-request-body '{\"logprobs\": true}'", NONE),
-    refused("--top-logprobs-num", "SGLang's own API is not asked", "use --extra-request-body", harmless=0),
-    refused("--token-ids-logprob", "SGLang's own API is not asked", "use --extra-request-body", SOME),
-    refused("--logprob-start-len", "SGLang's own API is not asked", "use --extra-request-body", harmless=-1),
-    refused("--return-routed-experts", "SGLang's own API is not asked", "use --extra-request-body", NONE),
+    refused(
+        "--return-logprob", "SGLang's own API is not supported", "use --extra-request-body '{\"logprobs\": true}'", NONE
+    ),
+    refused("--top-logprobs-num", "SGLang's own API is not supported", "use --extra-request-body", no_op_value=0),
+    refused("--token-ids-logprob", "SGLang's own API is not supported", "use --extra-request-body", SOME),
+    refused("--logprob-start-len", "SGLang's own API is not supported", "use --extra-request-body", no_op_value=-1),
+    refused("--return-routed-experts", "SGLang's own API is not supported", "use --extra-request-body", NONE),
     refused("--profile", PROFILER, POST, NONE),
     refused("--profile-by-stage", PROFILER, POST, NONE),
     *(
@@ -211,10 +224,18 @@ FLAGS: tuple[Theirs, ...] = (
     refused("--lora-zipf-alpha", ONE_MODEL, ADAPTER),
     *(refused(f"--image-{name}", NO_MEDIA, "leave it out") for name in ("count", "resolution", "format", "content")),
     refused("--random-image-count", NO_MEDIA, "leave it out", NONE),
-    refused("--agentic-max-turns", "this data set is not had", "--dataset-name multi_turn without --compat"),
-    refused("--speed-bench-category", "this data set is not had", "write it as JSON lines: --dataset-name custom"),
-    refused("--speed-bench-output-len", "this data set is not had", "write it as JSON lines: --dataset-name custom"),
+    refused("--agentic-max-turns", "this data set is not supported", "use --dataset-name multi_turn without --compat"),
+    refused(
+        "--speed-bench-category",
+        "this data set is not supported",
+        "convert it to JSON lines, and use --dataset-name custom",
+    ),
+    refused(
+        "--speed-bench-output-len",
+        "this data set is not supported",
+        "convert it to JSON lines, and use --dataset-name custom",
+    ),
 )
 
-# Flags of the same name whose meaning has a limit here.
-NOTES = {"--dataset-path": "of random it is not read: the words are loadgen's own, of the lengths asked for"}
+# Notes on flags of the same name that do less here.
+NOTES = {"--dataset-path": "not read for random prompts: loadgen uses its own words, with the requested lengths"}

@@ -1,9 +1,9 @@
-"""vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and what each release took for granted."""
+"""vLLM: the flags of `vllm bench serve` that `loadgen run` does not have, and the defaults of each release."""
 
 from typing import Any
 
-from loadgen.cli.compat.others import PROFILES
-from loadgen.cli.compat.theirs import (
+from loadgen.cli.compat.other_tools import PROFILES
+from loadgen.cli.compat.tool_flags import (
     ADAPTER,
     NONE,
     ONE,
@@ -13,26 +13,24 @@ from loadgen.cli.compat.theirs import (
     SOME,
     TEMPLATE,
     Given,
-    Theirs,
-    idle,
+    ToolFlag,
     names_a_server,
+    no_op,
     refused,
-    same,
+    renamed,
 )
 from loadgen.errors import BadInput
 from loadgen.util.argument_parser import integer
 
-COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # other names of vLLM's for completions
-TOKENIZERS = ("auto", "hf", "slow")  # whose tokens are those of tokenizer.json
+COMPLETIONS = ("lmdeploy", "scalellm", "sglang", "llama.cpp")  # vLLM's other names for the completions API
+TOKENIZERS = ("auto", "hf", "slow")  # modes that use tokenizer.json
 OUTPUT_LENS = ("random", "sharegpt", "custom", "hf", "prefix_repetition", "sonnet")
-NO_MEDIA = "prompts are text here: there are no images, audio or video"
-TEXT = "ask with text, or keep vLLM's own tool for this data set"
-ROWS = "write it as JSON lines: --dataset-name jsonl"
-TRACE = (
-    "--dataset-name trace reads traces of Mooncake, BurstGPT and Azure with their times; --time-scale stretches them"
-)
+NO_MEDIA = "prompts are text: images, audio and video are not supported"
+TEXT = "send text, or use vLLM's own tool for this data set"
+ROWS = "convert it to JSON lines, and use --dataset-name jsonl"
+TRACE = "use --dataset-name trace, which reads traces of Mooncake, BurstGPT and Azure; --time-scale changes their speed"
 
-# What a release did without being told, where that is not what loadgen does.
+# The defaults of a release that differ from loadgen's.
 V0_11: dict[str, Any] = {
     "temperature": 0.0,
     "ignore_eos": False,
@@ -42,20 +40,20 @@ V0_11: dict[str, Any] = {
 }
 V0_32: dict[str, Any] = {"latency_from": "sent", "warmup_prompt": "first"}
 ADDRESS: dict[str, Any] = {"host": "127.0.0.1"}
-SKIPPED = "skip_chat_template"  # given, until the settings are whole
-TEMPLATED = ("custom", "sonnet")  # whose prompts vLLM puts into the chat template unless told not to
-CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # how the words end that ask for chats
-RULED = ("random", "sharegpt")  # whose prompts 0.11 made by a rule that is known here
+SKIPPED = "skip_chat_template"  # a marker, removed by `unmarked`
+TEMPLATED = ("custom", "sonnet")  # data sets to which vLLM applies the chat template by default
+CHATS = {"backend": "chat", "endpoint": "chat/completions"}  # the endings of values that choose the chat API
+RULED = ("random", "sharegpt")  # data sets for which loadgen has the rule of 0.11
 
 
 def defaults_0_11(given: Given) -> dict[str, Any]:
-    """What 0.11 took for granted beside what is given."""
+    """Return the defaults of 0.11."""
     by_rule = given.get("dataset_name", "random") in RULED and not given.get("workload")
     return V0_11 | ({"dataset_rule": "vllm-0.11"} if by_rule else {}) | _address(given)
 
 
 def defaults_0_32(given: Given) -> dict[str, Any]:
-    """What 0.32, and 0.33 with it, took for granted beside what is given."""
+    """Return the defaults of 0.32 and 0.33."""
     return V0_32 | _address(given)
 
 
@@ -64,20 +62,20 @@ def _address(given: Given) -> dict[str, Any]:
 
 
 def unmarked(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings without the word of a flag that is no setting of a run."""
+    """Return the settings without the marker of --skip-chat-template."""
     return {name: value for name, value in settings.items() if name != SKIPPED}
 
 
 def as_sent(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, of which vLLM's own tool would send the same prompts.
+    """Check that vLLM's own tool would send the same prompts, and return the settings.
 
     Raises:
-        BadInput: It would put them into the model's chat template.
+        BadInput: vLLM would apply the model's chat template to them.
     """
     name = settings.get("dataset_name")
     if name in TEMPLATED and not settings.get(SKIPPED) and not _asks_chat(settings):
-        problem = f"vLLM puts prompts of {name} into the chat template, and here they are sent as they are"
-        remedy = "take --backend openai-chat, where the server does it, or say --skip-chat-template"
+        problem = f"vLLM applies the chat template to prompts of {name}; loadgen sends them unchanged"
+        remedy = "use --backend openai-chat, so that the server applies it, or give --skip-chat-template"
         raise BadInput("--dataset-name", problem, remedy)
     return unmarked(settings)
 
@@ -96,7 +94,7 @@ def _output_len(value: int, given: Given) -> dict[str, Any]:
 
 def _logprobs(value: int, given: Given) -> dict[str, Any]:
     if _asks_chat(given):
-        return {}  # vLLM asks for them of completions alone
+        return {}  # vLLM requests them only from the completions API
     return {"extra_body": {"logprobs": value} | (given.get("extra_body") or {})}
 
 
@@ -104,45 +102,47 @@ def _tokenizer_mode(value: str, given: Given) -> dict[str, Any]:
     if value in TOKENIZERS:
         return {}
     remedy = "give --tokenizer a tokenizer.json of the model"
-    raise BadInput("--tokenizer-mode", f"{value!r} is no tokenizer.json's", remedy)
+    raise BadInput("--tokenizer-mode", f"{value!r} does not use a tokenizer.json", remedy)
 
 
-FLAGS: tuple[Theirs, ...] = (
-    Theirs("--endpoint-type", lambda value, given: {"backend": _backend(value)}, "`--backend`, whose old name it is"),
-    same("--input-len", "random_input_len", integer),
-    Theirs("--output-len", _output_len, "the length of the data set's answers, whichever it is", kind=integer),
-    Theirs("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, of completions alone", kind=integer),
-    Theirs("--tokenizer-mode", _tokenizer_mode, "auto, hf and slow are the same here; others are refused"),
-    idle("--trust-remote-code", "tokenizers are data here: no code of a model is run"),
-    idle("--skip-tokenizer-init", "a tokenizer is loaded only where one is needed"),
-    idle("--use-beam-search", "vLLM's own tool does nothing with it"),
+FLAGS: tuple[ToolFlag, ...] = (
+    ToolFlag("--endpoint-type", lambda value, given: {"backend": _backend(value)}, "`--backend`, its new name"),
+    renamed("--input-len", "random_input_len", integer),
+    ToolFlag("--output-len", _output_len, "the output length of the chosen data set", type_=integer),
+    ToolFlag("--logprobs", _logprobs, "`--extra-body '{\"logprobs\": N}'`, only with completions", type_=integer),
+    ToolFlag("--tokenizer-mode", _tokenizer_mode, "auto, hf and slow are equivalent; others are refused"),
+    no_op("--trust-remote-code", "no effect: loadgen runs no code of a model"),
+    no_op("--skip-tokenizer-init", "no effect: a tokenizer is loaded only if it is needed"),
+    no_op("--use-beam-search", "no effect, in vLLM's own tool either"),
     *(
-        Theirs(
-            name, lambda value, given: {SKIPPED: True}, "the same, which is so anyway without `--compat`", takes=NONE
-        )
+        ToolFlag(name, lambda value, given: {SKIPPED: True}, "the same; the default without `--compat`", values=NONE)
         for name in ("--skip-chat-template", "--custom-skip-chat-template")
     ),
-    idle("--no-stream", "data sets of the hub are read as a stream or whole, the prompts are the same"),
+    no_op("--no-stream", "no effect: the prompts are the same, streamed or not"),
     refused(
         "--no-oversample",
-        "where a file has too few prompts, some are asked again",
-        "give --num-prompts as many as `loadgen dataset` counts",
+        "a file with too few prompts is repeated",
+        "give --num-prompts the number that `loadgen dataset` prints",
         NONE,
     ),
-    refused("--profile", PROFILER, f"{POST}; of guidellm's profiles {PROFILES}", SOME),
+    refused("--profile", PROFILER, f"{POST}; for the profiles of guidellm: {PROFILES}", SOME),
     refused("--lora-modules", ONE_MODEL, ADAPTER, SOME),
     refused("--lora-assignment", ONE_MODEL, ADAPTER),
     refused(
         "--probe-request-rate",
-        "there is no second load beside the first",
-        "run a second `loadgen run --rate R --random-input-len 8 --random-output-len 1` beside it",
-        harmless=0.0,
+        "a run has one load",
+        "start a second `loadgen run --rate R --random-input-len 8 --random-output-len 1` at the same time",
+        no_op_value=0.0,
     ),
-    refused("--chat-template-kwargs", TEMPLATE, "give it --extra-body '{\"chat_template_kwargs\": {...}}'"),
-    refused("--plot-timeline", "there is no such plot", "--html FILE.html draws the run over time", NONE),
-    idle("--timeline-itl-thresholds", "colours of a plot", ONE),
-    refused("--plot-dataset-stats", "there is no such plot", "`loadgen dataset` prints the lengths", NONE),
-    refused("--random-batch-size", "embeddings are not measured", "leave it out", harmless=1),
+    refused("--chat-template-kwargs", TEMPLATE, "use --extra-body '{\"chat_template_kwargs\": {...}}'"),
+    refused(
+        "--plot-timeline", "this plot is not available", "use --html FILE.html, which draws the run over time", NONE
+    ),
+    no_op("--timeline-itl-thresholds", "no effect: colors of a plot", ONE),
+    refused(
+        "--plot-dataset-stats", "this plot is not available", "use `loadgen dataset`, which prints the lengths", NONE
+    ),
+    refused("--random-batch-size", "embeddings are not measured", "leave it out", no_op_value=1),
     refused("--no-reranker", "rerankers are not measured", "leave it out", NONE),
     refused("--enable-multimodal-chat", NO_MEDIA, TEXT, NONE),
     refused("--custom-ensure-client-side-data", NO_MEDIA, TEXT, NONE),
@@ -157,7 +157,7 @@ FLAGS: tuple[Theirs, ...] = (
     ),
     *(refused(f"--asr-{bound}-audio-len-sec", NO_MEDIA, TEXT) for bound in ("min", "max")),
     *(
-        refused(name, "this data set is not had", ROWS)
+        refused(name, "this data set is not supported", ROWS)
         for name in (
             "--spec-bench-output-len",
             "--spec-bench-category",
@@ -169,13 +169,13 @@ FLAGS: tuple[Theirs, ...] = (
             "--speed-bench-category",
         )
     ),
-    refused("--hf-name", "data sets are known by their columns, not by name", "name the columns with --hf-column"),
+    refused("--hf-name", "data sets are read by their columns, not by name", "name the columns with --hf-column"),
     *(
-        refused(name, "traces keep their own times here, other data sets have none", TRACE, NONE)
+        refused(name, "traces always keep their times, and other data sets have none", TRACE, NONE)
         for name in ("--self-timed", "--no-self-timed")
     ),
     *(
-        refused(f"--timed-trace-{name}", "traces of this form are not read", TRACE)
+        refused(f"--timed-trace-{name}", "this trace format is not supported", TRACE)
         for name in (
             "chunk-hash-size",
             "sec-multiplier",
@@ -187,27 +187,27 @@ FLAGS: tuple[Theirs, ...] = (
     ),
 )
 
-# Flags of the same name whose meaning has a limit or an extension here.
+# Notes on flags of the same name that do less or more here.
 NOTES = {
-    "--backend": "openai-chat, or openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; others are refused",
-    "--base-url": "given again, one more server to share the load",
-    "--burstiness": "inf too: evenly spaced",
-    "--custom-output-len": "where rows say no length: a row's own goes first, in vLLM only with -1",
+    "--backend": "openai-chat; openai, also as vllm, lmdeploy, scalellm, sglang, llama.cpp; others are refused",
+    "--base-url": "repeat it for several servers",
+    "--burstiness": "also inf: evenly spaced",
+    "--custom-output-len": "the default for rows without a length; in vLLM a row's own length counts only with -1",
     "--dataset-name": "random, prefix_repetition, sharegpt, custom, sonnet, hf, and loadgen's own; others are refused",
-    "--goodput": "requests that failed or did not end count as not good in the share",
+    "--goodput": "failed and unfinished requests count as not good",
     "--header": "@FILE keeps a secret off the command line",
-    "--ignore-eos": "set by itself for random prompts, as vLLM 0.32 does; `--no-ignore-eos` says no",
+    "--ignore-eos": "the default for random prompts, as in vLLM 0.32; `--no-ignore-eos` switches it off",
     "--num-prompts": "1000, unless --duration is given",
-    "--num-warmups": "of other prompts than the run's; with `--compat` of its first one, as vLLM does",
+    "--num-warmups": "warm-ups use other prompts than the run; with `--compat` its first one, as in vLLM",
     "--percentile-metrics": "ttft, tpot, itl, e2el; client_queue_time and e2el_including_client_queue are refused: "
-    "they stand below the block",
-    "--random-input-len": "distributions too",
-    "--random-range-ratio": "prompts of the lengths drawn are exact",
-    "--sonnet-input-len": "of a text of loadgen's own",
+    "they are printed below the block",
+    "--random-input-len": "also distributions",
+    "--random-range-ratio": "prompts have exactly the drawn lengths",
+    "--sonnet-input-len": "from loadgen's own text",
     "--temperature": "the server's default, as in vLLM 0.32; 0 with `--compat vllm-0.11`",
-    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; a server that does not "
-    "listen yet is waited for as long",
+    "--ready-check-timeout-sec": "0, as in vLLM 0.32; 600 with `--compat vllm-0.11`; also the time to "
+    "wait for a server that does not listen yet",
     "--tokenizer": "a tokenizer.json, its folder, a .gguf or a hub name",
-    "--request-rate": "also `--rate`; several, as 1,2,4: a run each",
-    "--max-concurrency": "several, as 1,2,4: a run each",
+    "--request-rate": "also `--rate`; several values, as 1,2,4, make one run each",
+    "--max-concurrency": "several values, as 1,2,4, make one run each",
 }

@@ -1,4 +1,4 @@
-"""Doctor: what this machine's limits are, what follows from them, and how much load it has made when tried."""
+"""The limits of this machine, and the load that it can generate."""
 
 import os
 import time
@@ -6,22 +6,22 @@ from pathlib import Path
 
 from loadgen.cli.doctor import connections, memory, processors, software
 from loadgen.cli.doctor.limit import Limit, State
-from loadgen.util.machine import Busy
+from loadgen.util.machine import CpuTimes
 
 __all__ = ["Limit", "State", "examine"]
 
-MOMENT_S = 0.5  # for which others are watched
+SAMPLE_S = 0.5  # how long the CPU use of other processes is measured
 
 
 def examine(root: Path = Path("/")) -> list[Limit]:
-    """All limits of the machine, group by group; takes a moment.
+    """Return all limits of the machine, group by group; takes SAMPLE_S seconds.
 
     Args:
-        root: Where the system shows itself.
+        root: The root of the file system that is read: proc, sys.
     """
-    before = Busy.now()
-    time.sleep(MOMENT_S)
-    after = Busy.now()
+    before = CpuTimes.now()
+    time.sleep(SAMPLE_S)
+    after = CpuTimes.now()
     return [
         *connections.limits(root),
         *processors.limits(root, before, after),

@@ -1,8 +1,8 @@
-"""Capacity: how much load this machine has made, measured, against the test servers on its own cores.
+"""Measures how much load one process can generate on this machine, against test servers on the same cores.
 
-A rate counts when the run at it is VALID: its loop at most 70 % busy, requests sent on time, tokens stamped as they
-came. Requests are driven against the roofline, which answers at once; its answers come in one piece, as no model's do,
-so each is one token. Tokens, and streams at once, are driven against the metronome, which writes each when it is due.
+A rate counts if the run at that rate is VALID: the loop is at most 70 % busy, requests are sent on time, and tokens are
+stamped on arrival. The request rate is measured with the roofline server, which answers each request at once with one
+token. Token rate and concurrent streams are measured with the metronome server, which writes each token when it is due.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,17 +16,18 @@ from loadgen.config.settings import RunSettings
 from loadgen.runner import run as runner
 from loadgen.testing.process import Process, started
 from loadgen.util import machine, source_address
-from loadgen.util.affinity import apart
-from loadgen.util.machine import Busy
+from loadgen.util.affinity import separate_cores
+from loadgen.util.machine import CpuTimes
 from loadgen.workload.prompt import Prompt
 
-RUNS = 3  # at most, until a rate is found
+MAX_RUNS = 3  # to find a rate
 FIRST_RPS, SECONDS = 4_000.0, 0.7
-# Of streams whose tokens are counted: each lasts half a second, and they begin for longer than the second that counts.
+# Runs that count token events: each stream lasts half a second; new ones start for longer than the best second.
 TOKENS, GAP_MS, FIRST_STREAM_RPS, STREAM_SECONDS = 25, 20.0, 1_000.0, 1.2
-# Of STREAMS at once.
-MANY_RPS, FEWEST_TOKENS, LAST_S = 5_000.0, 4, 0.5
-AIM, MOST_FASTER, NEAR = 0.62, 4.0, 1.15  # the share of the loop that the next rate is to fill, and how far it may go
+# The run with STREAMS concurrent streams: arrivals, tokens per stream, and the time that all of them overlap.
+MANY_RPS, MANY_TOKENS, OVERLAP_S = 5_000.0, 4, 0.5
+# The next rate aims at this busy share, grows at most by this factor, and is not tried below this growth.
+AIM, MAX_GROWTH, MIN_GROWTH = 0.62, 4.0, 1.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +35,15 @@ class Drive:
     """One run.
 
     Attributes:
-        rate: Requests per second that were asked for.
-        requests_per_s: Requests that ended well, by the time from the first send until the last has ended.
-        events_per_s: Token events in its best second.
-        streams: The most at once.
-        busy_share: Of the measuring loop.
-        lag_p99_ms: How late requests were sent.
-        verdict: Of the run.
-        failed: The checks that failed.
-        disturbance: What else kept the machine busy.
+        rate: The requested rate, requests per second.
+        requests_per_s: Successful requests per second, from the first send to the last end.
+        events_per_s: Token events in the best second.
+        streams: The peak number of concurrent streams.
+        busy_share: The busy share of the measuring loop, 0 to 1.
+        lag_p99_ms: How late requests were sent, p99.
+        verdict: The verdict of the run.
+        failed: The names of the checks that failed.
+        disturbance: What else kept the machine busy; empty if nothing did.
     """
 
     rate: float
@@ -57,17 +58,17 @@ class Drive:
 
     @property
     def valid(self) -> bool:
-        """Whether it may be believed."""
+        """Whether the verdict is VALID."""
         return self.verdict == Verdict.VALID
 
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """The runs of rising rates.
+    """Runs at different rates.
 
     Attributes:
-        best: The highest that was VALID; None where none was.
-        missed: The lowest above it that was not; None where all that were tried are.
+        best: The VALID run with the highest rate, or None.
+        missed: The run with the lowest rate above it that was not VALID, or None.
     """
 
     best: Drive | None
@@ -76,14 +77,14 @@ class Climb:
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What was measured.
+    """The measured capacity.
 
     Attributes:
-        cores: On which server and client ran.
-        requests: Of one token each, answered at once.
-        events: Of tokens that came 20 ms apart in each stream.
-        streams: STREAMS of them at once; None where they were not tried.
-        connections: How many this process may have to one server; where they are fewer, STREAMS were not tried.
+        cores: The number of cores that server and client shared.
+        requests: Runs with requests of one token that are answered at once.
+        events: Runs with streams of tokens 20 ms apart.
+        streams: The run with STREAMS concurrent streams; None if `connections` is too low for it.
+        connections: How many connections this process can open to one server.
     """
 
     cores: int
@@ -94,26 +95,29 @@ class Capacity:
 
     @property
     def runs(self) -> list[Drive]:
-        """Those that the figures are from."""
+        """The runs on which the figures rest."""
         climbs = (self.requests, self.events)
         return [run for run in (*(run for each in climbs for run in (each.best, each.missed)), self.streams) if run]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 
 def measure(on_phase: Callable[[str], None]) -> Capacity:
-    """Measure it, in some 15 s; `on_phase` is told what is under way.
+    """Measure the capacity of this machine, in about 15 s.
+
+    Args:
+        on_phase: Is called with the name of each phase.
 
     Raises:
-        LoadgenError: A server does not start, or a run cannot be carried out.
+        LoadgenError: A test server does not start, or a run fails.
     """
     machine.raise_open_files_limit()
     on_phase("requests")
-    with started("loadgen.testing.roofline") as server, apart([server.pid]):
+    with started("loadgen.testing.roofline") as server, separate_cores([server.pid]):
         requests = climb(lambda rate: drive(server, rate, round(rate * SECONDS), 1), FIRST_RPS)
-    with started("loadgen.testing.metronome") as server, apart([server.pid]):
+    with started("loadgen.testing.metronome") as server, separate_cores([server.pid]):
         on_phase("token events")
         events = climb(lambda rate: drive(server, rate, round(rate * STREAM_SECONDS), TOKENS, GAP_MS), FIRST_STREAM_RPS)
         streams, connections = None, _connections(server)
@@ -124,32 +128,46 @@ def measure(on_phase: Callable[[str], None]) -> Capacity:
 
 
 def climb(run_at: Callable[[float], Drive], first_rps: float) -> Climb:
-    """Look for the highest rate at which a run is VALID, in RUNS runs."""
+    """Search for the highest rate with a VALID run, in up to MAX_RUNS runs.
+
+    Args:
+        run_at: Executes a run at a rate.
+        first_rps: The first rate, requests per second.
+    """
     best: Drive | None = None
     missed: Drive | None = None
     rate = first_rps
-    for _ in range(RUNS):
+    for _ in range(MAX_RUNS):
         found = run_at(rate)
         if found.valid:
             best = found
-            faster = min(MOST_FASTER, AIM / max(found.busy_share, 0.01))
+            growth = min(MAX_GROWTH, AIM / max(found.busy_share, 0.01))
         else:
-            missed, faster = found, 0.5
+            missed, growth = found, 0.5
         if best is not None and missed is not None:
             rate = (best.rate * missed.rate) ** 0.5
-        elif best is not None and faster < NEAR:
+        elif best is not None and growth < MIN_GROWTH:
             break
         else:
-            rate = found.rate * faster
+            rate = found.rate * growth
     return Climb(best, missed)
 
 
 def drive(
     server: Process, rate: float, count: int, tokens: int, gap_ms: float | None = None, warm_connections: str = "auto"
 ) -> Drive:
-    """One run of Poisson arrivals, each request for so many tokens, so far apart where a gap is given."""
+    """Execute one run with Poisson arrivals.
+
+    Args:
+        server: The test server.
+        rate: Requests per second.
+        count: The number of requests.
+        tokens: Output tokens per request.
+        gap_ms: The time between tokens; None: as the server likes.
+        warm_connections: As --warm-connections.
+    """
     plan = {"metronome": {"first_ms": gap_ms, "gap_ms": gap_ms}} if gap_ms is not None else None
-    asked = RunSettings(
+    requested = RunSettings(
         base_url=server.url,
         backend="openai-chat",
         request_rate=rate,
@@ -158,9 +176,9 @@ def drive(
         extra_body=plan,
         server_metrics=("off",),
     )
-    before, before_s = Busy.now(), machine.process_cpu_s(server.pid)
-    data = runner.run_sync(asked, dataset=_Short(tokens)).data
-    disturbance = machine.disturbance(before, Busy.now(), machine.process_cpu_s(server.pid) - before_s)
+    before, before_s = CpuTimes.now(), machine.process_cpu_s(server.pid)
+    data = runner.run_sync(requested, dataset=_Short(tokens)).data
+    disturbance = machine.disturbance(before, CpuTimes.now(), machine.process_cpu_s(server.pid) - before_s)
     own = data["loadgen"]
     return Drive(
         rate=rate,
@@ -176,26 +194,30 @@ def drive(
 
 
 def many(server: Process) -> Drive:
-    """STREAMS at once: the first has not ended when the last begins."""
-    lasts_ms = (STREAMS / MANY_RPS + LAST_S) * 1e3
-    return drive(server, MANY_RPS, STREAMS, FEWEST_TOKENS, lasts_ms / FEWEST_TOKENS, str(STREAMS))
+    """Execute a run with STREAMS concurrent streams: the first ends after the last has begun."""
+    lasts_ms = (STREAMS / MANY_RPS + OVERLAP_S) * 1e3
+    return drive(server, MANY_RPS, STREAMS, MANY_TOKENS, lasts_ms / MANY_TOKENS, str(STREAMS))
 
 
 def _connections(server: Process) -> int:
-    """How many connections this process may have to a server."""
-    return machine.most_connections(source_address.count((), urlsplit(server.url).hostname or ""))
+    """Return how many connections this process can open to a server."""
+    return machine.max_connections(source_address.count_addresses((), urlsplit(server.url).hostname or ""))
 
 
 @dataclass(frozen=True)
 class _Short:
-    """One-word prompts that ask for so many tokens."""
+    """A data set of one-word prompts.
+
+    Attributes:
+        tokens: Output tokens to request.
+    """
 
     tokens: int
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """As many as are wanted."""
+        """Yield `count` prompts."""
         return (Prompt("tick", 1, self.tokens, f"short/{number}") for number in range(count))
 
     def provenance(self) -> dict[str, Any]:
-        """What they are."""
+        """Describe the data set."""
         return {"name": "short", "tokens": self.tokens}

@@ -1,4 +1,4 @@
-"""Connections: how many of them a process may have, and how many a server on this machine can take."""
+"""Limits on connections: of a client process, and of a server on this machine."""
 
 import re
 from pathlib import Path
@@ -6,80 +6,83 @@ from pathlib import Path
 from loadgen.cli.doctor.limit import Limit, State, enough, unknown
 from loadgen.util import machine
 
-STREAMS = 10_000  # at once from one process: what a heavy run needs
-TIME_WAIT_S = 60  # the kernel's, and not to be changed
-# What waits for a server is taken in bursts: a load generator may open its connections all at once.
-FEWEST_WAITING = 1024
+STREAMS = 10_000  # concurrent streams of a heavy run, from one process
+TIME_WAIT_S = 60  # fixed in the kernel
+MIN_QUEUE = 1024  # a load generator may open many connections at once
 
 
 def limits(root: Path) -> list[Limit]:
-    """All of them, read below `root`."""
+    """Return the limits on connections, read below `root`."""
     return [files(root), ports(root), time_wait(root), accept_queue(root), syn_backlog(root)]
 
 
 def files(root: Path) -> Limit:
-    """Files that a process may have open, a connection being one."""
-    name, bounds = "open files", "the connections of a process"
-    found = re.search(r"^Max open files +(\w+) +(\w+)", machine.read(root / "proc/self/limits"), re.MULTILINE)
+    """Return the limit on open files, of which each connection takes one."""
+    name, bounds = "open files", "limits the connections of a process"
+    found = re.search(
+        r"^Max open files +(\w+) +(\w+)", machine.read_system_file(root / "proc/self/limits"), re.MULTILINE
+    )
     if not found:
         return unknown(name, bounds)
     soft, hard = found.groups()
-    value = _count(hard) if soft == hard else f"{_count(soft)}, which a run raises to {_count(hard)} by itself"
+    value = _count(hard) if soft == hard else f"{_count(soft)}, raised to {_count(hard)} by a run itself"
     remedy = (
-        "ulimit -n 65536, as root; for good in /etc/security/limits.conf, LimitNOFILE= of systemd, or "
+        "ulimit -n 65536, as root; permanently: /etc/security/limits.conf, LimitNOFILE= of systemd, or "
         "docker run --ulimit nofile=65536:65536"
     )
     if not hard.isdecimal():
-        return Limit(name, State.OK, value, "any number of connections at once from one process", remedy)
+        return Limit(name, State.OK, value, "one process can open any number of connections", remedy)
     most = int(hard) - machine.SPARE_FILES
-    return Limit(name, enough(most >= STREAMS), value, f"at most {most:,} connections at once from one process", remedy)
+    return Limit(name, enough(most >= STREAMS), value, f"one process can open at most {most:,} connections", remedy)
 
 
 def ports(root: Path) -> Limit:
-    """Ports that connections are given."""
-    name, bounds = "local ports", "the connections to one server"
+    """Return the range of local ports."""
+    name, bounds = "local ports", "limits the connections to one server"
     found = machine.local_ports(root)
     if found is None:
         return unknown(name, bounds)
     first, last = found
-    most = machine.most_by_ports(root)
-    bounds = f"at most {most:,} connections at once from one address to one server"
-    remedy = 'sysctl -w net.ipv4.ip_local_port_range="1024 65535", or several addresses with --source-address'
+    most = machine.max_connections_by_ports(root)
+    bounds = f"at most {most:,} connections from one address to one server"
+    remedy = 'sysctl -w net.ipv4.ip_local_port_range="1024 65535", or use several addresses with --source-address'
     return Limit(name, enough(most >= STREAMS), f"{first} to {last}", bounds, remedy)
 
 
 def time_wait(root: Path) -> Limit:
-    """Whether the port of a connection that this side has closed can be used again at once."""
+    """Return whether ports in TIME_WAIT can be reused."""
     name, remedy = "ports in TIME_WAIT", "sysctl -w net.ipv4.tcp_tw_reuse=1"
-    set_to = machine.read(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
-    values = {"0": "never reused early", "1": "reused", "2": "reused on loopback alone"}
+    set_to = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_tw_reuse").strip()
+    values = {"0": "not reused", "1": "reused", "2": "reused only on loopback"}
     if set_to not in values:
-        return unknown(name, "connections that this side closes")
+        return unknown(name, "limits new connections if the client closes them")
     if set_to == "1":
-        return Limit(name, State.OK, values[set_to], "connections that this side closes cost no port", remedy)
-    rate = machine.most_by_ports(root) // TIME_WAIT_S
-    bounds = f"where this side closes connections, at most {rate:,} new ones a second to one server"
+        return Limit(
+            name, State.OK, values[set_to], "connections that the client closes do not block their ports", remedy
+        )
+    rate = machine.max_connections_by_ports(root) // TIME_WAIT_S
+    bounds = f"if the client closes connections, at most {rate:,} new ones per second to one server"
     return Limit(name, enough(set_to == "2"), values[set_to], bounds, remedy)
 
 
 def accept_queue(root: Path) -> Limit:
-    """Connections that a server has not accepted yet."""
-    name, bounds = "somaxconn", "a server on this machine: connections that wait to be accepted"
-    return _waiting(name, machine.read(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
+    """Return the limit on connections that a server has not accepted yet."""
+    name, bounds = "somaxconn", "limits the connections that wait to be accepted by a server on this machine"
+    return _waiting(name, machine.read_system_file(root / "proc/sys/net/core/somaxconn"), bounds, "net.core.somaxconn")
 
 
 def syn_backlog(root: Path) -> Limit:
-    """Connections of which a server has seen only the first packet."""
-    name, bounds = "SYN backlog", "a server on this machine: connections that are half open"
-    found = machine.read(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
+    """Return the limit on half-open connections."""
+    name, bounds = "SYN backlog", "limits the half-open connections of a server on this machine"
+    found = machine.read_system_file(root / "proc/sys/net/ipv4/tcp_max_syn_backlog")
     return _waiting(name, found, bounds, "net.ipv4.tcp_max_syn_backlog")
 
 
 def _waiting(name: str, text: str, bounds: str, key: str) -> Limit:
     if not text.strip().isdecimal():
         return unknown(name, bounds)
-    most, remedy = int(text), f"sysctl -w {key}=16384, before that server starts"
-    return Limit(name, enough(most >= FEWEST_WAITING), f"{most:,}", f"{bounds}, no more than that", remedy)
+    most, remedy = int(text), f"sysctl -w {key}=16384, before the server starts"
+    return Limit(name, enough(most >= MIN_QUEUE), f"{most:,}", bounds, remedy)
 
 
 def _count(text: str) -> str:

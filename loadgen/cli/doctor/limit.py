@@ -1,4 +1,4 @@
-"""Limit: one thing of the machine that bounds what a run can do."""
+"""A limit of the machine on what a run can do."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -6,23 +6,23 @@ from typing import Any
 
 
 class State(StrEnum):
-    """Whether a limit is in the way of a heavy run."""
+    """Whether a limit is high enough for a heavy run."""
 
     OK = "ok"
     LOW = "low"
-    UNKNOWN = "unknown"  # the system does not tell
+    UNKNOWN = "unknown"  # the system does not show it
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What was found of one.
+    """One limit of the machine.
 
     Attributes:
         name: What is limited.
-        state: Whether it is enough.
-        value: What was read, with its unit.
-        bounds: What follows from it for a run.
-        remedy: The command that raises it, or what else helps.
+        state: Whether it is high enough.
+        value: Its value, with the unit.
+        bounds: The consequence for a run.
+        remedy: The command that raises it, or other advice.
     """
 
     name: str
@@ -32,15 +32,15 @@ class Limit:
     remedy: str
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return asdict(self)
 
 
-def enough(is_so: bool) -> State:
-    """OK or LOW."""
-    return State.OK if is_so else State.LOW
+def enough(holds: bool) -> State:
+    """Return OK or LOW."""
+    return State.OK if holds else State.LOW
 
 
 def unknown(name: str, bounds: str) -> Limit:
-    """A limit of which the system tells nothing."""
-    return Limit(name, State.UNKNOWN, "not told", bounds, "")
+    """Return a limit that the system does not show."""
+    return Limit(name, State.UNKNOWN, "not available", bounds, "")

@@ -1,4 +1,4 @@
-"""Memory: what is left of it."""
+"""The available memory."""
 
 import re
 from collections.abc import Iterator
@@ -8,35 +8,35 @@ from loadgen.cli.doctor.limit import Limit, enough, unknown
 from loadgen.util import machine
 
 ENOUGH_BYTES = 1 << 30
-UNBOUNDED = 1 << 60  # the first version of control groups writes such numbers where there is no limit
+UNBOUNDED = 1 << 60  # control groups v1 show no limit as such a number
 
 
 def limits(root: Path) -> list[Limit]:
-    """The one of memory, read below `root`."""
+    """Return the limit of memory, read below `root`."""
     return [memory(root)]
 
 
 def memory(root: Path) -> Limit:
-    """What the machine has available, and what the container leaves of it."""
+    """Return the memory that the machine and the container have left."""
     name = "memory"
-    bounds = "a run needs it for tokenizers and for its answers, not for prompts"
-    told = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read(root / "proc/meminfo"), re.MULTILINE)
-    if not told:
+    bounds = "a run needs memory for tokenizers and responses; prompts are kept on disk"
+    found = re.search(r"^MemAvailable:\s*(\d+) kB", machine.read_system_file(root / "proc/meminfo"), re.MULTILINE)
+    if not found:
         return unknown(name, bounds)
-    available, bounded = int(told[1]) << 10, min(_left(root), default=None)
+    available, bounded = int(found[1]) << 10, min(_left(root), default=None)
     value = f"{_gib(available)} available" + (
-        f", the container's limit leaves {_gib(bounded)}" if bounded is not None else ", no limit of a container"
+        f", {_gib(bounded)} within the container's limit" if bounded is not None else ", no container limit"
     )
     least = available if bounded is None else min(available, bounded)
-    remedy = "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop what else runs here"
+    remedy = "raise --memory (docker) or resources.limits.memory (Kubernetes), or stop other processes on this machine"
     return Limit(name, enough(least >= ENOUGH_BYTES), value, bounds, remedy)
 
 
 def _left(root: Path) -> Iterator[int]:
-    """What each level of the control groups leaves, where it bounds anything; caches count as used."""
+    """Yield the bytes left at each level of control groups that has a limit; caches count as used."""
     for level in machine.control_groups("memory", root):
-        for most, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
-            texts = [machine.read(level / name).strip() for name in (most, used)]
+        for limit, used in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            texts = [machine.read_system_file(level / name).strip() for name in (limit, used)]
             if all(text.isdecimal() for text in texts) and int(texts[0]) < UNBOUNDED:
                 yield max(0, int(texts[0]) - int(texts[1]))
 

@@ -1,4 +1,4 @@
-"""Screen: what was found, as text of 80 columns."""
+"""The output of `loadgen doctor`, as text of 80 columns."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ MARKS = {State.OK: "ok", State.LOW: "LOW", State.UNKNOWN: "?"}
 
 
 def limits(found: Sequence[Limit]) -> Iterator[str]:
-    """Each limit with its mark, its value and what it bounds; the remedy where it is low."""
+    """Yield lines for each limit: its state, value and consequence, and the remedy if it is low."""
     for limit in found:
         head = f"{MARKS[limit.state]:<4}{limit.name:<19}"
         yield from _wrapped(head, f"{limit.value}: {limit.bounds}")
@@ -26,42 +26,47 @@ def limits(found: Sequence[Limit]) -> Iterator[str]:
 
 
 def versions(found: Mapping[str, str | None]) -> Iterator[str]:
-    """All on a line or two."""
-    told = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
-    yield from _wrapped(f"{'':<4}{'versions':<19}", told)
+    """Yield the versions on a line or two."""
+    text = ", ".join(f"{name} {version or 'missing'}" for name, version in found.items())
+    yield from _wrapped(f"{'':<4}{'versions':<19}", text)
 
 
 def measured(found: "Capacity") -> Iterator[str]:
-    """What was measured, in sentences."""
+    """Yield the measured capacity, in sentences."""
     shared = "the only core" if found.cores == 1 else f"the {found.cores} cores"
-    yield from _wrapped("", _drives("requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
-    yield from _wrapped("", _drives("token events/s", found.events, lambda drive: drive.events_per_s))
-    yield from _wrapped("", f"{STREAMS:,} streams: {_streams(found)}.")
-    told = f"Server and client shared {shared} of this machine: with a server elsewhere a client has them to itself."
-    yield from _wrapped("", told)
+    yield from _wrapped("", _drives("Requests/s of 1 token", found.requests, lambda drive: drive.requests_per_s))
+    yield from _wrapped("", _drives("Token events/s", found.events, lambda drive: drive.events_per_s))
+    yield from _wrapped("", f"{STREAMS:,} concurrent streams: {_streams(found)}.")
+    text = f"Server and client shared {shared} of this machine; with a server on another machine the client has more."
+    yield from _wrapped("", text)
     if any(drive.disturbance for drive in found.runs):
-        told = "Others kept this machine busy meanwhile: call again once they have ended, and it may drive more."
-        yield from _wrapped("", told)
+        text = "Other processes kept this machine busy; measure again without them for higher figures."
+        yield from _wrapped("", text)
 
 
 def _drives(what: str, climb: "Climb", figure: "Callable[[Drive], float]") -> str:
     best, missed = climb.best, climb.missed
-    if best is None:
-        why = f" ({_because(missed)} at {figure(missed):,.0f})" if missed is not None else ""
-        return f"How many {what} one process here drives is not known: no run was VALID{why}."
-    more = f"at {figure(missed):,.0f} one was not ({_because(missed)})" if missed is not None else "no more was tried"
-    return f"One process here drives {figure(best):,.0f} {what}: {_valid(best)}; {more}."
+    known = (
+        f"{figure(best):,.0f} from one process; the run was {_valid(best)}."
+        if best
+        else "unknown, since no run was VALID."
+    )
+    if missed is None:
+        more = "No higher rate was tried." if best else ""
+    else:
+        more = f"At {figure(missed):,.0f} the run was not VALID: {_because(missed)}."
+    return f"{what}: {known} {more}".rstrip()
 
 
 def _streams(found: "Capacity") -> str:
     drive = found.streams
     if drive is None:
-        return f"no, because this process may have no more than {found.connections:,} connections"
+        return f"no, since this process can open only {found.connections:,} connections"
     if drive.streams < STREAMS:
-        return f"no, because no more than {drive.streams:,} were open at once"
+        return f"no, since only {drive.streams:,} were open at the same time"
     if not drive.valid:
-        return f"no, because the run with them was {drive.verdict} ({_because(drive)})"
-    return f"yes, because a run with all of them at once, {drive.events_per_s:,.0f} token events/s, was {_valid(drive)}"
+        return f"no, since the run was {drive.verdict} ({_because(drive)})"
+    return f"yes: {drive.events_per_s:,.0f} token events/s, and the run was {_valid(drive)}"
 
 
 def _valid(drive: "Drive") -> str:
@@ -73,7 +78,7 @@ def _because(drive: "Drive") -> str:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    """The text beside a heading, its further lines below its first."""
+    """Wrap text with a hanging indent behind a heading."""
     return textwrap.wrap(
         printable(text),
         WIDTH,

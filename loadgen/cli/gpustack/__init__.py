@@ -1,1 +1,1 @@
-"""A stand-in for GPUStack's benchmark-runner: its command line in, its summary out, measured by loadgen."""
+"""GPUStack's benchmark jobs: their command line as runs of loadgen, and the summary that GPUStack reads."""

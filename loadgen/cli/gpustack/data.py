@@ -1,4 +1,4 @@
-"""--data: the prompts, as the settings of a run."""
+"""The prompts of --data, as settings of a run."""
 
 import json
 import re
@@ -9,27 +9,31 @@ from loadgen.errors import BadInput
 
 FIELD = "--data"
 SYNTHETIC = "write prompt_tokens=1024,output_tokens=128"
-SHAREGPT = "give such lengths, or a ShareGPT file; `loadgen run --dataset-name jsonl|csv|hf` sends others"
+SHAREGPT = "give lengths, or a file with sharegpt in its name; `loadgen run --dataset-name jsonl|csv|hf` sends others"
 WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 SPREADS = ("stdev", "min", "max")
 LENGTHS = tuple(f"{of}_tokens{spread}" for of in ("prompt", "output") for spread in ("", *(f"_{s}" for s in SPREADS)))
-# What guidellm can make and GPUStack may ask, of which `loadgen run` has its own.
+# Keys of guidellm for which `loadgen run` has flags of its own.
 ELSEWHERE = {
-    "turns": "send them with `loadgen run --dataset-name multi_turn --turns N`",
-    "prefix_tokens": "send them with `loadgen run --random-prefix-len N`",
-    "prefix_count": "send them with `loadgen run --dataset-name prefix_repetition`",
-    "prefix_buckets": "send them with `loadgen run --dataset-name prefix_repetition`",
+    "turns": "use `loadgen run --dataset-name multi_turn --turns N`",
+    "prefix_tokens": "use `loadgen run --random-prefix-len N`",
+    "prefix_count": "use `loadgen run --dataset-name prefix_repetition`",
+    "prefix_buckets": "use `loadgen run --dataset-name prefix_repetition`",
 }
 
 
 def fields(text: str, seed: int) -> dict[str, Any]:
-    """The fields of `RunSettings` that say which prompts `--data` means.
+    """Return the fields of `RunSettings` for a value of --data.
 
-    Text of one length is made by guidellm's rule; where lengths are spread, by loadgen's own, with guidellm's law:
-    normal around the mean within bounds, or, without a deviation, all from the least to the most alike.
+    Prompts of one length follow guidellm's rule. Prompts of different lengths follow loadgen's rule with guidellm's
+    distribution: normal within bounds or, without a standard deviation, uniform.
+
+    Args:
+        text: Lengths as JSON or as a=1,b=2, or the path of a ShareGPT file.
+        seed: The seed of the prompts.
 
     Raises:
-        BadInput: It names no such prompts.
+        BadInput: The value is none of these.
     """
     lengths = _object(text)
     if lengths is not None:
@@ -37,11 +41,11 @@ def fields(text: str, seed: int) -> dict[str, Any]:
     name = Path(text).name.lower()
     if "sharegpt" in name and name.endswith((".json", ".jsonl")):
         return {"dataset_name": "sharegpt", "dataset_path": text, "dataset_rule": "benchmark-runner", "seed": seed}
-    raise BadInput(FIELD, f"{text!r} is neither a length of prompts nor a ShareGPT file by its name", SHAREGPT)
+    raise BadInput(FIELD, f"{text!r} is neither a list of lengths nor a ShareGPT file", SHAREGPT)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The keys of a JSON object, or of pairs as a=1,b=2; None for anything else."""
+    """Parse a JSON object, or pairs as a=1,b=2; None for anything else."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -57,17 +61,17 @@ def _object(text: str) -> dict[str, Any] | None:
 def _synthetic(given: dict[str, Any]) -> dict[str, Any]:
     for key in given:
         if key in ELSEWHERE:
-            raise BadInput(f"{FIELD} {key}", "is not to be had here", ELSEWHERE[key])
+            raise BadInput(f"{FIELD} {key}", "not supported", ELSEWHERE[key])
         if key not in (*LENGTHS, "kind"):
-            raise BadInput(f"{FIELD} {key}", "is unknown", f"choose from {', '.join(LENGTHS)}")
+            raise BadInput(f"{FIELD} {key}", "unknown key", f"choose from {', '.join(LENGTHS)}")
     numbers = {key: _whole(key, given[key]) for key in LENGTHS if given.get(key) is not None}
     for key in ("prompt_tokens", "output_tokens"):
         if key not in numbers:
-            raise BadInput(f"{FIELD} {key}", "is missing", SYNTHETIC)
+            raise BadInput(f"{FIELD} {key}", "missing", SYNTHETIC)
     prompt, output = _length(numbers, "prompt_tokens"), _length(numbers, "output_tokens")
     made = {"dataset_name": "random", "random_input_len": prompt, "random_output_len": output, "ignore_eos": True}
-    alike = isinstance(prompt, int) and isinstance(output, int)
-    return made | ({"dataset_rule": "guidellm-0.5"} if alike else {})
+    fixed = isinstance(prompt, int) and isinstance(output, int)
+    return made | ({"dataset_rule": "guidellm-0.5"} if fixed else {})
 
 
 def _length(numbers: dict[str, int], key: str) -> int | str:
@@ -80,5 +84,5 @@ def _length(numbers: dict[str, int], key: str) -> int | str:
 
 def _whole(key: str, value: Any) -> int:
     if isinstance(value, bool) or not WHOLE.fullmatch(str(value)):
-        raise BadInput(f"{FIELD} {key}", f"{value!r} is no number of tokens", SYNTHETIC)
+        raise BadInput(f"{FIELD} {key}", f"{value!r} is not a number of tokens", SYNTHETIC)
     return int(value)

@@ -1,4 +1,4 @@
-"""Job: what one command line of benchmark-runner asks, as runs of loadgen that follow one another."""
+"""A command line of benchmark-runner, as runs of loadgen that follow one another."""
 
 import contextlib
 import math
@@ -11,16 +11,17 @@ from loadgen.cli.gpustack import arguments, data
 from loadgen.cli.gpustack.progress import Receiver
 from loadgen.cli.gpustack.summary import Strategy
 from loadgen.config import presets
-from loadgen.config.settings import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT, RunSettings
+from loadgen.config.settings import RunSettings
+from loadgen.config.target import CHAT_ENDPOINT, COMPLETIONS_ENDPOINT
 from loadgen.errors import BadInput
 
-SEED = 42  # guidellm's own
-HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")  # reasoning counts here anyway
+SEED = 42  # guidellm's default
+HANDLERS = (CHAT_ENDPOINT, "chat_completions", "chat_completions_with_reasoning")  # reasoning tokens always count
 SUMMARIES = (".json", ".summary_json", ".dual_json")
 DEFAULT_NAME = "benchmarks.json"
 UNLIMITED = -1.0  # GPUStack's request_rate
-# What the flags of `loadgen run`, by which settings are refused, are called here.
-CALLED = {
+# The names here of the flags of `loadgen run` that errors name.
+FLAG_NAMES = {
     "--base-url": "--target",
     "--tokenizer": "--processor",
     "--api-key": "--backend-kwargs api_key",
@@ -38,7 +39,7 @@ CALLED = {
     "--records": "--output-dir",
     "--workload": "--scenario",
 }
-# What a stage may say, and the flags of `loadgen run` that would say it.
+# The keys of a stage, and the corresponding flags of `loadgen run`.
 STAGE = {"rate": "--request-rate", "max_requests": "--num-prompts", "max_seconds": "--duration"}
 
 
@@ -47,9 +48,9 @@ class Step:
     """One run of a job.
 
     Attributes:
-        settings: Of the run; its records stand beside the summary.
-        strategy: The same in guidellm's words.
-        summary: The file that it is to be written to.
+        settings: The settings of the run; its records are saved beside the summary.
+        strategy: Its load in guidellm's terms.
+        summary: The path of the summary.
     """
 
     settings: RunSettings
@@ -59,13 +60,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Job:
-    """All that a command line asks.
+    """A benchmark job.
 
     Attributes:
         steps: The runs, one after the other.
-        progress: Who is told how far they are, or None.
-        max_errors: Requests that may fail until a run sends nothing more, or None.
-        max_error_rate: The share of those that have ended, likewise; the runs are judged by it too.
+        progress: The receiver of the progress, or None.
+        max_errors: A run stops sending after this many failed requests; None: no limit.
+        max_error_rate: A run stops sending, and fails, above this share of failed requests; None: no limit.
     """
 
     steps: tuple[Step, ...]
@@ -75,18 +76,25 @@ class Job:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Job":
-        """What the arguments of `benchmark-runner benchmark run` ask, as `arguments.parse` has read them.
+        """Return the job of a command line.
+
+        Args:
+            given: What `arguments.parse` returns.
 
         Raises:
-            BadInput: Of the flag that cannot be used, or had; nothing has been sent or written.
+            BadInput: A flag is wrong or refused; nothing has been sent or written.
         """
-        with called():
+        with renamed_flags():
             errors, share = given.get("max_errors"), given.get("max_error_rate")
             if errors is not None and errors < 1:
-                raise BadInput("--max-errors", f"{errors} is no number of errors", "give 1 or more, or leave it out")
+                raise BadInput(
+                    "--max-errors", f"{errors} is out of range", "give 1 or more, or leave it out for no limit"
+                )
             if share is not None and not 0 < share < 1:
                 raise BadInput(
-                    "--max-error-rate", f"{share:g} is no share between 0 and 1", "leave it out for no limit"
+                    "--max-error-rate",
+                    f"{share:g} is out of range",
+                    "give a share between 0 and 1, or leave it out for no limit",
                 )
             common = _scenario(given) | _target(given) | _data(given) | _kept(given)
             if "max_requests" in given:
@@ -101,11 +109,11 @@ class Job:
 
 
 @contextlib.contextmanager
-def called(names: Mapping[str, str] = CALLED) -> Iterator[None]:
-    """Have a refusal name the flag as it is called here.
+def renamed_flags(names: Mapping[str, str] = FLAG_NAMES) -> Iterator[None]:
+    """Replace the flag that a BadInput names by its name here.
 
     Args:
-        names: What flags of `loadgen run` are called.
+        names: The names here, by the flags of `loadgen run`.
     """
     try:
         yield
@@ -125,7 +133,7 @@ def _target(given: dict[str, Any]) -> dict[str, Any]:
     backend = dict(given.get("backend_kwargs", {}))
     url = given.get("target") or backend.pop("target", None)
     if not url:
-        raise BadInput("--target", "is missing", "name the server, as http://127.0.0.1:8000")
+        raise BadInput("--target", "missing", "name the server, for example http://127.0.0.1:8000")
     chat = given.get("request_type") != "text_completions"
     made = {"base_url": url, "backend": "openai-chat" if chat else "openai"}
     made["endpoint"] = CHAT_ENDPOINT if chat else COMPLETIONS_ENDPOINT
@@ -134,7 +142,7 @@ def _target(given: dict[str, Any]) -> dict[str, Any]:
     if "processor" in given:
         made["tokenizer"] = given["processor"]
     if unknown := set(given.get("processor_args", {})) - {"trust_remote_code"}:
-        raise BadInput(f"--processor-args {min(unknown)}", "is not to be had here", "leave it out")
+        raise BadInput(f"--processor-args {min(unknown)}", "not supported", "leave it out")
     return made | _backend(backend)
 
 
@@ -142,7 +150,7 @@ def _backend(given: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in given.items():
         match key:
-            case "timeout":  # of guidellm it bounds every read: the first one, and any silence after it
+            case "timeout":  # in guidellm it bounds every read: the first one, and later silence
                 patience = _number(value or 0, "--first-token-timeout")
                 made |= {"first_token_timeout": patience, "stall_timeout": patience}
             case "api_key":
@@ -152,8 +160,8 @@ def _backend(given: dict[str, Any]) -> dict[str, Any]:
             case "request_handlers" | "response_handlers" if _handled(value):
                 pass
             case _:
-                remedy = "leave it out: timeout, api_key, verify and handlers of chat completions are understood"
-                raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not to be had here", remedy)
+                remedy = "leave it out: timeout, api_key, verify and the handlers of chat completions are supported"
+                raise BadInput(f"--backend-kwargs {key}", f"{value!r} is not supported", remedy)
     return made
 
 
@@ -165,10 +173,10 @@ def _data(given: dict[str, Any]) -> dict[str, Any]:
     seed = given.get("random_seed")
     if "data" not in given:
         if "scenario" not in given:
-            raise BadInput("--data", "is missing", data.SYNTHETIC)
+            raise BadInput("--data", "missing", data.SYNTHETIC)
         return {} if seed is None else {"seed": seed}
     if len(given["data"]) > 1:
-        raise BadInput("--data", "is given more than once", "run once for each")
+        raise BadInput("--data", "is given more than once", "give one, and run once for each")
     made = data.fields(given["data"][0], SEED if seed is None else seed)
     if "sharegpt_max_output_tokens" in given:
         made["sharegpt_output_len"] = given["sharegpt_max_output_tokens"]
@@ -186,34 +194,34 @@ def _single(given: dict[str, Any], common: dict[str, Any], output: Path) -> Step
     given_rates = [part for text in given.get("rate", ()) for part in text.split(",") if part.strip()]
     if len(given_rates) > 1:
         raise BadInput(
-            "--rate", "is more than one", "run them one after the other with --stages '[{\"rate\": 1}, ...]'"
+            "--rate", "has several values", "run them one after the other with --stages '[{\"rate\": 1}, ...]'"
         )
     kind = given.get("profile", "constant" if "scenario" in given else "sweep")
     if kind == "sweep":
-        raise BadInput("--profile", "sweep is a search, and this is one run", arguments.SEARCHED)
+        raise BadInput("--profile", "sweep is a search, and searches are not supported", arguments.NO_SEARCH)
     rate = _number(given_rates[0], "--request-rate") if given_rates else None
     return _step(given, common, (kind, rate), output)
 
 
 def _stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tuple[Step, ...]:
     if "profile" in given:
-        raise BadInput("--profile", "is given beside --stages", "leave one of the two out")
+        raise BadInput("--profile", "cannot be combined with --stages", "leave one of the two out")
     stages = given["stages"]
     if (
         not isinstance(stages, list)
         or not stages
         or not all(isinstance(s, dict) and s.get("rate") is not None for s in stages)
     ):
-        raise BadInput("--stages", "is no list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
+        raise BadInput("--stages", "is not a list of stages with a rate", 'write [{"rate": 1, "max_requests": 100}]')
     kind = "concurrent" if given.get("axis") == "concurrency" else "constant"
     further = given.get("seed_increment", True) and "random_seed" in given
     steps = []
     for number, stage in enumerate(stages):
         if unknown := set(stage) - set(STAGE):
-            raise BadInput(f"--stages {min(unknown)}", "is unknown", f"choose from {', '.join(STAGE)}")
+            raise BadInput(f"--stages {min(unknown)}", "unknown key", f"choose from {', '.join(STAGE)}")
         own = common | ({"seed": common["seed"] + number} if further else {})
         path = output.with_name(f"{output.stem}__stage{number}.json")
-        with called({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
+        with renamed_flags({STAGE[key]: f"--stages {key}" for key, value in stage.items() if value is not None}):
             if stage.get("max_requests") is not None:
                 own["num_prompts"] = _whole(stage["max_requests"], "--num-prompts")
             if stage.get("max_seconds") is not None:
@@ -224,7 +232,7 @@ def _stages(given: dict[str, Any], common: dict[str, Any], output: Path) -> tupl
 
 def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float | None], summary: Path) -> Step:
     if fields.get("num_prompts") is None and fields.get("duration") is None:
-        raise BadInput("--max-requests", "is missing, and so is --max-seconds", "give at least one of them")
+        raise BadInput("--max-requests", "missing, and so is --max-seconds", "give at least one of the two")
     load, strategy = _load(how, given, fields)
     records = str(summary.with_suffix(".records.jsonl"))
     return Step(RunSettings(**fields | load | {"records": records}).checked(), strategy, summary)
@@ -233,22 +241,24 @@ def _step(given: dict[str, Any], fields: dict[str, Any], how: tuple[str, float |
 def _load(
     how: tuple[str, float | None], given: dict[str, Any], fields: dict[str, Any]
 ) -> tuple[dict[str, Any], Strategy]:
-    """When requests are sent, as settings and in guidellm's words."""
+    """Return the load as settings, and in guidellm's terms."""
     kind, rate = how
     cap = given.get("max_concurrency", presets.GPUSTACK["max_concurrency"])
     if kind in ("constant", "async", "poisson"):
         rate = fields.get("request_rate") if rate is None else rate
         if rate is None:
-            raise BadInput("--request-rate", "is missing", "give requests per second")
+            raise BadInput("--request-rate", "missing", "give requests per second")
         rate = math.inf if rate == UNLIMITED else rate
         load = {"request_rate": rate, "burstiness": 1.0 if kind == "poisson" else math.inf, "max_concurrency": cap}
         return load, Strategy(kind, rate if math.isfinite(rate) else None, cap)
     if kind == "concurrent" and (rate is None or rate < 1 or not rate.is_integer()):
         raise BadInput(
-            "--request-rate", f"{rate} is no number of streams", "give how many requests are to be in flight"
+            "--request-rate", f"{rate} is not a number of requests in flight", "give a whole number of 1 or more"
         )
     if kind != "concurrent" and rate is not None:
-        raise BadInput("--request-rate", f"given beside --profile {kind}, which has none", arguments.LEAVE_OUT)
+        raise BadInput(
+            "--request-rate", f"cannot be combined with --profile {kind}, which has no rate", arguments.LEAVE_OUT
+        )
     cap = {"synchronous": 1, "concurrent": int(rate or 0)}.get(kind, cap)
     return {"request_rate": math.inf, "burstiness": 1.0, "max_concurrency": cap}, Strategy(kind, rate, cap)
 
@@ -257,13 +267,13 @@ def _number(given: Any, field: str) -> float:
     try:
         return float(given)
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(field, f"{given!r} is no number", "give one") from error
+        raise BadInput(field, f"{given!r} is not a number", "give a number") from error
 
 
 def _whole(given: Any, field: str) -> int:
     found = _number(given, field)
     if not found.is_integer():
-        raise BadInput(field, f"{given!r} is no whole number", "give one")
+        raise BadInput(field, f"{given!r} is not a whole number", "give a whole number")
     return int(found)
 
 
@@ -271,15 +281,19 @@ def _output(given: dict[str, Any]) -> Path:
     folder, names = Path(given.get("output_dir", ".")), given.get("outputs", [])
     if "output_path" in given:
         if "output_dir" in given:
-            raise BadInput("--output-path", "is given beside --output-dir", "leave one of the two out")
+            raise BadInput("--output-path", "cannot be combined with --output-dir", "leave one of the two out")
         path = Path(given["output_path"])
         folder, names = (path, names) if path.is_dir() else (path.parent, [path.name])
     names = [name for listed in names for name in listed.split(",")] or [DEFAULT_NAME]
     if len(names) > 1:
-        raise BadInput("--outputs", f"{len(names)} files", "ask for the one summary, as 7.json")
+        raise BadInput(
+            "--outputs", f"{len(names)} names are given", "give one name for the summary, for example 7.json"
+        )
     name = DEFAULT_NAME if f".{names[0]}" in SUMMARIES else names[0]
     if not name.endswith(SUMMARIES):
-        raise BadInput("--outputs", f"{name} is no JSON by its name", "ask for the summary, as 7.json")
+        raise BadInput(
+            "--outputs", f"{name} is not a name of a JSON file", "give a name for the summary, for example 7.json"
+        )
     return folder / Path(name).with_suffix(".json")
 
 

@@ -1,4 +1,4 @@
-"""Progress: how far a job is, told to the URL that it was given for that."""
+"""Reports the progress of a job to the URL of --progress-url."""
 
 import asyncio
 import logging
@@ -12,18 +12,18 @@ from loadgen.util import http_client
 
 EVERY_S = 1.0
 DONE = 100.0
-UNFINISHED = 99.9  # the most that is told while the job goes on
+MAX_UNFINISHED = 99.9  # reported at most while the job goes on
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """Who wants to know.
+    """The server that receives the progress.
 
     Attributes:
-        url: Where a PATCH with {"progress": percent} goes.
-        token: Bearer token for it, or None.
-        ca_cert: File of certificates by which it is verified, in place of the system's; or None.
-        insecure: Do not verify it.
+        url: The URL of the PATCH requests, whose body is {"progress": percent}.
+        token: The bearer token, or None.
+        ca_cert: A file of CA certificates; None: those of the system.
+        insecure: Do not verify the server's certificate.
     """
 
     url: str
@@ -33,11 +33,11 @@ class Receiver:
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise BadInput("--progress-url", f"{self.url!r} is no URL", "write it with http:// or https://")
+            raise BadInput("--progress-url", f"{self.url!r} is not a URL", "write it with http:// or https://")
         self.trust()
 
     def trust(self) -> "bool | ssl.SSLContext":
-        """What TLS is verified by.
+        """Return how to verify TLS: a context, or whether to verify at all.
 
         Raises:
             BadInput: The certificates cannot be read.
@@ -48,26 +48,26 @@ class Receiver:
             return ssl.create_default_context(cafile=self.ca_cert)
         except (OSError, ssl.SSLError) as error:
             problem = f"{self.ca_cert} cannot be read ({error.strerror or error})"
-            raise BadInput("--progress-ca-cert", problem, "name a file of certificates in PEM") from error
+            raise BadInput("--progress-ca-cert", problem, "name a PEM file of certificates") from error
 
 
 class Reporter:
-    """Tells a receiver now and then; why it could not be told is logged once for each reason, and ends nothing."""
+    """Sends the progress to a receiver; failures are logged once for each reason, and do not end the job."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver, self._trust = receiver, receiver.trust()
         self._percent, self._changed = 0.0, asyncio.Event()
         self._logged = set[str]()
 
-    def tell(self, percent: float) -> None:
-        """Have this told soon, unless it is told already."""
-        percent = max(0.0, min(percent, UNFINISHED))
+    def update(self, percent: float) -> None:
+        """Send this progress soon, if it is new."""
+        percent = max(0.0, min(percent, MAX_UNFINISHED))
         if percent > self._percent or not self._changed.is_set():
             self._percent = percent
             self._changed.set()
 
     async def run(self) -> None:
-        """Tell what is new, at most every EVERY_S, until cancelled."""
+        """Send new progress, at most every EVERY_S seconds, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -75,7 +75,7 @@ class Reporter:
             await asyncio.sleep(EVERY_S)
 
     async def finish(self) -> None:
-        """Tell that the job is done."""
+        """Report that the job is done."""
         await self._send(DONE)
 
     async def _send(self, percent: float) -> None:
@@ -94,4 +94,4 @@ class Reporter:
     def _log(self, why: str) -> None:
         if why not in self._logged:
             self._logged.add(why)
-            logging.warning("progress could not be told: %s", why)
+            logging.warning("progress could not be reported: %s", why)

@@ -1,4 +1,4 @@
-"""Requests as guidellm looks at them: the numbers of each, by status, made of the records of a run."""
+"""Per-request numbers as guidellm defines them, by status, from the records of a run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,37 +8,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util.terminal_text import printable
 
 STATUSES = ("successful", "errored", "incomplete")
-SAMPLES = 20  # errored and incomplete requests that are told one by one
+SAMPLES = 20  # errored and incomplete requests that are listed one by one
 MS = 1e6  # ns
 
 
 @dataclass
 class Requests:
-    """The numbers of requests of one status, one entry per request unless said otherwise.
+    """The numbers of all requests of one status, with one entry per request unless noted otherwise.
 
     Times are CLOCK_MONOTONIC ns.
 
     Attributes:
-        start, end: Sent, and closed; what could not be sent has begun when its slot was free.
-        latency_s: From the one to the other.
-        prompt_tokens: As the server counts them; where it does not, as expected.
-        output_tokens: As `recorder.output_tokens`.
-        events: Token-bearing events.
-        ttft_ms: From sent to the first token; of those that brought one.
-        first: When that was, likewise.
-        first_prompts: Their prompt tokens.
-        tpot_ms: From sent to the last token, by output tokens; of those that brought one.
-        tpot_tokens: Their output tokens.
-        itl_ms: First to last token, by the output tokens after the first; of those that brought two.
-        itl_tokens: Their output tokens after the first.
-        token_times: When events came; one array for each request that brought any.
-        token_counts: How many tokens each brought; likewise.
-        gaps_ms: Between neighbouring events; likewise.
-        samples: The first SAMPLES of them.
+        start: When the request was sent; if it could not be sent, when its slot was free.
+        end: When it was closed.
+        latency_s: From start to end.
+        prompt_tokens: Prompt tokens counted by the server, or else the expected ones.
+        output_tokens: Output tokens.
+        events: Events that bear tokens.
+        ttft_ms: From sent to the first token; only requests with a token.
+        first: The time of the first token; only requests with a token.
+        first_prompts: Prompt tokens; only requests with a token.
+        tpot_ms: From sent to the last token, divided by output tokens; only requests with a token.
+        tpot_tokens: Output tokens; only requests with a token.
+        itl_ms: From the first to the last token, divided by the output tokens after the first; only requests with two.
+        itl_tokens: Output tokens after the first; only requests with two.
+        token_times: The times of events, an array per request with a token.
+        token_counts: The tokens of each event, an array per request with a token.
+        gaps_ms: The gaps between events, an array per request with a token.
+        samples: The first SAMPLES records.
     """
 
     start: list[int] = field(default_factory=list)
@@ -60,7 +61,7 @@ class Requests:
     samples: list[Record] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
-        """Count a request that was sent, or could not be."""
+        """Add a request that was sent, or could not be."""
         start = record.sent or record.ready or record.due
         tokens = record.answer_tokens
         prompt = record.prompt_tokens if record.prompt_tokens >= 0 else max(record.expected_tokens, 0)
@@ -93,7 +94,7 @@ class Requests:
 
 
 def by_status(records: Iterable[Record]) -> dict[str, Requests]:
-    """The requests of each of STATUSES; those that were called off before they were sent are none of guidellm's."""
+    """Group requests by STATUSES; guidellm does not count requests that were cancelled before they were sent."""
     found = {status: Requests() for status in STATUSES}
     for record in records:
         if record.sent or record.outcome is not Outcome.CANCELLED:
@@ -102,19 +103,19 @@ def by_status(records: Iterable[Record]) -> dict[str, Requests]:
 
 
 def status(record: Record) -> str:
-    """What guidellm calls the way it ended."""
+    """Return guidellm's name for the outcome of a request."""
     if record.outcome is Outcome.OK:
         return "successful"
     return "incomplete" if record.outcome is Outcome.CANCELLED else "errored"
 
 
-def told(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
-    """One request that did not end well, as guidellm tells of it.
+def sample(record: Record, wall_ns: int, path: str) -> dict[str, Any]:
+    """Return a failed request in guidellm's format.
 
     Args:
-        record: Of the request.
-        wall_ns: What is added to CLOCK_MONOTONIC to make it the time since 1970.
-        path: Of the API.
+        record: The record of the request.
+        wall_ns: The offset from CLOCK_MONOTONIC to the time since 1970, ns.
+        path: The path of the API.
     """
 
     def stamp(at: int) -> float | None:

@@ -1,6 +1,6 @@
-"""The summary: what a run comes to, by guidellm's names, in the JSON that GPUStack reads.
+"""The summary of a run in guidellm's JSON format, which GPUStack reads; a function of the records.
 
-docs/benchmark-runner.md has a table of what each field means. A result is a function of its records, and so is this.
+docs/benchmark-runner.md defines each field.
 """
 
 import time
@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from loadgen.cli.gpustack.distribution import concurrency, distribution, rates
-from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, told
-from loadgen.config.settings import CHAT_ENDPOINT
+from loadgen.cli.gpustack.request_stats import STATUSES, Requests, by_status, sample
+from loadgen.config.target import CHAT_ENDPOINT
 from loadgen.metrics.records.file import RecordFile
 
-REPORT_VERSION = 1  # of guidellm's report that this is one of
+REPORT_VERSION = 1  # of guidellm's report format
 Distribution = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How requests were sent, in guidellm's words.
+    """The load of a run, in guidellm's terms.
 
     Attributes:
         type_: The profile: constant, concurrent, ...
-        rate: Requests per second, or streams of a concurrent one; None where the profile has none.
-        max_concurrency: Most requests in flight.
+        rate: Requests per second or, for concurrent, requests in flight; None if the profile has no rate.
+        max_concurrency: Maximum number of requests in flight.
     """
 
     type_: str
@@ -35,12 +35,12 @@ class Strategy:
 
 
 def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -> dict[str, Any]:
-    """The summary of one run.
+    """Return the summary of one run: metadata, benchmarks, and loadgen's verdict.
 
     Args:
-        records: Of its requests.
-        strategy: How they were sent.
-        result: Of the same run, as loadgen saves it.
+        records: The records of its requests.
+        strategy: Its load.
+        result: The result of the same run, as loadgen saves it.
     """
     wall_ns = time.time_ns() - time.monotonic_ns()
     found = by_status(records)
@@ -68,11 +68,11 @@ def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -
         "warmup_duration": 0.0,
         "cooldown_duration": 0.0,
     }
-    path = records.heading.settings.endpoint or CHAT_ENDPOINT
+    path = records.header.settings.endpoint or CHAT_ENDPOINT
     failed = {status: found[status].samples for status in ("errored", "incomplete") if found[status].samples}
     if failed:
         benchmark["requests_truncated"] = {
-            status: [told(record, wall_ns, path) for record in samples] for status, samples in failed.items()
+            status: [sample(record, wall_ns, path) for record in samples] for status, samples in failed.items()
         }
     own = result["loadgen"]
     return {
@@ -84,10 +84,10 @@ def summarize(records: RecordFile, strategy: Strategy, result: dict[str, Any]) -
 
 
 def metrics(found: dict[str, Requests], start: int, end: int) -> dict[str, dict[str, Distribution]]:
-    """Every distribution, of requests of each status.
+    """Return all distributions, by metric and status.
 
     Args:
-        found: The requests by status, and those of all as "total".
+        found: The requests by status, and all of them as "total".
         start: When the first was sent, ns.
         end: When the last was closed, ns.
     """
@@ -116,7 +116,7 @@ def metrics(found: dict[str, Requests], start: int, end: int) -> dict[str, dict[
     }
     made = {name: {status: of(requests) for status, requests in found.items()} for name, of in each.items()}
     if not made["inter_token_latency_per_chunk_ms"]["total"]["count"]:
-        del made["inter_token_latency_per_chunk_ms"]  # the one whose readers know that it may be missing
+        del made["inter_token_latency_per_chunk_ms"]  # readers accept that this one is missing
     return made
 
 

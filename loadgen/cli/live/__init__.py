@@ -1,1 +1,1 @@
-"""What is shown while a run goes on."""
+"""Live output while a command works: a redrawn screen on a terminal, lines in a log."""

@@ -1,41 +1,44 @@
-"""Frame: what the live view shows of a run, as lines of styled text, made of nothing but what is known of it.
+"""The frame of the live view: the progress of a run as lines of styled text; a pure function of that progress.
 
-Columns stand where they are however large the numbers grow. Where the terminal is narrow, columns and remarks are left
-out from the right; where it is low, the rows that matter least.
+Columns keep their places however large the numbers grow. On a narrow terminal columns and notes are dropped from the
+right; on a low one the least important rows are dropped.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from loadgen.cli.live.cadence import rest_s
-from loadgen.cli.live.client_health import troubles
-from loadgen.cli.live.log_lines import describe, silence
+from loadgen.checks.distortion import FEWEST_BEATS, MOST_BUSY, most_stall_ns
+from loadgen.checks.sending import most_lag_ns
 from loadgen.cli.live.pace import History
+from loadgen.cli.live.progress_line import describe, left_s, longest_silence
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import DONE, Progress
-from loadgen.util.number_format import minutes, percent
-from loadgen.util.terminal_text import columns, cut, fitting, printable, wrapped
+from loadgen.util.number_format import clock_time, percent
+from loadgen.util.terminal_text import printable, truncate, wrap
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 LABEL, CELL, FIELD, GAP = 15, 12, 17, "   "
-LEAST_NOTE = 8
-BAR, LEAST_BAR = 40, 10
+MIN_NOTE = 8
+MAX_BAR, MIN_BAR = 40, 10
 PLAIN, FAINT, STRONG, BAD, FULL = "", "dim", "bold", "bold red", "green"
-BLANK = 12  # the rank of what is left out first
+BLANK = 12  # the rank of empty rows, which are dropped first
 
-Span = tuple[str, str]  # text, and the style that it is in
-Line = list[Span]
+Line = list[tuple[str, str]]  # pieces of text, each with its style
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the frame.
+    """A row of the frame.
 
     Attributes:
-        rank: 0 is never left out; the higher, the sooner it is.
-        line: Its text.
+        rank: Rows of the highest rank are dropped first; rank 0 is never dropped.
+        line: The text.
     """
 
     rank: int
@@ -44,18 +47,19 @@ class Row:
 
 def frame(
     settings: RunSettings, progress: Progress, history: History, width: int, height: int, *, ascii_only: bool = False
-) -> list[Line]:
-    """What is shown, at most `height` lines of `width` columns.
+) -> "list[Text]":
+    """Lay out the progress of a run in at most `height` lines of `width` columns.
 
     Args:
-        settings: Of the run.
-        progress: What is known of it.
-        history: The same for its last seconds.
-        width, height: Of the terminal.
-        ascii_only: Whether it can show nothing else.
+        settings: The settings of the run.
+        progress: The latest progress.
+        history: The progress of the last seconds.
+        width: The width of the terminal, columns.
+        height: The height of the terminal, lines.
+        ascii_only: The terminal shows only ASCII.
     """
     if not progress.begun:
-        return [_fitting(line, width) for line in _waiting(progress, width, ascii_only)[:height]]
+        return [_text(line, width) for line in _before_clock(progress, width, ascii_only)[:height]]
     rows = [
         Row(0, _head(progress, width, ascii_only)),
         Row(BLANK, []),
@@ -67,46 +71,46 @@ def frame(
     ]
     while len(rows) > height and (worst := max(row.rank for row in rows)):
         rows = [row for row in rows if row.rank < worst]
-    return [_fitting(row.line, width) for row in rows]
+    return [_text(row.line, width) for row in rows]
 
 
-def _waiting(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
-    """Before the clock starts: what is done, and how far it is where that is known."""
-    said = printable(describe(progress))
+def _before_clock(progress: Progress, width: int, ascii_only: bool) -> list[Line]:
+    """Describe the phase before the clock starts, with a bar if its length is known."""
+    text = printable(describe(progress))
     if not progress.scheduled:
-        return [[(line, PLAIN)] for line in wrapped(said, width)]
+        return [[(line, PLAIN)] for line in wrap(text, width)]
     share = progress.ended / progress.scheduled
-    return [[*_bar(share, LEAST_BAR, ascii_only), (f"{share:>5.0%}  {said}", PLAIN)]]
+    return [[*_bar(share, MIN_BAR, ascii_only), (f"{share:>5.0%}  {text}", PLAIN)]]
 
 
 def _head(progress: Progress, width: int, ascii_only: bool) -> Line:
-    if whole := _to_end(progress):
-        share = progress.ended / whole
+    if total := _total(progress):
+        share = progress.ended / total
     else:
         share = progress.elapsed_s / (progress.sending_s or math.inf)
-    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{minutes(progress.elapsed_s):>9}"
+    phase, times = f"{progress.phase:<10}", f"{min(share, 1.0):>5.0%}{clock_time(progress.elapsed_s):>9}"
     left = f"   {_left(progress):<16}"
     bar = width - len(phase) - len(times) - len(left)
-    if bar < LEAST_BAR:
+    if bar < MIN_BAR:
         bar, left = bar + len(left), ""
-    return [(phase, STRONG), *_bar(share, min(bar, BAR), ascii_only), (times, PLAIN), (left, PLAIN)]
+    return [(phase, STRONG), *_bar(share, min(bar, MAX_BAR), ascii_only), (times, PLAIN), (left, PLAIN)]
 
 
-def _to_end(progress: Progress) -> int:
-    """How many requests there will have been: the schedule's, or those sent once no more are; 0: nobody knows."""
+def _total(progress: Progress) -> int:
+    """Return the number of requests of the run: scheduled or, while draining, sent; 0 if it is not known."""
     return progress.scheduled if progress.phase == "running" else progress.ended + progress.in_flight
 
 
 def _left(progress: Progress) -> str:
-    """How much is to come: by the schedule where that decides, else at the pace so far."""
+    """Describe the time left: by the schedule if requests are sent on time, else by the pace so far."""
     if progress.phase == DONE:
         return ""
     if progress.phase == "draining":
         return f"waiting for {progress.in_flight:,}"
-    seconds = rest_s(progress.ended, progress.scheduled, progress.elapsed_s)
+    seconds = left_s(progress.ended, progress.scheduled, progress.elapsed_s)
     if progress.sending_s is not None and not progress.waiting:
         seconds = max(0.0, progress.sending_s - progress.elapsed_s) + (progress.e2el.p50_ms or 0.0) / 1e3
-    return "" if seconds is None else f"about {minutes(seconds)} left"
+    return "" if seconds is None else f"about {clock_time(seconds)} left"
 
 
 def _rates(settings: RunSettings, progress: Progress, history: History, width: int) -> Iterator[Row]:
@@ -120,14 +124,14 @@ def _rates(settings: RunSettings, progress: Progress, history: History, width: i
     if not progress.closed_loop:  # there a request is due when it can be sent
         yield Row(10, row("requests due", "due", progress.due, _asked(settings)))
     yield Row(3, row("requests sent", "sent", progress.sent))
-    of_all = f"of {whole:,}" if (whole := _to_end(progress)) else ""
+    of_all = f"of {total:,}" if (total := _total(progress)) else ""
     yield Row(7, row("requests ended", "ended", progress.ended, of_all))
     tokens = round(progress.streamed_tokens * progress.tokens_per_counted)
     yield Row(4, row("output tokens", "tokens", tokens))
 
 
 def _asked(settings: RunSettings) -> str:
-    """The rate that is wanted, where there is one."""
+    """Describe the requested rate, if it is finite."""
     if settings.ramp_up_strategy is not None:
         return f"asked {settings.ramp_up_start_rps:g} to {settings.ramp_up_end_rps:g}/s"
     return f"asked {settings.request_rate:g}/s" if math.isfinite(settings.request_rate) else ""
@@ -145,7 +149,9 @@ def _requests(progress: Progress, width: int) -> Iterator[Row]:
     if progress.cancelled:
         yield Row(1, _row("cancelled", [_count(progress.cancelled)], width))
     if progress.silent:
-        yield Row(1, _row("silent streams", [_count(len(progress.silent))], width, silence(progress), style=BAD))
+        yield Row(
+            1, _row("silent streams", [_count(len(progress.silent))], width, longest_silence(progress), style=BAD)
+        )
 
 
 def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterator[Row]:
@@ -158,11 +164,13 @@ def _latencies(settings: RunSettings, progress: Progress, width: int) -> Iterato
 
 
 def _sides(progress: Progress, width: int) -> Iterator[Row]:
-    """Both sides: whether this client keeps up, and what the server says of itself."""
-    wrong = list(troubles(progress))
-    note = f"SUSPECT: {', '.join(wrong)}" if wrong else "keeps up" if progress.lag.counts else ""
-    yield Row(2, _row("client", [f"{percent(progress.busy_share)} busy"], width, note, style=BAD if wrong else PLAIN))
-    said = [
+    """Lay out the state of the client, and the metrics of the server."""
+    problems = list(_client_problems(progress))
+    note = f"SUSPECT: {', '.join(problems)}" if problems else "keeps up" if progress.lag.counts else ""
+    yield Row(
+        2, _row("client", [f"{percent(progress.busy_share)} busy"], width, note, style=BAD if problems else PLAIN)
+    )
+    cells = [
         f"{title} {progress.server[name]:>{size}{form}}"
         for name, title, size, form in (
             ("running", "running", 6, ",.0f"),
@@ -171,19 +179,32 @@ def _sides(progress: Progress, width: int) -> Iterator[Row]:
         )
         if name in progress.server
     ]
-    if said:
-        yield Row(10, _row("server", said, width, cell_width=FIELD))
+    if cells:
+        yield Row(10, _row("server", cells, width, cell_width=FIELD))
+
+
+def _client_problems(progress: Progress) -> Iterator[str]:
+    """Yield each limit of the verdict that the client exceeds so far; the run is SUSPECT if it stays so."""
+    first_ms, gap_ms = progress.ttft.percentile_ms(5), progress.icl.p50_ms
+    lag_ms = most_lag_ns(None if first_ms is None else first_ms * 1e6) / 1e6
+    if (progress.lag.p99_ms or 0.0) > lag_ms:
+        yield f"lag > {lag_ms:.1f} ms"
+    stall_ms = most_stall_ns(None if gap_ms is None else gap_ms * 1e6) / 1e6
+    if progress.loop_stall.count >= FEWEST_BEATS and (progress.loop_stall.p99_ms or 0.0) > stall_ms:
+        yield f"stall > {stall_ms:.1f} ms"
+    if progress.busy_share > MOST_BUSY:
+        yield f"busy > {percent(MOST_BUSY)}"
 
 
 def _row(
     label: str, cells: Sequence[str], width: int, note: str = "", style: str = PLAIN, *, cell_width: int = CELL
 ) -> Line:
-    """A label, as many cells as fit, and as much of a remark as fits where all of them do."""
-    fitting = cells[: max(0, width - LABEL) // cell_width]
-    line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in fitting), style)]
+    """Lay out a label, the cells that fit and, if all fit, as much of the note as fits."""
+    shown = cells[: max(0, width - LABEL) // cell_width]
+    line = [(f"{label:<{LABEL}}", FAINT), ("".join(f"{cell:>{cell_width}}" for cell in shown), style)]
     room = width - LABEL - cell_width * len(cells) - len(GAP)
-    if note and room >= LEAST_NOTE:
-        line.append((GAP + cut(note, room), style))
+    if note and room >= MIN_NOTE:
+        line.append((GAP + truncate(note, room), style))
     return line
 
 
@@ -193,12 +214,12 @@ def _bar(share: float, width: int, ascii_only: bool) -> Line:
     return [(done * full, FULL), (open_ * (width - full), FAINT)]
 
 
-def _fitting(line: Line, width: int) -> Line:
-    spans, room = [], width
-    for text, style in line:
-        spans.append((fitting(text, room), style))
-        room -= columns(spans[-1][0])
-    return spans
+def _text(line: Line, width: int) -> "Text":
+    from rich.text import Text
+
+    text = Text.assemble(*line, no_wrap=True)
+    text.truncate(width, overflow="crop")
+    return text
 
 
 def _summary(sketch: Sketch) -> list[str]:
@@ -206,7 +227,7 @@ def _summary(sketch: Sketch) -> list[str]:
 
 
 def _ms(value: float | None) -> str:
-    """Three digits: a sketch is good for no more."""
+    """Format milliseconds with three digits, which is the precision of a sketch."""
     return "n/a" if value is None else f"{value:,.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
 
 

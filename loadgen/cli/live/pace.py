@@ -1,4 +1,4 @@
-"""Pace: how much of a run goes by in a second, of late and since its clock started."""
+"""The pace of a run: requests and tokens per second, recently and since its clock started."""
 
 from collections import deque
 from dataclasses import dataclass, replace
@@ -6,17 +6,19 @@ from typing import Self
 
 from loadgen.metrics.progress import Progress
 
-NOW_S = 5.0  # over which what goes by now is counted
-BEGINNING = Progress("running")
+RECENT_S = 5.0  # the window of the current pace
+START = Progress("running")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What goes by in a second.
+    """Rates per second.
 
     Attributes:
-        due, sent, ended: Requests.
-        tokens: Output tokens as they come, those of requests that are in flight or failed too.
+        due: Requests that became due.
+        sent: Requests that were sent.
+        ended: Requests that ended.
+        tokens: Output tokens as they arrive, also of requests in flight and of failed ones.
     """
 
     due: float
@@ -26,7 +28,7 @@ class Pace:
 
     @classmethod
     def between(cls, before: Progress, after: Progress) -> Self | None:
-        """Between two looks at a run; None where no time went by."""
+        """Return the pace between two moments of a run; None if no time lies between them."""
         seconds = after.elapsed_s - before.elapsed_s
         if seconds <= 0:
             return None
@@ -40,26 +42,26 @@ class Pace:
 
 
 class History:
-    """What was known of one run in its last seconds."""
+    """The progress of one run in its last seconds."""
 
     def __init__(self) -> None:
-        self._late, self._sending = deque([BEGINNING]), BEGINNING
+        self._recent, self._sending = deque([START]), START
 
     def add(self, progress: Progress) -> None:
-        """Take what is known now; before the clock starts there is no pace."""
+        """Add the latest progress; it is ignored before the clock starts."""
         if not progress.begun:
             return
-        self._late.append(progress)
-        while self._late[1].elapsed_s <= progress.elapsed_s - NOW_S:
-            self._late.popleft()
+        self._recent.append(progress)
+        while self._recent[1].elapsed_s <= progress.elapsed_s - RECENT_S:
+            self._recent.popleft()
         if progress.phase == "running":
             self._sending = progress
 
     def now(self) -> Pace | None:
-        """In the last `NOW_S` seconds, or all there are; None before there is any."""
-        return Pace.between(self._late[0], self._late[-1])
+        """Return the pace of the last `RECENT_S` seconds, or of the time so far if it is shorter; None at the start."""
+        return Pace.between(self._recent[0], self._recent[-1])
 
     def so_far(self) -> Pace | None:
-        """Since the clock started; of due and sent, as long as there was something to send."""
-        whole, sending = (Pace.between(BEGINNING, last) for last in (self._late[-1], self._sending))
+        """Return the pace since the clock started; rates of due and sent end with the last request to be sent."""
+        whole, sending = (Pace.between(START, last) for last in (self._recent[-1], self._sending))
         return whole if whole is None or sending is None else replace(whole, due=sending.due, sent=sending.sent)

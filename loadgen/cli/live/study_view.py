@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadgen.cli.live.cadence import REDRAWS_PER_S, Cadence
-from loadgen.cli.live.log_lines import describe
+from loadgen.cli.live.progress_line import REDRAWS_PER_S, Cadence, describe
 from loadgen.tuning.report import findings_text
-from loadgen.util.number_format import between, durations
+from loadgen.util.number_format import duration_range, value_range
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Screen:
         begun = {found.step.name for found in findings.steps}
         for step in self.plan.steps:
             if step.name not in begun:
-                starts_text = between(*step.starts)
+                starts_text = value_range(*step.starts)
                 table.add_row(printable(step.name), str(len(step.arms)), starts_text, "", style="dim")
         tail = [Text(f"  {line}", style="dim") for line in log_tail(self._folder)]
         below = Text(
@@ -161,9 +160,9 @@ def left(walk: "Walk", plan: "Plan") -> str:
     if walk.wanted is None:
         return "nothing to come"
     if not trials:
-        return f"{between(least, most)} starts to come"
+        return f"{value_range(least, most)} starts to come"
     each_s = findings.seconds / len(trials)
-    return f"about {durations(least * each_s, most * each_s)} to go"
+    return f"about {duration_range(least * each_s, most * each_s)} to go"
 
 
 def achieved(summary: Any) -> str:

@@ -1,15 +1,15 @@
-"""Live: how a run is shown while it goes on: as a frame that is drawn again and again, as lines, or not at all."""
+"""The live view of a run: a screen that is redrawn on a terminal, lines for a log, or nothing."""
 
 import contextlib
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
-from loadgen.cli.live.cadence import REDRAWS_PER_S
-from loadgen.cli.live.log_lines import Lines, Silent, View
 from loadgen.cli.live.pace import History
+from loadgen.cli.live.progress_line import LINE_EVERY_S, REDRAWS_PER_S, Cadence, describe
 from loadgen.config.settings import RunSettings
-from loadgen.metrics.progress import PHASES, Progress
+from loadgen.metrics.progress import DONE, PHASES, Progress
 from loadgen.util.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -17,12 +17,62 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-class Screen(Silent):
-    """What rich draws again and again in one place.
+class View(Protocol):
+    """Shows the progress of a run.
+
+    Attributes:
+        measuring: Whether the run is being measured, so that ending it leaves a result.
+    """
+
+    measuring: bool
+
+    def show(self, progress: Progress) -> None:
+        """Show the progress."""
+
+    def note(self, text: str) -> None:
+        """Print a line that stays."""
+
+
+class Silent:
+    """Shows no progress; prints notes."""
+
+    measuring = False
+
+    def show(self, progress: Progress) -> None:
+        """Keep `measuring` up to date."""
+        self.measuring = progress.measuring
+
+    def note(self, text: str) -> None:
+        """Print a line on stderr."""
+        print(f"loadgen: {printable(text)}", file=sys.stderr, flush=True)
+
+
+class Lines(Silent):
+    """Prints a line when a phase begins, and every two seconds.
 
     Args:
-        settings: Of the run.
-        console: Where to.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cadence, self._phase = Cadence(LINE_EVERY_S, clock=clock), ""
+        self._history = History()
+
+    def show(self, progress: Progress) -> None:
+        """Print a line, if one is due."""
+        super().show(progress)
+        self._history.add(progress)
+        begins, self._phase = progress.phase != self._phase, progress.phase
+        if self._cadence.due(begins=begins):
+            self.note(describe(progress, None if progress.phase == DONE else self._history.now()))
+
+
+class Screen(Silent):
+    """A rich renderable that shows the latest progress.
+
+    Args:
+        settings: The settings of the run.
+        console: The console it is drawn on.
     """
 
     def __init__(self, settings: RunSettings, console: "Console") -> None:
@@ -30,29 +80,26 @@ class Screen(Silent):
         self._progress, self._history = Progress(PHASES[0]), History()
 
     def show(self, progress: Progress) -> None:
-        """Draw this the next time."""
+        """Keep the progress for the next redraw."""
         super().show(progress)
         self._history.add(progress)
         self._progress = progress
 
     def note(self, text: str) -> None:
-        """A line above, which stays."""
+        """Print a line above the screen."""
         self._console.print(f"loadgen: {printable(text)}", markup=False, highlight=False)
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
-        from rich.text import Text
-
-        from loadgen.cli.live.frame import frame  # with the checks: more than a command needs to start its workers
+        from loadgen.cli.live.frame import frame  # imports the checks, which no worker needs to start
 
         # The last column and line stay free: terminals differ in what they do once these are written to.
         size = (options.max_width - 1, max(1, console.height - 1))
-        lines = frame(self._settings, self._progress, self._history, *size, ascii_only=options.ascii_only)
-        yield from (Text.assemble(*line, no_wrap=True) for line in lines)
+        yield from frame(self._settings, self._progress, self._history, *size, ascii_only=options.ascii_only)
 
 
 @contextlib.contextmanager
 def progress_view(settings: RunSettings) -> Iterator[View]:
-    """The view that the settings and the terminal ask for; a frame is gone in the end."""
+    """Yield the view that suits the settings and the terminal; a screen is erased on leaving."""
     if settings.quiet:
         yield Silent()
         return

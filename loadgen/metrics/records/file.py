@@ -1,6 +1,6 @@
-"""Records on disk: a line of JSON that says what the run is, then one per request, written as it ends.
+"""Records files: a header line of JSON, a line for each request, written as it ends, and a trailer line.
 
-Each worker writes such a file; `pieces` makes them one.
+Each worker writes such a file; `shards` joins them.
 """
 
 import contextlib
@@ -13,16 +13,16 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 import orjson
 
-from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record, line
+from loadgen.core.record import Record
+from loadgen.core.record_json import record_line
 from loadgen.errors import BadInput
-from loadgen.metrics.records import events
-from loadgen.metrics.records.header import Heading
-from loadgen.metrics.records.trailer import Ending
+from loadgen.metrics.records.header import RunHeader
+from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import LoopTotals
 from loadgen.util import private_files
 from loadgen.util.arrays import Int64s
-from loadgen.util.partition import WHOLE, Stripe
-from loadgen.workload.prompt import UNPLANNED
+from loadgen.util.partition import WHOLE, Partition
 
 SCHEMA = 1
 _BUFFER = 1 << 16
@@ -46,7 +46,7 @@ class RecordWriter:
     @classmethod
     @contextlib.contextmanager
     def optional(cls, path: str | Path | None, limit: float = math.inf) -> Iterator[Self | None]:
-        """A writer for `path`, closed at the end; None where there is no path.
+        """Open a writer for `path` and close it at the end; give None where there is no path.
 
         Raises:
             BadInput: The file cannot be written.
@@ -62,45 +62,51 @@ class RecordWriter:
 
     def begin(
         self,
-        heading: Heading,
+        header: RunHeader,
         start_ns: int,
         scheduled: int,
         sources: list[str],
-        asked: Int64s | None = None,
-        stripe: Stripe = WHOLE,
+        asked_due: Int64s | None = None,
+        partition: Partition = WHOLE,
     ) -> None:
-        """Write what the run is, so that it outlives this process.
+        """Write the header line, so that it outlives this process.
 
         Args:
-            heading: As far as it is known before the clock starts.
-            start_ns: When that is.
+            header: Facts that are known before the clock starts.
+            start_ns: When the clock starts.
             scheduled: How many requests are to be sent.
-            sources: Where each prompt comes from, or nothing.
-            asked: What the prompts say of their due times, as `requests.asked`.
-            stripe: Whose records these will be.
+            sources: The source of each prompt, or an empty list.
+            asked_due: Due times that the prompts ask for, as `request_store.asked` returns them.
+            partition: Whose records these will be.
         """
         self._start_ns, self._sources = start_ns, sources
-        self._answers = heading.settings.save_detailed
-        told = {"loadgen_records": SCHEMA, "start_ns": start_ns, "scheduled": scheduled, "heading": heading.to_dict()}
-        told |= {"asked_due": asked, "stripe": [stripe.number, stripe.of]}
-        self._append(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
+        self._answers = header.settings.save_detailed
+        first = {
+            "loadgen_records": SCHEMA,
+            "start_ns": start_ns,
+            "scheduled": scheduled,
+            "heading": header.to_dict(),
+            "asked_due": asked_due,
+            "stripe": [partition.index, partition.count],
+        }
+        self._append(orjson.dumps(first, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE))
         self.flush()
 
     def write(self, record: Record) -> None:
-        """Write one ended record."""
+        """Write the line of a request that has ended."""
         if self.error is None:
             source = self._sources[record.index % len(self._sources)] if self._sources else None
-            self._append(line(record, self._start_ns, source, answer=self._answers))
+            self._append(record_line(record, self._start_ns, source, answer=self._answers))
 
     def flush(self) -> None:
-        """Hand what is buffered to the system: from then on it outlives this process."""
+        """Hand the buffer to the system: from then on it outlives this process."""
         try:
             self._file.flush()
         except OSError as error:
             self._failed(error)
 
     def close(self) -> None:
-        """Write what is buffered, and close the file."""
+        """Write the buffer, and close the file."""
         try:
             self._file.close()
         except OSError as error:
@@ -120,47 +126,19 @@ class RecordWriter:
         self.error = self.error or error.strerror or str(error)
 
 
-def from_dict(told: dict[str, Any], start_ns: int) -> Record:
-    """The record of which a line tells.
-
-    Raises:
-        KeyError, TypeError, ValueError: It tells of something else.
-    """
-    due = start_ns + told["due"]
-    planned = told["planned_input_tokens"]
-    record = Record(told["index"], UNPLANNED if planned is None else planned, told["planned_output_tokens"], due)
-    for stamp in ("ready", "sent", "first_byte", "first_token", "first_answer", "last_token", "closed"):
-        setattr(record, stamp, 0 if told[stamp] is None else due + told[stamp])
-    counts = {name: name for name in ("prompt_tokens", "completion_tokens", "cached_tokens")}
-    record.reasoning_tokens = -1 if (hidden := told.get("reasoning_tokens")) is None else hidden  # older files: none
-    record.matched_stop, record.nan_events = told.get("matched_stop"), told.get("nan_events", 0)
-    for name, count in (counts | {"predicted_server_input_tokens": "server_tokens"}).items():
-        setattr(record, count, -1 if told[name] is None else told[name])
-    for name in ("content_events", "reasoning_events", "other_events", "reads", "counted_by", "reused", "by_reader"):
-        setattr(record, name, told[name])
-    record.outcome, record.status = Outcome(told["outcome"]), told["status"] or 0
-    record.target = told.get("target", 0)  # files of runs that knew one target alone do not say
-    record.detail, record.finish_reason = told["detail"], told["finish_reason"]
-    record.connect_ns = told["connect"]
-    runs = events.from_json(told.get("stream") or (), due)  # older files do not have it
-    stamps = [due + since for since in told["token_times"]]
-    record.restore(stamps, told["tokens_per_event"], runs, told.get("answer", ""))
-    return record
-
-
 class RecordFile:
-    """A file that a `RecordWriter` wrote, whether or not it came to its end.
+    """A file that a `RecordWriter` wrote; its run may have ended early.
 
     Attributes:
-        heading: What the run was.
-        start_ns: When its clock started, CLOCK_MONOTONIC ns.
+        header: Facts that were known before the clock started.
+        start_ns: When the clock started, CLOCK_MONOTONIC ns.
         scheduled: How many requests were to be sent.
-        asked: What the prompts said of their due times, as `requests.asked`.
-        stripe: Whose records stand in it from the start.
-        ending: What stands at its end; None where the run came to none.
+        asked_due: Due times that the prompts asked for, as `request_store.asked` returns them.
+        partition: Whose records the file had at first.
+        trailer, totals: What its last line says; None where the run did not come to its end.
 
     Raises:
-        BadInput: It cannot be read, or is something else.
+        BadInput: The file cannot be read, or is no records file.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -170,26 +148,28 @@ class RecordFile:
                 first, (_, last) = orjson.loads(file.readline()), last_line(file)
             if first["loadgen_records"] != SCHEMA:
                 raise ValueError
-            self.heading = Heading.from_dict(first["heading"])
+            self.header = RunHeader.from_dict(first["heading"])
             self.start_ns, self.scheduled = int(first["start_ns"]), int(first["scheduled"])
-            asked = first.get("asked_due")
-            self.asked = None if asked is None else np.array(asked, dtype=np.int64)
-            self.stripe = Stripe(*first.get("stripe", ()))  # files of runs that knew one worker alone do not say
+            asked_due = first.get("asked_due")
+            self.asked_due = None if asked_due is None else np.array(asked_due, dtype=np.int64)
+            self.partition = Partition(*first.get("stripe", ()))  # older files of one worker do not have it
         except OSError as error:
             raise BadInput("FILE", f"{path}: {error.strerror}", "name a file of records") from error
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal("line 1") from error
+        self.trailer: RunTrailer | None
+        self.totals: LoopTotals | None
         try:
-            self.ending = ending(last)
+            self.trailer, self.totals = _trailer(last)
         except (BadInput, KeyError, TypeError, ValueError) as error:
             raise self._refusal("the last line") from error
 
     @staticmethod
     def is_one(path: str | Path) -> bool:
-        """Whether the file's first line is that of records.
+        """Return whether the first line of a file is that of a records file.
 
         Raises:
-            BadInput: It cannot be read.
+            BadInput: The file cannot be read.
         """
         try:
             with open(path, "rb") as file:
@@ -200,32 +180,32 @@ class RecordFile:
             return False
 
     def __iter__(self) -> Iterator[Record]:
-        """Every record in the file, as of `told`."""
-        return (record for _, record in self.told())
+        """Iterate over the records in the file; raises as `lines`."""
+        return (record for _, record in self.lines())
 
-    def told(self) -> Iterator[tuple[dict[str, Any], Record]]:
-        """Every line of a request, as it stands in the file, and its record; a last line that was cut off is left out.
+    def lines(self) -> Iterator[tuple[dict[str, Any], Record]]:
+        """Iterate over the requests in the file: the parsed line and its Record, without a last line that is cut off.
 
         Raises:
-            BadInput: A line is no record, or stands after the end.
+            BadInput: A line is no record, or stands after the trailer.
         """
-        tokenized = self.ending.tokenized if self.ending else {}
+        tokenized = self.trailer.tokenized if self.trailer else {}
         with open(self.path, "rb") as file:
             next(file)
             for number, line in enumerate(file, 2):
                 if not line.endswith(b"\n"):
                     return
                 try:
-                    told = orjson.loads(line)
-                    if "end" in told:
+                    data = orjson.loads(line)
+                    if "end" in data:
                         break
-                    record = from_dict(told, self.start_ns)
-                    if not 0 <= record.target < max(len(self.heading.settings.urls), 1):
+                    record = record_from_line(data, self.start_ns)
+                    if not 0 <= record.target < max(len(self.header.settings.urls), 1):
                         raise ValueError(record.target)
                 except (KeyError, TypeError, ValueError) as error:
                     raise self._refusal(f"line {number}") from error
                 record.tokenized = tokenized.get(record.index, -1)
-                yield told, record
+                yield data, record
             if next(file, None) is not None:
                 problem = f"{self.path}: line {number + 1} stands after the end of the run"
                 raise BadInput("FILE", problem, "name the records of one run")
@@ -237,7 +217,7 @@ class RecordFile:
 
 
 def last_line(file: BinaryIO) -> tuple[int, bytes]:
-    """Where the last whole line begins, and that line with its end; nothing where there is none."""
+    """Return the offset and the bytes of the last line that is whole, line end included; empty where there is none."""
     size, back = file.seek(0, os.SEEK_END), _BUFFER
     while True:
         begin = file.seek(max(0, size - back))
@@ -248,14 +228,14 @@ def last_line(file: BinaryIO) -> tuple[int, bytes]:
         back *= 2
 
 
-def ending(line: bytes) -> Ending | None:
-    """The ending that a line tells of; None where it is no such line, so that the run came to no end.
+def _trailer(line: bytes) -> tuple[RunTrailer, LoopTotals] | tuple[None, None]:
+    """Read the trailer line; (None, None) where it is another line, so that the run did not come to its end.
 
     Raises:
-        KeyError, TypeError, ValueError: It tells of another.
+        KeyError, TypeError, ValueError: It is no trailer of ours.
     """
     try:
-        told = orjson.loads(line).get("end")
+        data = orjson.loads(line).get("end")
     except (AttributeError, ValueError):
-        return None
-    return None if told is None else Ending.from_dict(told)
+        return None, None
+    return (None, None) if data is None else RunTrailer.from_dict(data)

@@ -1,4 +1,4 @@
-"""Heading: what stands above every number of a run: who was asked what, when, and what it takes to do it again."""
+"""The header of a run: who was asked what, when, and what it takes to repeat the run. First line of a records file."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from loadgen.config.settings import RunSettings, public
 
 
 @dataclass(frozen=True)
-class Heading:
-    """Known before the clock starts, so that records which outlive their run can be reported too.
+class RunHeader:
+    """Facts that are known before the clock starts, so that a report can be made from records that outlive their run.
 
     Attributes:
         settings: As resolved.
         model: The model's name in requests.
         date: Local start time, YYYYmmdd-HHMMSS.
         simulated: Whether the engine is loadgen's own simulator.
-        provenance: What is needed to know what was run, by whom and on what; JSON.
+        provenance: What was run, by whom and on what; JSON.
     """
 
     settings: RunSettings
@@ -26,26 +26,26 @@ class Heading:
     simulated: bool
     provenance: dict[str, Any]
 
-    def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> "Heading":
-        """The same once it is known where the prompts come from, and when they are due."""
+    def with_requests(self, prompts: dict[str, Any], schedule: dict[str, Any]) -> Self:
+        """Return a copy that says where the prompts come from, and when they are due."""
         known = {"prompts": prompts, "schedule": schedule}
         return dataclasses.replace(self, provenance=self.provenance | known)
 
-    def with_engine(self, **facts: Any) -> "Heading":
-        """The same with more facts about the engine."""
+    def with_engine(self, **facts: Any) -> Self:
+        """Return a copy with more facts about the engine."""
         engine = self.provenance["engine"] | facts
         return dataclasses.replace(self, provenance=self.provenance | {"engine": engine})
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, without secrets."""
+        """Return the JSON form, without secrets."""
         return vars(self) | {"settings": public(self.settings)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The heading of which `to_dict` made `data`; secrets are not in it.
+        """Read the header from its JSON form; secrets are not in it.
 
         Raises:
-            KeyError, TypeError, ValueError: It made something else.
+            KeyError, TypeError, ValueError: `data` is no header.
         """
         return cls(
             **{field.name: data[field.name] for field in dataclasses.fields(cls)}

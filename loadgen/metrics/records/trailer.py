@@ -1,71 +1,97 @@
-"""Ending: what only those who measured know of a run, and only once all its requests have ended."""
+"""The trailer of a run: what only the measuring processes know. Last line of a records file."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from loadgen.core.histogram import Histogram
 from loadgen.metrics.server.telemetry import Telemetry
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.snapshot import LoopTotals
+from loadgen.metrics.worker_report import WorkerReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
-    """The last line of a file of records: with the `Heading` and the records it makes the whole result.
+class RunTrailer:
+    """Facts that are known once all requests have ended, and that no record holds.
+
+    With the header, the records and `LoopTotals` they make the whole result. The last line of a records file holds the
+    trailer and the totals.
 
     Attributes:
-        scheduled: How many requests were to be sent; where time alone bounded the run, how many were.
-        never_sent: Of each worker that was stopped, the number of the first request that no connection was ever asked
-            for, and how many those are.
-        warm_connections: Connections that were open when the clock started.
-        repeated_prompts: As in `snapshot.COUNTERS`.
+        workers: The report of each worker; `records_error` and `capture` are known only after the line is written.
+        never_sent: For each worker that was stopped, the number of the first request that it did not hand to a
+            connection, and how many those are.
         tokenized: Output tokens that the tokenizer counted where the server did not, by the number of the request.
-        sampled: Tokens of the text of some answers that the server did count, likewise.
-        partial: Why the run ended early, or None.
-        shards: What became of each worker, but for what is known only after the records are closed.
-        histograms: Waits of the loop, by their names; ns.
-        telemetry: What servers and GPUs said meanwhile.
-        no_answer_since_s: Seconds on the clock from which on the server refused all connections; None: it did not.
+        sampled: Tokens in the text of some answers that the server did count, by the number of the request.
+        telemetry: Server and GPU metrics during the run.
+        no_answer_since_s: Seconds on the clock since when the server refused all connections; None: it did not.
     """
 
-    scheduled: int
-    never_sent: tuple[tuple[int, int], ...]
-    warm_connections: int
-    tokenized: dict[int, int]
-    partial: str | None
-    shards: tuple[Shard, ...]
-    histograms: dict[str, Histogram]
-    telemetry: Telemetry = Telemetry()
+    workers: tuple[WorkerReport, ...]
+    never_sent: tuple[tuple[int, int], ...] = ()
+    tokenized: dict[int, int] = field(default_factory=dict)
     sampled: dict[int, int] = field(default_factory=dict)
-    repeated_prompts: int = 0
+    telemetry: Telemetry = Telemetry()
     no_answer_since_s: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return vars(self) | {
+    @property
+    def records_error(self) -> str | None:
+        """Why the records are not complete, or None."""
+        return next((error for worker in self.workers if (error := worker.client.records_error)), None)
+
+    def with_records_error(self, error: str | None) -> Self:
+        """Return a copy whose first worker reports this error, unless a worker reports one already."""
+        if error is None or self.records_error:
+            return self
+        first, *others = self.workers
+        first = replace(first, client=replace(first.client, records_error=error))
+        return replace(self, workers=(first, *others))
+
+    def merge(self, other: Self) -> Self:
+        """Combine the facts of two parts of a run; telemetry and `no_answer_since_s` are set on the whole alone."""
+        return replace(
+            self,
+            workers=tuple(sorted(self.workers + other.workers, key=lambda worker: worker.number)),
+            never_sent=self.never_sent + other.never_sent,
+            tokenized=self.tokenized | other.tokenized,
+            sampled=self.sampled | other.sampled,
+        )
+
+    def to_dict(self, totals: LoopTotals) -> dict[str, Any]:
+        """Return the JSON form of the trailer and the totals."""
+        return {
+            "scheduled": totals.scheduled,
+            "never_sent": self.never_sent,
+            "warm_connections": totals.warm_connections,
             "tokenized": sorted(self.tokenized.items()),
-            "sampled": sorted(self.sampled.items()),
-            "shards": [shard.to_dict() for shard in self.shards],
-            "histograms": {name: histogram.to_dict() for name, histogram in self.histograms.items()},
+            "partial": totals.partial,
+            "shards": [worker.to_dict() for worker in self.workers],
+            "histograms": {name: histogram.to_dict() for name, histogram in totals.histograms.items()},
             "telemetry": self.telemetry.to_dict(),
+            "sampled": sorted(self.sampled.items()),
+            "repeated_prompts": totals.repeated_prompts,
+            "no_answer_since_s": self.no_answer_since_s,
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The ending of which `to_dict` made `data`.
+    def from_dict(cls, data: dict[str, Any]) -> tuple[Self, LoopTotals]:
+        """Read the trailer and the totals from their JSON form.
 
         Raises:
-            KeyError, TypeError, ValueError: It made something else.
+            KeyError, TypeError, ValueError: `data` is no trailer.
         """
-        return cls(
-            scheduled=data["scheduled"],
+        trailer = cls(
+            workers=tuple(map(WorkerReport.from_dict, data["shards"])),
             never_sent=tuple((first, count) for first, count in data["never_sent"]),
-            warm_connections=data["warm_connections"],
             tokenized=dict(data["tokenized"]),
             sampled=dict(data.get("sampled", ())),  # older files do not have it
-            partial=data["partial"],
-            shards=tuple(map(Shard.from_dict, data["shards"])),
-            histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
             telemetry=Telemetry.from_dict(data.get("telemetry") or {"sources": [], "gpus": []}),
-            repeated_prompts=data.get("repeated_prompts", 0),  # older files do not say
             no_answer_since_s=data.get("no_answer_since_s"),
         )
+        totals = LoopTotals(
+            scheduled=data["scheduled"],
+            warm_connections=data["warm_connections"],
+            repeated_prompts=data.get("repeated_prompts", 0),  # older files do not have it
+            partial=data["partial"],
+            histograms={name: Histogram.from_dict(counts) for name, counts in data["histograms"].items()},
+        )
+        return trailer, totals

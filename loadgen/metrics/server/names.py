@@ -1,4 +1,4 @@
-"""Metric names: how engines spell what loadgen asks of every server, as data.
+"""Names of server metrics: how engines spell the quantities that loadgen reads, as data.
 
 A server is known by the names that it uses, not by who started it: most servers that are measured were started by
 somebody else. So this table is the core's, and needs no engine. Of each quantity the first name that a server has is
@@ -111,5 +111,5 @@ REPEATED = {"tp_rank": "0", "priority": ""}
 
 
 def together(quantity: str, values: Iterable[float]) -> float:
-    """What several series of a quantity, of ranks or of servers, come to: the highest of HIGHEST, else the sum."""
+    """Combine several values of a quantity, of ranks or of servers: the maximum for HIGHEST, else the sum."""
     return float((max if quantity in HIGHEST else sum)(values))

@@ -1,4 +1,4 @@
-"""Exposition: what a server says of itself, read into quantities that have the same name for every engine."""
+"""Parses server metrics into quantities that have the same name for every engine."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from loadgen.metrics.server.names import PLAIN, REPEATED, SAMPLES, TTFT, together
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 
 Sample = tuple[str, dict[str, str], float]  # name, labels, value
 _NAMES = tuple(sorted(name.encode() for name in SAMPLES))
@@ -16,17 +16,17 @@ _OF_ITERATIONS = ("numActiveRequests", "numQueuedRequests")
 
 @dataclass(frozen=True)
 class Reading:
-    """What one answer says.
+    """The quantities in one answer.
 
     Attributes:
-        values: By the neutral names of `metric_names`; what was not told, or is no finite number, is missing.
+        values: By the neutral names of `names`; without those that are missing, or no finite number.
         names: How the server spells each of them, and "ttft".
         ttft: Its own times to first token since it started, in seconds, where it keeps them.
     """
 
     values: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    ttft: Buckets | None = None
+    ttft: PromHistogram | None = None
 
 
 class Unreadable(ValueError):
@@ -34,7 +34,7 @@ class Unreadable(ValueError):
 
 
 def read(body: bytes) -> Reading:
-    """What an answer says, whichever engine gave it; nothing where it has none of the known names.
+    """Parse the answer of any engine; the reading is empty where it has none of the known names.
 
     Only lines with known names are parsed: a server may have thousands of others.
 
@@ -47,7 +47,7 @@ def read(body: bytes) -> Reading:
 
 
 def is_text(body: bytes) -> bool:
-    """Whether all of an answer is Prometheus' text format, with a value at least, of whatever name."""
+    """Return whether an answer is Prometheus' text format with at least one value, of any name."""
     try:
         return bool(_of_text(body))
     except Unreadable:
@@ -55,7 +55,7 @@ def is_text(body: bytes) -> bool:
 
 
 def is_json(body: bytes) -> bool:
-    """Whether an answer is TensorRT-LLM's iteration statistics, judging by its first byte."""
+    """Return whether an answer is TensorRT-LLM's iteration statistics, by its first byte."""
     return body.lstrip()[:1] == b"["
 
 
@@ -70,12 +70,12 @@ def _of_text(text: bytes) -> list[Sample]:
 
 
 def _of_iterations(body: bytes) -> list[Sample]:
-    """The last of the iterations that the engine made since somebody asked before; nothing where it made none."""
+    """Return the samples of the engine's last iteration since the answer before; none where there was no iteration."""
     try:
-        told = orjson.loads(body)
-        if not told:
+        iterations = orjson.loads(body)
+        if not iterations:
             return []
-        last = told[-1]
+        last = iterations[-1]
         samples: list[Sample] = [(name, {}, float(last[name])) for name in _OF_ITERATIONS]
         if blocks := last.get("kvCacheStats", {}).get("maxNumBlocks"):
             used = last["kvCacheStats"]["usedNumBlocks"]
@@ -86,24 +86,24 @@ def _of_iterations(body: bytes) -> list[Sample]:
 
 
 def _reading(samples: Iterable[Sample]) -> Reading:
-    told: dict[str, list[tuple[dict[str, str], float]]] = {}
+    by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
     for name, labels, value in samples:
         if all(labels.get(label, only) == only for label, only in REPEATED.items()):
-            told.setdefault(name, []).append((labels, value))
+            by_name.setdefault(name, []).append((labels, value))
     values, names = {}, {}
     for quantity, spellings in PLAIN.items():
         for spelling in spellings:
-            seen = [value for _, value in told.get(spelling, ()) if math.isfinite(value)]
+            seen = [value for _, value in by_name.get(spelling, ()) if math.isfinite(value)]
             if seen:
                 values[quantity], names[quantity] = together(quantity, seen), spelling
                 break
     for name in TTFT:
-        sums, counts = ([value for _, value in told.get(name + part, ())] for part in ("_sum", "_count"))
+        sums, counts = ([value for _, value in by_name.get(name + part, ())] for part in ("_sum", "_count"))
         upto: dict[float, float] = {}
-        for bound, count in _bounds(told.get(f"{name}_bucket", ())):
+        for bound, count in _bounds(by_name.get(f"{name}_bucket", ())):
             upto[bound] = upto.get(bound, 0.0) + count
         if sums and counts and all(map(math.isfinite, (*sums, *counts, *upto.values()))):
-            return Reading(values, names | {"ttft": name}, Buckets(sum(counts), sum(sums), upto))
+            return Reading(values, names | {"ttft": name}, PromHistogram(sum(counts), sum(sums), upto))
     return Reading(values, names)
 
 

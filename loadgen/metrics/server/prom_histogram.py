@@ -1,4 +1,4 @@
-"""Buckets: a histogram as Prometheus has it, of which the sum is exact and every percentile an interval."""
+"""A Prometheus histogram: its sum is exact, and every percentile is an interval."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
-class Buckets:
+class PromHistogram:
     """Values counted by upper bound.
 
     Attributes:
@@ -19,24 +19,24 @@ class Buckets:
     sum: float
     upto: dict[float, float]
 
-    def __add__(self, other: "Buckets") -> "Buckets":
+    def __add__(self, other: "PromHistogram") -> "PromHistogram":
         return self._with(other, 1)
 
-    def __sub__(self, other: "Buckets") -> "Buckets":
+    def __sub__(self, other: "PromHistogram") -> "PromHistogram":
         return self._with(other, -1)
 
-    def _with(self, other: "Buckets", sign: int) -> "Buckets":
+    def _with(self, other: "PromHistogram", sign: int) -> "PromHistogram":
         bounds = sorted(self.upto.keys() | other.upto.keys())
         upto = {bound: self.upto.get(bound, 0.0) + sign * other.upto.get(bound, 0.0) for bound in bounds}
-        return Buckets(self.count + sign * other.count, self.sum + sign * other.sum, upto)
+        return PromHistogram(self.count + sign * other.count, self.sum + sign * other.sum, upto)
 
     @property
     def mean(self) -> float | None:
-        """Of all values, exactly; None where there are none."""
+        """The exact mean of all values; None where there are none."""
         return self.sum / self.count if self.count > 0 else None
 
     def interval(self, p: float) -> tuple[float, float | None] | None:
-        """Between which bounds the percentile lies that interpolates between the two neighbouring ranks.
+        """Return the bounds of the percentile that interpolates between the two neighbouring ranks.
 
         Args:
             p: From 0 to 100.
@@ -52,7 +52,7 @@ class Buckets:
         return low, None if math.isinf(high) else high
 
     def _bucket(self, number: int) -> tuple[float, float]:
-        """The bounds of the bucket that holds the value of this number, counted from 1 in ascending order."""
+        """Return the bounds of the bucket that holds the value of this rank, from 1 in ascending order."""
         below = 0.0
         for bound in sorted(self.upto):
             if self.upto[bound] >= number:
@@ -61,16 +61,16 @@ class Buckets:
         return below, math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form; an infinite bound is null."""
+        """Return the JSON form; an infinite bound is null."""
         upto = [[None if math.isinf(bound) else bound, count] for bound, count in sorted(self.upto.items())]
         return {"count": self.count, "sum": self.sum, "upto": upto}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
+        """Read the histogram from its JSON form.
 
         Raises:
-            KeyError, TypeError, ValueError: It made something else.
+            KeyError, TypeError, ValueError: `data` is something else.
         """
         upto = {math.inf if bound is None else float(bound): float(count) for bound, count in data["upto"]}
         return cls(float(data["count"]), float(data["sum"]), upto)

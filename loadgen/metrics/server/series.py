@@ -1,24 +1,24 @@
-"""Scrapes: what a server said of itself time after time, put together to what it said of a run."""
+"""Scrapes of one server, and the time series that they make over a run."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 from loadgen.metrics.server.names import COUNTERS, HIGHEST, SUMMED
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 
 FIRST, TICK, LAST = "first", "tick", "last"  # before the clock starts; while it runs; after the last request has ended
 Series = list[float | None]
-T = TypeVar("T", float, Buckets)
+T = TypeVar("T", float, PromHistogram)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a server tells of itself.
+    """An endpoint with the metrics of a server.
 
     Attributes:
-        url: Asked with GET.
-        target: Base URL of the server of which it tells.
+        url: Of the endpoint, for GET.
+        target: Base URL of the server.
         headers: Of the request, credentials among them.
         verify_tls: Whether certificates are checked.
     """
@@ -30,43 +30,40 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What holds a server's histogram, as JSON and back.
+class WithTtft:
+    """Values with a server's histogram of TTFT, to JSON and back.
 
     Attributes:
-        ttft: Its times to first token in seconds; None where it keeps none.
+        ttft: Times to first token in seconds; None where the server has no such histogram.
     """
 
-    ttft: Buckets | None = None
+    ttft: PromHistogram | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return vars(self) | {"ttft": self.ttft and self.ttft.to_dict()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
+        """Read the values from their JSON form.
 
         Raises:
-            KeyError, TypeError, ValueError: It made something else.
+            KeyError, TypeError, ValueError: `data` is something else.
         """
-        return cls(**data | {"ttft": data["ttft"] and Buckets.from_dict(data["ttft"])})
+        return cls(**data | {"ttft": data["ttft"] and PromHistogram.from_dict(data["ttft"])})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scrape(Told):
-    """One answer of one source, or none.
+class Scrape(WithTtft):
+    """One answer of one source, or its failure.
 
     Attributes:
-        url: Of the source.
-        target: Of the source.
+        url, target: As in `Source`.
         moment: FIRST, TICK or LAST.
-        asked_ns: Before it was asked, CLOCK_MONOTONIC.
-        answered_ns: After its answer was there, or was given up.
-        failed: Why it says nothing, in words of our own; None where it was read.
-        values: As in `exposition.Reading`.
-        names: Likewise.
-        ttft: Likewise.
+        asked_ns: Before the request, CLOCK_MONOTONIC.
+        answered_ns: After the answer, or after the wait for it.
+        failed: Why it could not be read, in words of our own, or None.
+        values, names, ttft: As in `parser.Reading`.
     """
 
     url: str
@@ -80,20 +77,19 @@ class Scrape(Told):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scraped(Told):
-    """What one source said of a run. Lists have an item for each scrape.
+class SourceSeries(WithTtft):
+    """Metrics of one source over a run. Lists have an item for each scrape.
 
     Attributes:
-        url: Of the source.
-        target: Base URL of the server of which it tells.
-        at_s: When it was asked, seconds after the run's clock started: before 0 for the first time.
-        took_ms: Until its answer was there, connecting included.
+        url, target: As in `Source`.
+        at_s: When it was scraped, seconds after the run's clock started; the first time is below 0.
+        took_ms: Until it had answered, connecting included.
         moments: FIRST, TICK or LAST.
-        failed: Why it said nothing, or None.
-        names: By quantity (`metric_names`, and "ttft"), how the server spells it.
-        series: By quantity, what it said: levels as they were; counts since the first scrape, restarts bridged.
-        ttft: Its own times to first token in seconds, of what got one between the first and the last scrape.
-        restarts: How often its counters began anew.
+        failed: Why a scrape failed, or None.
+        names: The server's name of each quantity (those of `names`, and "ttft").
+        series: The values of each quantity: gauges as they were; counters since the first scrape, restarts bridged.
+        ttft: The server's times to first token in seconds, between the first and the last scrape.
+        restarts: How often its counters were reset.
     """
 
     url: str
@@ -108,29 +104,29 @@ class Scraped(Told):
 
     @property
     def covers(self) -> bool:
-        """Whether it said something before the clock started and after the last request: differences are the run's."""
-        told = {moment for moment, failed in zip(self.moments, self.failed, strict=True) if failed is None}
-        return {FIRST, LAST} <= told
+        """Whether it was scraped before the clock started and after the last request: differences are the run's."""
+        read = {moment for moment, failed in zip(self.moments, self.failed, strict=True) if failed is None}
+        return {FIRST, LAST} <= read
 
     def increase(self, quantity: str) -> float | None:
-        """By how much a count grew; None where it was never told."""
+        """Return the increase of a counter; None where no scrape had it."""
         return next((value for value in reversed(self.series.get(quantity, [])) if value is not None), None)
 
     @classmethod
     def of(cls, scrapes: list[Scrape], start_ns: int) -> Self:
-        """Put the scrapes of one source together, which are in the order in which they were made."""
+        """Make the series of one source's scrapes, which are in order of time."""
         counts = {quantity: _Growth(0.0, float) for quantity in COUNTERS}
-        ttft = _Growth(Buckets(0.0, 0.0, {}), lambda buckets: buckets.count)
+        ttft = _Growth(PromHistogram(0.0, 0.0, {}), lambda buckets: buckets.count)
         names: Mapping[str, str] = {}
         series: dict[str, Series] = {quantity: [] for quantity in (*SUMMED, *HIGHEST, *COUNTERS)}
         restarts = 0
         for scrape in scrapes:
             names = scrape.names | dict(names)
-            again = ttft.add(scrape.ttft, told=scrape.failed is None)
+            again = ttft.add(scrape.ttft, read=scrape.failed is None)
             for quantity, values in series.items():
                 value = scrape.values.get(quantity)
                 if quantity in counts:
-                    again |= counts[quantity].add(value, told=scrape.failed is None)
+                    again |= counts[quantity].add(value, read=scrape.failed is None)
                     value = None if value is None else counts[quantity].total
                 values.append(value)
             restarts += again
@@ -149,7 +145,7 @@ class Scraped(Told):
 
 
 class _Growth(Generic[T]):
-    """Adds up by how much a count has grown since the first scrape, over restarts of who counts it."""
+    """Adds up the increase of a counter since the first scrape, over restarts of the server."""
 
     def __init__(self, nothing: T, size: Callable[[T], float]) -> None:
         self._nothing: T = nothing
@@ -157,10 +153,10 @@ class _Growth(Generic[T]):
         self._before: T | None = None
         self.total: T = nothing
 
-    def add(self, value: T | None, *, told: bool) -> bool:
-        """Take what one scrape says; returns whether the count has begun anew."""
+    def add(self, value: T | None, *, read: bool) -> bool:
+        """Add the value of one scrape, and return whether the counter was reset."""
         if value is None:
-            if self._before is None and told:
+            if self._before is None and read:
                 self._before = self._nothing  # a server that has nothing to count yet may leave a counter out
             return False
         if self._before is None:
@@ -172,7 +168,7 @@ class _Growth(Generic[T]):
 
 
 def by_source(scrapes: Iterable[Scrape]) -> list[list[Scrape]]:
-    """The scrapes of each source, in the order of the sources."""
+    """Group scrapes by source, in the order of the sources."""
     found: dict[tuple[str, str], list[Scrape]] = {}
     for scrape in scrapes:
         found.setdefault((scrape.url, scrape.target), []).append(scrape)

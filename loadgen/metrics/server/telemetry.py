@@ -1,4 +1,4 @@
-"""Telemetry: all that servers and GPUs said of a run while it was measured."""
+"""Server and GPU metrics of a run, read from the scraper's file: all at the end, or the latest meanwhile."""
 
 from dataclasses import asdict, dataclass
 from functools import reduce
@@ -8,22 +8,23 @@ from typing import Any, Self
 
 import orjson
 
-from loadgen.metrics.server.names import together
-from loadgen.metrics.server.prom_histogram import Buckets
-from loadgen.metrics.server.series import TICK, Scrape, Scraped, Series, by_source
+from loadgen.metrics.server.names import HIGHEST, SUMMED, together
+from loadgen.metrics.server.prom_histogram import PromHistogram
+from loadgen.metrics.server.series import TICK, Scrape, Series, SourceSeries, by_source
 from loadgen.util.gpus import QUANTITIES
+from loadgen.util.tail import TailReader
 
 FILE_NAME = "telemetry.jsonl"  # in the run's folder: a line for each scrape, and one for each reading of the GPUs
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU in the course of a run.
+    """Readings of one GPU over time.
 
     Attributes:
-        name: As NVML has it.
+        name: As NVML names it.
         at_s: When it was read, seconds after the run's clock started.
-        series: By quantity (`gpus.QUANTITIES`), what was read.
+        series: The readings of each quantity (`gpus.QUANTITIES`).
     """
 
     name: str | None
@@ -33,48 +34,48 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Telemetry:
-    """What the sources said; of several, which were asked at the same times, as if they were one server.
+    """Metrics of all servers of a run, as if they were one server: they were scraped at the same times.
 
     Attributes:
-        sources: Those that said something.
+        sources: The servers that had metrics.
         gpus: Of this machine, if the server is on it.
-        missing: Where servers of the run should have said something, and did not, while others did.
+        missing: The URLs of servers that had none, while others had some.
     """
 
-    sources: tuple[Scraped, ...] = ()
+    sources: tuple[SourceSeries, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     missing: tuple[str, ...] = ()
 
     @property
     def covers(self) -> bool:
-        """Whether differences are those of the run: every server told before it and after it."""
+        """Whether differences are those of the run: every server was scraped before it and after it."""
         return not self.missing and all(source.covers for source in self.sources)
 
     @property
     def restarts(self) -> int:
-        """How often a server's counters began anew."""
+        """How often a server's counters were reset."""
         return sum(source.restarts for source in self.sources)
 
     @property
-    def ttft(self) -> Buckets | None:
-        """The servers' times to first token in seconds; None unless each keeps them."""
+    def ttft(self) -> PromHistogram | None:
+        """Histogram of the servers' times to first token, seconds; None unless each server has one."""
         found = [source.ttft for source in self.sources if source.ttft is not None]
         return reduce(add, found) if found and len(found) == len(self.sources) else None
 
     @property
     def fastest_ms(self) -> float | None:
-        """The shortest time in which a source answered: a bound on what a connection and a request's way take."""
+        """The minimum time in which a source answered: a bound on what connecting and transmission take."""
         took = [ms for one in self.sources for ms, why in zip(one.took_ms, one.failed, strict=True) if why is None]
         return min(took, default=None)
 
     def increase(self, quantity: str) -> float | None:
-        """By how much a count grew; None unless each source tells."""
-        told = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
-        return sum(told) if told and len(told) == len(self.sources) else None
+        """Return the increase of a counter during the run; None unless each source has it."""
+        known = [grown for source in self.sources if (grown := source.increase(quantity)) is not None]
+        return sum(known) if known and len(known) == len(self.sources) else None
 
     @property
     def prefix_hit_rate(self) -> float | None:
-        """The share of tokens looked for in a prefix cache that were there; None where nobody looked, or tells."""
+        """The share of tokens looked up in a prefix cache that were there; None where none was, or it is unknown."""
         hits, misses, whole = (self.increase(f"prefix_{what}") for what in ("hits", "misses", "queries"))
         if whole is None and hits is not None and misses is not None:
             whole = hits + misses
@@ -82,34 +83,34 @@ class Telemetry:
 
     @property
     def spec_acceptance(self) -> float | None:
-        """The share of drafted tokens that were accepted: in the run, else the mean of what was told of batches."""
+        """The share of drafted tokens that were accepted: over the run, else the mean over batches."""
         accepted, drafted = self.increase("accepted_tokens"), self.increase("drafted_tokens")
         if drafted and accepted is not None:
             return accepted / drafted
-        told = self.levels("batch_acceptance")
-        return sum(told) / len(told) if told else None
+        batches = self.levels("batch_acceptance")
+        return sum(batches) / len(batches) if batches else None
 
     def course(self, quantity: str) -> list[tuple[float, float]]:
-        """A level in the course of the run: (seconds after its clock started, what it was).
+        """Return a gauge over time, as pairs of seconds after the clock started and value.
 
-        Of each time between first and last at which every source told of it.
+        There is one for each scrape between first and last in which every source had it.
         """
         if not self.sources:
             return []
         first = self.sources[0]
         columns = zip(*(source.series.get(quantity, ()) for source in self.sources), strict=False)
         return [
-            (at_s, together(quantity, told))
+            (at_s, together(quantity, values))
             for column, at_s, moment in zip(columns, first.at_s, first.moments, strict=False)
-            if moment == TICK and len(told := [value for value in column if value is not None]) == len(self.sources)
+            if moment == TICK and len(values := [value for value in column if value is not None]) == len(self.sources)
         ]
 
     def levels(self, quantity: str) -> list[float]:
-        """What a level was at these times."""
+        """Return the values of a gauge over time."""
         return [level for _, level in self.course(quantity)]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
+        """Return the JSON form."""
         return {
             "sources": [one.to_dict() for one in self.sources],
             "gpus": [asdict(gpu) for gpu in self.gpus],
@@ -118,38 +119,62 @@ class Telemetry:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The one of which `to_dict` made `data`.
+        """Read the metrics from their JSON form.
 
         Raises:
-            KeyError, TypeError, ValueError: It made something else.
+            KeyError, TypeError, ValueError: `data` is something else.
         """
         return cls(
-            tuple(map(Scraped.from_dict, data["sources"])),
+            tuple(map(SourceSeries.from_dict, data["sources"])),
             tuple(Gpu(**gpu) for gpu in data["gpus"]),
             tuple(data.get("missing", ())),
         )
 
     @classmethod
     def left_in(cls, folder: Path, start_ns: int, missing: tuple[str, ...] = ()) -> Self:
-        """What the scraper has left in a run's folder; nothing where there is no file, or in a line that was cut off.
+        """Read the scraper's file in a run's folder; there may be none, and a last line that is cut off is left out.
 
         Args:
             folder: Of the run.
             start_ns: When its clock started.
-            missing: As far as it was known before the run; a source that said nothing all along is added.
+            missing: URLs of servers that had no metrics before the run; sources that never had any are added.
         """
         try:
             lines = (folder / FILE_NAME).read_bytes().split(b"\n")[:-1]
         except OSError:
             return cls(missing=missing)
-        told = list(map(orjson.loads, lines))
-        scrapes = [Scrape.from_dict(line) for line in told if "gpus" not in line]
-        sources = [Scraped.of(one, start_ns) for one in by_source(scrapes)]
-        readings = [line for line in told if "gpus" in line]
-        saying = tuple(source for source in sources if source.names)
-        if saying:
+        parsed = list(map(orjson.loads, lines))
+        scrapes = [Scrape.from_dict(line) for line in parsed if "gpus" not in line]
+        sources = [SourceSeries.of(one, start_ns) for one in by_source(scrapes)]
+        readings = [line for line in parsed if "gpus" in line]
+        known = tuple(source for source in sources if source.names)
+        if known:
             missing += tuple(source.url for source in sources if not source.names)
-        return cls(saying, _gpus(readings, start_ns), missing)
+        return cls(known, _gpus(readings, start_ns), missing)
+
+
+class LatestServerMetrics:
+    """Follows the scraper's file while a run goes on; not for a loop that measures, which has no time to read.
+
+    Args:
+        folder: Of the run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._file = TailReader(folder / FILE_NAME)
+        self._last: dict[tuple[str, str], dict[str, float]] = {}
+
+    def latest(self) -> dict[str, float]:
+        """Return each gauge that the last scrape of every source had, of several sources as if they were one server."""
+        for line in map(orjson.loads, self._file.lines()):
+            if "gpus" not in line:
+                self._last[line["url"], line["target"]] = line["values"]
+        found = {}
+        for quantity in (*SUMMED, *HIGHEST):
+            values = [last[quantity] for last in self._last.values() if quantity in last]
+            if values and len(values) == len(self._last):
+                found[quantity] = together(quantity, values)
+        return found
 
 
 def _gpus(readings: list[dict[str, Any]], start_ns: int) -> tuple[Gpu, ...]:

@@ -8,7 +8,7 @@ from loadgen.report import html as pages
 from loadgen.report.html import Block, Document, Heading, Table, cell
 from loadgen.report.run_page import run, series
 from loadgen.report.series import is_series
-from loadgen.util.number_format import four, plural
+from loadgen.util.number_format import four_digits, plural
 
 
 def html(results: Sequence[Mapping[str, Any]]) -> str:
@@ -47,7 +47,7 @@ def _table(results: Sequence[Mapping[str, Any]]) -> Table:
             said = [series.date(each), plural(len(each["points"]), "run"), *[""] * 4]
         else:
             names = ("request_throughput", "output_throughput", "mean_ttft_ms", "mean_tpot_ms")
-            numbers = [four(each[name]) for name in names]
+            numbers = [four_digits(each[name]) for name in names]
             said = [run.date(each), each["loadgen"]["verdict"], *numbers]
         rows.append(tuple(map(cell, (str(number), _title(each), *said))))
     return Table(head, tuple(rows), words=4)

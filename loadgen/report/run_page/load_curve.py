@@ -50,8 +50,8 @@ def _panel(
     heights = [point["latency_ms"][name] for point in shown]
     marks: list[Mark] = [Curve("", list(map(_across, shown)), heights)]
     if limit is not None and name == limit.name.replace("median", "p50"):
-        marks.insert(0, Limit(f"SLO: {limit.text}", limit.most))
-        heights = [*heights, limit.most]
+        marks.insert(0, Limit(f"SLO: {limit.text}", limit.threshold))
+        heights = [*heights, limit.threshold]
     scale = fitting("ms", heights)
     for met, (look, said) in LOOKS.items():
         own = [point for point in shown if point["met"] is met]

@@ -6,7 +6,7 @@ from typing import Any
 from loadgen.report import console
 from loadgen.report.html import Block, Fact, Facts, Items, Paragraph, Table, cell, line
 from loadgen.report.run_page.glossary import term
-from loadgen.util.number_format import fixed, four, percent
+from loadgen.util.number_format import fixed, four_digits, percent
 
 HEADLINE = {"ttft": "TTFT", "tpot": "TPOT", "icl": "ICL", "e2el": "E2EL"}
 
@@ -20,24 +20,24 @@ def headline(result: Mapping[str, Any]) -> Facts:
         Fact(term("requests", "Requests"), f"{ok} ok", f"of {own['scheduled']}; {failed} failed"),
         Fact(
             term("request_throughput", "Request throughput"),
-            four(result["request_throughput"], "req/s"),
+            four_digits(result["request_throughput"], "req/s"),
             "" if asked == "inf" else f"asked: {asked:g} req/s",
         ),
         Fact(
             term("output_throughput", "Output throughput"),
-            four(result["output_throughput"], "tok/s"),
-            f"{four(peak, 'tok/s')} in the best second",
+            four_digits(result["output_throughput"], "tok/s"),
+            f"{four_digits(peak, 'tok/s')} in the best second",
         ),
     ]
     for metric, title in HEADLINE.items():
         name = metric if metric in own["latency_ms"] else f"{metric}_{own['latency_from']}"
         found = own["latency_ms"][name]
         mark = console.mark("p99", console.of_requests(name, own))
-        beside = f"p99 {four(found['p99'], 'ms')}{mark}" if found["count"] else ""
-        facts.append(Fact(term(name, f"{title}, median"), four(found["p50"], "ms"), beside))
+        beside = f"p99 {four_digits(found['p99'], 'ms')}{mark}" if found["count"] else ""
+        facts.append(Fact(term(name, f"{title}, median"), four_digits(found["p50"], "ms"), beside))
     rates = own["rates"]
     if rates["good_share"] is not None:
-        goodput = four(rates["goodput_requests_per_s"], "req/s")
+        goodput = four_digits(rates["goodput_requests_per_s"], "req/s")
         facts.append(Fact(term("goodput", "Goodput"), goodput, f"{percent(rates['good_share'], 2)} of all requests"))
     if own["slo"]:
         met = sum(row["met"] for row in own["slo"])

@@ -143,4 +143,4 @@ def _gaps(icl: Mapping[str, Any], times: Times, limits: Sequence[slo.Limit]) -> 
 
 
 def _limits(metric: str, limits: Sequence[slo.Limit]) -> list[Limit]:
-    return [Limit(f"SLO: {limit.text}", limit.most) for limit in limits if limit.metric == metric]
+    return [Limit(f"SLO: {limit.text}", limit.threshold) for limit in limits if limit.metric == metric]

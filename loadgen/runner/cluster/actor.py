@@ -1,76 +1,74 @@
-"""Node: the workers of one machine of a cluster, told what to do by whoever conducts the run from another.
+"""The Ray actor of one machine of a cluster: its workers, which take steps as the coordinating machine asks.
 
-It runs there, and knows nothing of who carries its messages. Clocks of machines are never compared: it is told how long
-to wait, and starts on its own.
+Clocks of machines are never compared: the actor is told how long to wait, and starts on its own clock.
 """
 
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from loadgen.errors import LoadgenError
+from loadgen.metrics.measurement import Measurement
 from loadgen.metrics.progress import Progress
-from loadgen.runner.measurement import Job, Measured
+from loadgen.runner.job import Job
 from loadgen.runner.participant import STEPS
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from loadgen.util import scratch_dir
 from loadgen.util.clock import now_ns
+from loadgen.workload.request_store import SCHEDULE
 
 T = TypeVar("T")
 
 
 class Node:
-    """Carries out one stripe with workers of its own; a step that fails returns its error."""
+    """Carries out one partition with workers of its own; a step that fails returns its error."""
 
     def __init__(self) -> None:
         self._stack = contextlib.AsyncExitStack()
 
-    async def begin(self, job: Job, workers: int) -> None:
-        """Take a job, whose requests will be given, and start its workers."""
-        self._folder = self._stack.enter_context(scratch_dir.folder())
-        self._workers = await self._stack.enter_async_context(Workers(workers))
-        records = None if job.records is None else self._folder / "records.jsonl"
-        self._workers.begin(replace(job, folder=self._folder, records=records, preparer_pid=None))
+    async def begin(self, job: Job, workers: int, schedule: bytes) -> LoadgenError | None:
+        """Take a job, whose requests are written later, and start its workers."""
+        self._folder = self._stack.enter_context(scratch_dir.scratch_folder())
+        await self.write(SCHEDULE, schedule, begins=True)
+        self._workers = await self._stack.enter_async_context(open_workers(workers))
+        self._records = None if job.records is None else self._folder / "records.jsonl"
+        own = replace(job, folder=self._folder, records=self._records, preparer_pid=None)
+        return await _or_error(self._workers.begin(own))
 
-    async def write(self, name: str, data: bytes) -> None:
-        """Add to a file of the requests."""
-        with open(self._folder / Path(name).name, "ab") as file:  # noqa: ASYNC230 - nothing else waits here
+    async def write(self, name: str, data: bytes, begins: bool) -> None:
+        """Write a piece of a file of the requests; the first one replaces the file."""
+        with open(self._folder / Path(name).name, "wb" if begins else "ab") as file:  # noqa: ASYNC230 - nothing else waits
             file.write(data)
 
-    async def step(self, name: str) -> LoadgenError | None:
-        """One of STEPS, but for the last."""
-        assert name in STEPS[:-1]
-        error: LoadgenError | None = await _or_error(getattr(self._workers, name)())
-        return error
+    async def call(self, step: str) -> LoadgenError | None:
+        """Take one of STEPS, but for the last."""
+        assert step in STEPS[:-1]
+        return await _or_error(getattr(self._workers, step)())
 
-    async def carry_out(self, delay_ns: int) -> Measured | LoadgenError:
-        """See `Part`; the clock starts so much later than this is called."""
+    async def carry_out(self, delay_ns: int) -> Measurement | LoadgenError:
+        """Take the last step; the clock starts this much later than the call."""
         return await _or_error(self._workers.carry_out(now_ns() + delay_ns))
 
     async def read(self, offset: int, size: int) -> bytes:
-        """A piece of the records; empty at their end."""
-        records = self._workers.job.records
-        assert records is not None
-        with open(records, "rb") as file:  # noqa: ASYNC230 - the run has ended
+        """Read a piece of the records; empty at their end."""
+        assert self._records is not None
+        with open(self._records, "rb") as file:  # noqa: ASYNC230 - the run has ended
             file.seek(offset)
             return file.read(size)
 
     async def progress(self) -> Progress:
-        """See `Part`."""
+        """Return how far the workers are."""
         return self._workers.progress()
 
-    async def stop(self, reason: str) -> None:
-        """See `Part`."""
-        self._workers.stop(reason)
+    async def send(self, command: str, reason: str) -> None:
+        """Pass a command, `stop` or `abort`, on to the workers."""
+        assert command in ("stop", "abort")
+        getattr(self._workers, command)(reason)
 
-    async def abort(self, reason: str) -> None:
-        """See `Part`."""
-        self._workers.abort(reason)
-
-    async def end(self) -> None:
-        """Leave nothing behind."""
+    async def close(self) -> None:
+        """Stop the workers, and remove all files."""
         await self._stack.aclose()
 
 
@@ -79,3 +77,21 @@ async def _or_error(step: Awaitable[T]) -> T | LoadgenError:
         return await step
     except LoadgenError as error:
         return error
+
+
+def facts_by_value() -> Callable[[], dict[str, Any]]:
+    """Return a function that describes a machine; Ray sends it by value, since the machine may have no loadgen."""
+
+    def facts() -> dict[str, Any]:
+        """Return the version of loadgen (None: not installed), and how many cores its processes may use."""
+        import importlib.metadata
+        import os
+
+        try:
+            version = importlib.metadata.version("loadgen")
+        except importlib.metadata.PackageNotFoundError:
+            version = None
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        return {"loadgen": version, "cores": usable}
+
+    return facts

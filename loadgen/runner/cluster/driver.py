@@ -1,7 +1,7 @@
-"""Nodes: machines of a Ray cluster that share the requests of a run, each with workers of its own.
+"""Machines of a Ray cluster that share the requests of a run, each with workers of its own: the side that coordinates.
 
-Ray carries the job, the file of the requests and what was measured; how a run is shared, started and merged is as among
-the workers of one machine.
+Ray carries the job, the files of the requests and what was measured; a run is shared, started and merged as among the
+workers of one machine.
 """
 
 import asyncio
@@ -9,228 +9,241 @@ import contextlib
 import importlib.metadata
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from loadgen.config.scale import check_share
 from loadgen.config.settings import RunSettings
+from loadgen.config.validate import check_share
 from loadgen.errors import BadInput, LoadgenError, WorkerDied
-from loadgen.metrics.progress import PHASES, Progress
-from loadgen.runner.cluster import node_facts
-from loadgen.runner.cluster.actor import Node
-from loadgen.runner.coordinator import PROGRESS_S, conduct
-from loadgen.runner.measurement import Job, Measured
-from loadgen.runner.participant import Group, Proxy, together
-from loadgen.runner.workers import auto
+from loadgen.metrics.measurement import Measurement
+from loadgen.runner.cluster import actor
+from loadgen.runner.group import Group
+from loadgen.runner.job import Job
+from loadgen.runner.participant import PROGRESS_S, Proxy
+from loadgen.runner.workers import auto_workers
 from loadgen.util import private_files
 from loadgen.util.clock import now_ns
 from loadgen.util.packages import require
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 from loadgen.workload import request_store
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 CHUNK_BYTES = 32 << 20
-PATIENCE_S = 30.0  # for a machine to say what it is, or to put its workers away
+PATIENCE_S = 30.0  # for a machine to describe itself, or to stop its workers
 CONNECT_S = 5.0
 FLAG = "--ray"
 
 
-class Remote(Proxy):
-    """A `Node` on another machine, as a part of the run here.
+class NodeProxy(Proxy):
+    """The workers of another machine, whose clock and disk are its own.
 
     Args:
-        actor: Ray's handle of it.
+        handle: Ray's handle of a `Node`.
         host: The address of its machine.
-        workers: How many it is to have.
+        workers: How many workers it has.
     """
 
-    job: Job
-
-    def __init__(self, actor: Any, host: str, workers: int) -> None:
-        self._actor, self.host, self.workers = actor, host, workers
-        self._progress = Progress(PHASES[0])
+    def __init__(self, handle: Any, host: str, workers: int) -> None:
+        super().__init__(workers)
+        self._handle, self.host = handle, host
+        self._following: asyncio.Task[None] | None = None
 
     async def begin(self, job: Job) -> None:
-        """Hand the job over; connections are opened at once."""
+        """Hand the job and its schedule over, and ask for progress from now on."""
         self.job = job
-        await self.call("begin", job, self.workers)
+        schedule = (job.folder / request_store.SCHEDULE).read_bytes()
+        await self._ask("begin", job, self.workers, schedule)
+        self._following = asyncio.create_task(self._follow())
 
     async def check_ready(self) -> None:
-        """See `Part`."""
-        if self.job.records is not None:
-            private_files.create(
-                "--records", self.job.records
-            ).close()  # else those of another run would be taken for its own
+        """Empty the file for its records, and have it take the step."""
+        if self.job.records is not None:  # else those of another run would be taken for its own
+            private_files.create("--records", self.job.records).close()
         await super().check_ready()
 
-    async def carry_out(self, start_ns: int) -> Measured:
-        """See `Part`; it starts when it hears of it, after the time that is left here."""
+    async def carry_out(self, start_ns: int) -> Measurement:
+        """Have it send on its own clock, which starts after the time that is left here; fetch its records."""
         try:
-            found: Measured = await self.call("carry_out", start_ns - now_ns())
+            measurement: Measurement = await self._ask("carry_out", start_ns - now_ns())
         except WorkerDied as died:
             raise WorkerDied(died.who, f"{died.how}; what it had measured is lost") from died
         with contextlib.suppress(WorkerDied):  # its records will be missed below
-            await self.look()
-        shards = tuple(replace(shard, host=self.host) for shard in found.shards)
-        found = replace(found, snapshot=found.snapshot.on_clock(start_ns), shards=shards)
+            await self._update_progress()
+        workers = tuple(replace(worker, host=self.host) for worker in measurement.trailer.workers)
+        measurement = replace(
+            measurement,
+            snapshot=measurement.snapshot.on_clock(start_ns),
+            trailer=replace(measurement.trailer, workers=workers),
+        )
         if self.job.records is None:
-            return found
+            return measurement
         try:
             await self._fetch(self.job.records)
         except (OSError, WorkerDied) as error:
-            return found.with_records_error(str(error))
-        return found
+            return measurement.with_records_error(str(error))
+        return measurement
 
-    async def step(self, name: str, *arguments: Any) -> Any:
-        """See `Proxy`."""
-        return await self.call("step", name, *arguments)
+    async def call(self, step: str, *arguments: Any) -> Any:
+        """Have a step taken there."""
+        return await self._ask("call", step, *arguments)
 
-    def progress(self) -> Progress:
-        """As it has told it last."""
-        return self._progress
+    def send(self, command: str, reason: str) -> None:
+        """Send a command, and do not wait for it."""
+        self._handle.send.remote(command, reason)
 
-    def stop(self, reason: str) -> None:
-        """See `Part`."""
-        self._actor.stop.remote(reason)
+    async def write(self, name: str, chunk: Any, *, begins: bool) -> None:
+        """Write a piece of a file of the requests there; the first one replaces the file."""
+        await self._ask("write", name, chunk, begins)
 
-    def abort(self, reason: str) -> None:
-        """See `Part`."""
-        self._actor.abort.remote(reason)
+    async def close(self) -> None:
+        """Stop the workers there."""
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        with contextlib.suppress(_ray("ray.exceptions").RayError, TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._handle.close.remote()
+        _ray().kill(self._handle)
 
-    async def look(self) -> None:
-        """Ask how far it is."""
-        self._progress = await self.call("progress")
-
-    async def call(self, name: str, *arguments: Any) -> Any:
-        """Have it do something.
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the `Node`.
 
         Raises:
-            LoadgenError: What it answers, if that is one.
-            WorkerDied: The machine, or the process there, has gone.
+            LoadgenError: The method returned it.
+            WorkerDied: The machine, or the process there, is gone.
         """
         try:
-            found = await getattr(self._actor, name).remote(*arguments)
+            answer = await getattr(self._handle, method).remote(*arguments)
         except _ray("ray.exceptions").RayError as error:
-            stripe = self.job.stripe
-            raise WorkerDied(f"part {stripe.number + 1} of {stripe.of}", self._how(error)) from error
-        if isinstance(found, LoadgenError):
-            raise found
-        return found
+            part = self.job.partition
+            raise WorkerDied(f"part {part.index + 1} of {part.count}", self._how(error)) from error
+        if isinstance(answer, LoadgenError):
+            raise answer
+        return answer
 
     def _how(self, error: Exception) -> str:
-        """How it was lost: by a fault of ours there, or with the machine, or what lay on it."""
+        """Describe how it was lost: by an error of ours there, or with the machine or its processes."""
         if isinstance(error, _ray("ray.exceptions").RayTaskError):
             return f"failed on node {self.host}: {str(error).rstrip().splitlines()[-1]}"
         return f"was lost with node {self.host}"
 
-    async def _fetch(self, path: "Path") -> None:
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(WorkerDied):  # the next step raises it
+                await self._update_progress()
+            await asyncio.sleep(PROGRESS_S)
+
+    async def _update_progress(self) -> None:
+        self._progress = await self._ask("progress")
+
+    async def _fetch(self, path: Path) -> None:
         """Write its records here."""
         offset = 0
         with private_files.create("--records", path) as file:
-            while data := await self.call("read", offset, CHUNK_BYTES):
+            while data := await self._ask("read", offset, CHUNK_BYTES):
                 file.write(data)
                 offset += len(data)
 
 
-class Nodes(Group[Remote]):
-    """Machines of a cluster that measure."""
+class NodeGroup(Group):
+    """Machines of a cluster, which are sent the files of the requests.
+
+    Args:
+        nodes: Those that share the job.
+        workers: How many workers each has.
+    """
+
+    def __init__(self, nodes: Sequence[NodeProxy], workers: int) -> None:
+        super().__init__(nodes, workers)
+        self._sent: dict[str, int] = {}  # bytes of each file
+        self._receiving = list(nodes)  # those that have taken all of it
 
     async def check_ready(self) -> None:
-        """Hand the requests over, and see that the servers answer."""
-        self._handed: dict[str, int] = {}  # bytes of each file
-        self._receiving = list(self._parts)  # those that have taken all of it
-        await self._hand_over()
+        """Send the requests, and have all take the step."""
+        await self._send_files()
         await super().check_ready()
 
-    async def measure(self, job: Job, prepared: Awaitable[None], on_progress: Callable[[Progress], None]) -> Measured:
-        """Share the job among them, and take what comes back.
-
-        Raises:
-            WorkerDied: One was lost before the clock started.
-        """
-        await together(node.begin(own) for node, own in self.shared(job))
-        async with beside(*(_follow(node) for node in self._parts)):
-            return await conduct(self, prepared, on_progress)
-
-    async def carry_out(self, start_ns: int) -> Measured:
-        """See `Part`; requests that are made meanwhile are handed over too."""
-        async with beside(*([self._keep_handing()] if request_store.about(self.job.folder).get("further") else [])):
+    async def carry_out(self, start_ns: int) -> Measurement:
+        """Have all send on one clock; send requests that are prepared meanwhile, too."""
+        grows = request_store.read_about(self.job.folder).get("further")
+        async with background_tasks(*([self._keep_sending_files()] if grows else [])):
             return await super().carry_out(start_ns)
 
-    async def _keep_handing(self) -> None:
+    async def _keep_sending_files(self) -> None:
         while True:
             await asyncio.sleep(PROGRESS_S)
-            with contextlib.suppress(WorkerDied):  # whoever waits for its next step is told
-                await self._hand_over()
+            with contextlib.suppress(WorkerDied):  # the step that runs raises it
+                await self._send_files()
 
-    async def _hand_over(self) -> None:
-        """Send what has been added to the files of the requests.
+    async def _send_files(self) -> None:
+        """Send what was added to the files of the requests.
 
         Raises:
-            WorkerDied: One has not taken it, and is sent nothing more; what is left is sent to the others next time.
+            WorkerDied: A machine has not taken it, and is sent nothing more; the rest is sent to the others next time.
         """
         ray, folder = _ray(), self.job.folder
-        names = request_store.files(folder)
-        # Sizes are taken from the index on, so that what it tells of is there.
+        names = request_store.file_names(folder)
+        # Sizes are taken from the index on, so that what it refers to is there.
         ends = {name: (folder / name).stat().st_size for name in reversed(names)}
         for name in names:
             with open(folder / name, "rb") as file:  # noqa: ASYNC230 - of a size that is read in milliseconds
-                file.seek(self._handed.get(name, 0))
+                begin = file.seek(self._sent.get(name, 0))
                 while data := file.read(min(CHUNK_BYTES, ends[name] - file.tell())):
-                    self._handed[name] = file.tell()  # whatever comes of it: nobody is to get it twice
-                    await self._write(name, ray.put(data))
+                    self._sent[name] = file.tell()  # before it is sent: a chunk must not be sent twice
+                    await self._send_chunk(name, ray.put(data), begins=begin == 0)
+                    begin = file.tell()
 
-    async def _write(self, name: str, chunk: Any) -> None:
+    async def _send_chunk(self, name: str, chunk: Any, *, begins: bool) -> None:
         """Send a piece of a file, which is put once for all of them."""
         nodes = self._receiving
-        told = await asyncio.gather(*(node.call("write", name, chunk) for node in nodes), return_exceptions=True)
-        self._receiving = [node for node, error in zip(nodes, told, strict=True) if error is None]
-        for error in filter(None, told):
+        errors = await asyncio.gather(
+            *(node.write(name, chunk, begins=begins) for node in nodes), return_exceptions=True
+        )
+        self._receiving = [node for node, error in zip(nodes, errors, strict=True) if error is None]
+        for error in filter(None, errors):
             raise error
 
 
 @contextlib.asynccontextmanager
-async def open_nodes(settings: RunSettings) -> AsyncIterator[Nodes]:
-    """Machines of a cluster, held while the context lasts.
+async def open_nodes(settings: RunSettings) -> AsyncIterator[Group]:
+    """Open the machines of a cluster that measure, as long as the context.
 
     Args:
         settings: Of the run, checked: which cluster, how many machines of it, how many workers on each.
 
     Raises:
-        BadInput: It is not to be had, or not with these settings.
+        BadInput: The cluster cannot be used, or not with these settings.
     """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_cluster(str(settings.ray)))
         found = _chosen(settings)
         hosts = [node["NodeManagerAddress"] for node in found]
-        told = await asyncio.gather(*(_facts(node) for node in found))
-        _check_versions(dict(zip(hosts, (facts["loadgen"] for facts in told), strict=True)))
-        workers = _workers(settings, [facts["cores"] for facts in told])
+        facts = await asyncio.gather(*(_facts(node) for node in found))
+        _check_versions(dict(zip(hosts, (fact["loadgen"] for fact in facts), strict=True)))
+        workers = _workers(settings, [fact["cores"] for fact in facts])
         nodes = []
         for node, host in zip(found, hosts, strict=True):
-            actor = _placed(Node, node).remote()
-            stack.push_async_callback(_put_away, actor)
-            nodes.append(Remote(actor, host, workers))
-        group = Nodes(nodes, workers)
+            proxy = NodeProxy(_placed(actor.Node, node).remote(), host, workers)
+            stack.push_async_callback(proxy.close)
+            nodes.append(proxy)
+        group = NodeGroup(nodes, workers)
         stack.callback(group.clear)
         yield group
 
 
 def _ray(module: str = "ray") -> Any:
-    """Ray's module, or another of it; it is slow to import, and may not be installed."""
+    """Import a module of Ray, which is slow to import and may not be installed."""
     return import_module(module)
 
 
 @contextlib.contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Belong to a cluster while the context lasts; where this process does already, to that one.
+    """Join a cluster as long as the context; where this process is in one already, use that one.
 
     Raises:
-        BadInput: It cannot.
+        BadInput: It cannot be joined.
     """
     require(FLAG, "a cluster", "ray")
     ray = _ray()
@@ -250,7 +263,7 @@ def _cluster(address: str) -> Iterator[None]:
 
 
 def _check_listens(address: str) -> None:
-    """Refuse at once what Ray would look for during a minute."""
+    """Refuse an address at which no cluster listens; Ray would look for one during a minute."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
@@ -264,7 +277,7 @@ def _check_listens(address: str) -> None:
 
 
 def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
-    """The machines that are to measure: the first by their addresses.
+    """Choose the machines that measure: the first by their addresses.
 
     Raises:
         BadInput: There are too few.
@@ -279,7 +292,7 @@ def _chosen(settings: RunSettings) -> list[dict[str, Any]]:
 
 
 def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
-    """Where a machine stands among others: 10.0.0.9 before 10.0.0.10; one that is told by a name after all these."""
+    """Return the sort key of a machine: 10.0.0.9 comes before 10.0.0.10, and names after addresses."""
     name = str(node["NodeManagerAddress"])
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(name)
@@ -288,21 +301,20 @@ def _place(node: dict[str, Any]) -> tuple[bool, int, int, str]:
 
 
 def _placed(what: Any, node: dict[str, Any]) -> Any:
-    """A class or function as it runs on this one machine, whatever else that is given to do."""
+    """Bind a class or function to one machine, also where that is busy."""
     where = _ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
     return _ray().remote(num_cpus=0)(what).options(scheduling_strategy=where)
 
 
 async def _facts(node: dict[str, Any]) -> dict[str, Any]:
-    """What a machine says of itself.
+    """Ask a machine for its `actor.facts`.
 
     Raises:
         BadInput: It does not answer.
     """
-    _ray("ray.cloudpickle").register_pickle_by_value(node_facts)  # it may have no loadgen of which it could import this
     try:
         async with asyncio.timeout(PATIENCE_S):
-            found: dict[str, Any] = await _placed(node_facts.facts, node).remote()
+            found: dict[str, Any] = await _placed(actor.facts_by_value(), node).remote()
             return found
     except (_ray("ray.exceptions").RayError, TimeoutError) as error:
         problem = f"node {node['NodeManagerAddress']} does not answer ({type(error).__name__})"
@@ -323,27 +335,13 @@ def _check_versions(versions: dict[str, str | None]) -> None:
 
 
 def _workers(settings: RunSettings, cores: list[int]) -> int:
-    """How many workers each machine is to have: as many as the smallest of them may, where they are to decide.
+    """Return how many workers each machine has; for `auto` as many as suit the machine with the fewest cores.
 
     Raises:
         BadInput: All together they are more than may be in flight at once.
     """
     cap, nodes = settings.max_concurrency, len(cores)
     most = [limit // nodes for limit in (cap, settings.num_prompts) if limit is not None]
-    workers = auto(min(cores), *most) if settings.workers == "auto" else int(settings.workers)
+    workers = auto_workers(min(cores), *most) if settings.workers == "auto" else int(settings.workers)
     check_share(cap, workers, nodes)
     return workers
-
-
-async def _follow(node: Remote) -> None:
-    while True:
-        with contextlib.suppress(WorkerDied):  # whoever waits for its next step is told
-            await node.look()
-        await asyncio.sleep(PROGRESS_S)
-
-
-async def _put_away(actor: Any) -> None:
-    with contextlib.suppress(_ray("ray.exceptions").RayError, TimeoutError):
-        async with asyncio.timeout(PATIENCE_S):
-            await actor.end.remote()
-    _ray().kill(actor)

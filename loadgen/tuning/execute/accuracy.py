@@ -12,8 +12,8 @@ from loadgen.tuning.execute.trial import Answered
 from loadgen.tuning.spec.questions import Question, sha256
 from loadgen.util import http_client
 from loadgen.util.redaction import Redaction
+from loadgen.workload.chat_template.overhead import template_options
 from loadgen.workload.target import Target, is_chat
-from loadgen.workload.template_overhead import template_options
 
 TOGETHER = 8  # questions in flight
 ANSWER_TOKENS = 2048  # at most, thinking included

@@ -1,8 +1,8 @@
 """Gate: whether an arm that may have changed the model still answers as many questions as the baseline."""
 
-import math
 from collections.abc import Iterable
 
+from loadgen.stats import mcnemar
 from loadgen.tuning.execute.trial import Answered, Trial, Wanted
 from loadgen.tuning.plan.plan import NOISE
 from loadgen.tuning.spec.arm import Arm, baseline
@@ -78,7 +78,7 @@ class Gate:
         if answered.trouble:
             return f"{answered.trouble}; {remedy}"
         knew, count = sum(answered.right), len(answered.right)
-        few = knew < fewest(self._chance)
+        few = knew < mcnemar.min_significant_losses(self._chance)
         return f"it answers {knew} of {count} questions right, too few to see what is lost; {remedy}" if few else ""
 
     def judged(self, arm: Arm, trials: Iterable[Trial]) -> tuple[bool, str]:
@@ -97,27 +97,14 @@ class Gate:
         return self._held(found, self._answered, self._accuracy.max_loss)
 
     def _held(self, found: Answered, base: Answered, most: float) -> tuple[bool, str]:
-        count, knew, least = len(base.right), sum(base.right), fewest(self._chance)
+        count, knew, least = len(base.right), sum(base.right), mcnemar.min_significant_losses(self._chance)
         if found.questions != base.questions:
             return True, "it was asked other questions than the baseline"
         lost = sum(before and not now for before, now in zip(base.right, found.right, strict=True))
         won = sum(now and not before for before, now in zip(base.right, found.right, strict=True))
         counts = f"answers {sum(found.right)} of {count} questions right, the baseline {knew}"
-        loss, chance = (lost - won) / count, by_chance(lost, won)
+        loss, chance = (lost - won) / count, mcnemar.one_sided_p(lost, won)
         if loss > most and chance <= self._chance:
             odds = f"chance loses as much in {percent(chance, 1)} of cases"
             return True, f"{counts}: {percent(loss, 1)} is lost and at most {percent(most, 1)} may be; {odds}"
         return False, f"{counts}; a loss of less than {percent(max(most, least / count), 1)} may go unseen"
-
-
-def by_chance(lost: int, won: int) -> float:
-    """How often as many questions or more are lost of those that only one of two answered right, if either is as likely
-    to be the one: McNemar's exact test, one-sided.
-    """
-    differing = lost + won
-    return sum(math.comb(differing, count) for count in range(lost, differing + 1)) / (1 << differing)
-
-
-def fewest(chance: float) -> int:
-    """The fewest questions that, lost while none is won, are seldom lost by chance."""
-    return math.ceil(-math.log2(chance))

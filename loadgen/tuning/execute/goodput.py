@@ -1,52 +1,49 @@
-"""Goodput: the highest rate at which a server that runs still meets its limits, looked for with real runs."""
+"""Goodput of an arm: the highest rate at which its running server meets the study's limits."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from loadgen.analysis.search.algorithm import End, Goal
-from loadgen.analysis.search.algorithm import highest as highest_level
-from loadgen.analysis.search.criteria import Share
-from loadgen.analysis.search.levels import RATE, Levels, Measure, named
+from loadgen.analysis.search.algorithm import End, SearchRange, find_highest_level
+from loadgen.analysis.search.criteria import RequestShare
+from loadgen.analysis.search.levels import RATE, Levels, Measure, format_level
 from loadgen.config.settings import RunSettings
 from loadgen.errors import LoadgenError
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 
 
-async def highest(
-    measure: Measure, settings: RunSettings, limits: Share, effort: Effort, *, folder: Path, start: float
+async def search_goodput(
+    measure: Measure, settings: RunSettings, limits: RequestShare, effort: Effort, *, folder: Path, start: float
 ) -> dict[str, Any]:
-    """Look for it.
-
-    Each run lasts RUN_S or longer, and has so many requests that it can show the share that must be good.
+    """Search the highest rate that meets the limits.
 
     Args:
         measure: Carries out a run, as for `Levels`.
-        settings: Of the workload, with the server that is asked.
-        limits: What must be met.
-        effort: How finely it is looked for.
-        folder: Where the records go.
-        start: The rate to begin with, requests/s: the throughput of the workload as it stands is a good one.
+        settings: Of the workload, with the server.
+        limits: That a request must meet, and the share of requests that must.
+        effort: Resolution and maximum number of runs.
+        folder: Of the records.
+        start: The first rate, requests/s: the throughput of the workload as it stands is a good one.
 
     Returns:
         JSON: `rate`, the highest in requests/s that met the limits (0: none); `fails`, the lowest that did not (null:
         none); `end`, edge, floor or none; `tried`, pairs of rate and whether it met them; `attainment`, `limits` and
-        `resolution`; `runs`, how many there were; `notes`, what else is to be known.
+        `resolution`; `runs`, their number; `notes`, remarks on runs.
 
     Raises:
-        LoadgenError: A run ended early, or is not to be believed; or the client was the limit at every rate.
+        LoadgenError: A run is inconclusive, or the client was the limit at every rate.
     """
 
     def records(name: str) -> AbstractContextManager[Path]:
         return nullcontext(folder / f"{name}.records.jsonl")
 
-    levels = Levels(measure, settings, [limits], records, name="goodput", runs=effort.most_runs)
-    goal = Goal(effort.resolution, levels.least, RATE.most)
-    found = await highest_level(levels.at, start, goal)
+    levels = Levels(measure, settings, [limits], records, name="goodput", max_runs=effort.most_runs)
+    span = SearchRange(effort.resolution, levels.min_level, RATE.max_level)
+    found = await find_highest_level(levels.run_level, start, span)
     notes = levels.notes
     if found.end is End.CLIENT:
-        why = f"at {named(found.tried[-1][0])} requests/s {levels.points[-1].why}"
+        why = f"at {format_level(found.tried[-1][0])} requests/s {levels.points[-1].why}"
         if not found.level:
             raise LoadgenError(why)
         notes.append(f"{why}, so that the search ended")

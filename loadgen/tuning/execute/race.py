@@ -118,7 +118,7 @@ class Race:
             reference=self._reference.planned.name,
             won=tuple(entrant.planned.name for entrant in self._winners()) if self.over else (),
             noise=self._noise(),
-            least_effect=group_sequential.least_effect_seen(self._before, rivals, self._plan) if self._before else None,
+            least_effect=group_sequential.detectable_effect(self._before, rivals, self._plan) if self._before else None,
             open=open_,
         )
 
@@ -254,7 +254,7 @@ class Race:
         if self.step.kind == NOISE:
             return Noise.of_replicates(np.log(rows[0])) if rows else None
         blocks = min(map(len, rows), default=0)
-        return Noise.of(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
+        return Noise.of_two_way_layout(np.log([row[:blocks] for row in rows])) if len(rows) >= 2 else None
 
     def _told(self, entrant: Entrant, open_: str) -> ArmFound:
         verdict, why = entrant.verdict, entrant.why

@@ -9,26 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from loadgen import report
-from loadgen.analysis.search.levels import Stop
+from loadgen.analysis.search.early_stop import StopRule
 from loadgen.checks import Verdict
 from loadgen.config.settings import RunSettings
 from loadgen.errors import EngineError, LoadgenError
 from loadgen.metrics.progress import Progress
 from loadgen.report.run_summary import brief, reasons
-from loadgen.runner import coordinators, run
-from loadgen.runner.engine_session import Replicas, started_replicas
+from loadgen.runner import run
+from loadgen.runner.coordinator import open_participant
+from loadgen.runner.engine_session import EngineSession, open_engines
 from loadgen.runner.run_result import Result
 from loadgen.tuning.execute.accuracy import answers
-from loadgen.tuning.execute.goodput import highest
+from loadgen.tuning.execute.goodput import search_goodput
 from loadgen.tuning.execute.store import NotKept, kept
 from loadgen.tuning.execute.trial import INVALID, Answered, Failure, Ran, Trial, Wanted, now
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.plan.planner import Planner
 from loadgen.tuning.spec import questions
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.study import Study
 from loadgen.util import scratch_dir
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 from loadgen.util.plugins import find
 
 CONFIGURATION = "configuration.json"  # that the server told
@@ -75,7 +76,7 @@ class Bench:
             begins = [partial(self._begin, engine, arm, folder, devices) for devices in arm.arm.shares]
             tell = partial(on_progress, "")
             for names in arm.together:
-                async with started_replicas(engine, begins, self._study.budget.start_timeout, tell) as engines:
+                async with open_engines(engine, begins, self._study.budget.start_timeout, tell) as engines:
                     if found.ready_s is None:
                         found = replace(found, ready_s=time.monotonic() - since_s)
                         found = await self._known(found, engines, folder)
@@ -94,7 +95,7 @@ class Bench:
 
     async def _loads(
         self,
-        engines: Replicas,
+        engines: EngineSession,
         arm: Planned,
         names: Sequence[str],
         found: Trial,
@@ -117,7 +118,7 @@ class Bench:
         return launcher.begin(engine, arm.model, arm.arm.knobs, arm.arm.words, host=host, devices=devices)
 
     async def _load(
-        self, engines: Replicas, arm: Planned, name: str, folder: Path, on_progress: OnProgress
+        self, engines: EngineSession, arm: Planned, name: str, folder: Path, on_progress: OnProgress
     ) -> tuple[Ran, Failure | None]:
         """One workload: what it found, where goodput decides the highest rate too, and why that counts for nothing."""
         objective = self._study.objective
@@ -132,13 +133,13 @@ class Bench:
         if failure is not None or (objective.metric, objective.workload) != ("goodput", name):
             return ran, failure
 
-        async def at(rated: RunSettings, name: str, stop: Stop) -> Result:
+        async def at(rated: RunSettings, name: str, stop: StopRule) -> Result:
             return await _measured(engines, rated, tell, stop)
 
         effort = Effort.for_effect(self._study.decision.min_effect)
         start = result.data["request_throughput"] or 1.0
         try:
-            found = await highest(at, settings, objective.limits, effort, folder=folder, start=start)
+            found = await search_goodput(at, settings, objective.limits, effort, folder=folder, start=start)
         except (EngineError, NotKept):
             raise
         except LoadgenError as error:
@@ -146,7 +147,7 @@ class Bench:
         judged = {**ran.summary["loadgen"], "goodput": found}
         return replace(ran, summary={**ran.summary, "loadgen": judged}), await _trouble(engines)
 
-    async def _ask(self, engines: Replicas, arm: Planned) -> Answered:
+    async def _ask(self, engines: EngineSession, arm: Planned) -> Answered:
         """What the gate asks."""
         accuracy = self._study.objective.accuracy
         assert accuracy is not None
@@ -154,20 +155,20 @@ class Bench:
         server = await engines.server(self._planner.loads[arm.workloads[0]].replace(model=arm.model))
         return await answers(server.settings, server.model, questions.read(accuracy.file or questions.OWN))
 
-    async def _known(self, found: Trial, engines: Replicas, folder: Path) -> Trial:
+    async def _known(self, found: Trial, engines: EngineSession, folder: Path) -> Trial:
         """A trial with what its server tells of itself, which is kept in a file too."""
         first = engines.processes[0]
         build = await asyncio.to_thread(first.version) or await asyncio.to_thread(engines.engine.version)
         told = _by_name(await asyncio.to_thread(first.resolved))
         if told is not None:
             with kept(self._root):
-                write_whole(folder / CONFIGURATION, report.to_json(told) + "\n")
+                write_atomic(folder / CONFIGURATION, report.to_json(told) + "\n")
         return replace(found, build=build, told=told)
 
     def _kept(self, result: Result, folder: Path) -> Ran:
         path = folder / RESULT
         with kept(self._root):
-            write_whole(path, report.to_json(result.data) + "\n")
+            write_atomic(path, report.to_json(result.data) + "\n")
         return Ran(brief(result.data), str(path.relative_to(self._root)))
 
     def _made(self, folder: Path) -> Path:
@@ -177,10 +178,10 @@ class Bench:
 
 
 async def _measured(
-    engines: Replicas,
+    engines: EngineSession,
     settings: RunSettings,
     on_progress: Callable[[Progress], None],
-    stop: Stop = lambda progress: None,
+    stop: StopRule = lambda progress: None,
 ) -> Result:
     """One run, which is ended early for the reason that `stop` gives.
 
@@ -188,8 +189,8 @@ async def _measured(
         NotKept: Its records are not whole, which is no fault of the arm.
     """
     asked = settings.checked()
-    with scratch_dir.folder() as own:
-        async with coordinators.of(asked) as measurer:
+    with scratch_dir.scratch_folder() as own:
+        async with open_participant(asked) as measurer:
 
             def tell(progress: Progress) -> None:
                 on_progress(progress)
@@ -203,13 +204,13 @@ async def _measured(
     return result
 
 
-async def _flush(engines: Replicas) -> None:
+async def _flush(engines: EngineSession) -> None:
     """Let nothing that was computed for one workload be of use to the next."""
     for process in engines.processes:
         await asyncio.to_thread(process.flush)
 
 
-async def _trouble(engines: Replicas) -> Failure | None:
+async def _trouble(engines: EngineSession) -> Failure | None:
     """What is wrong with engines that have run; None if nothing is."""
     for process in engines.processes:
         error = await asyncio.to_thread(process.trouble)

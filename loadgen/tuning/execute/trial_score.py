@@ -119,7 +119,7 @@ def distance(ran: Ran) -> float:
         if not row["met"] and row["value"] is None:
             return math.inf
         if not row["met"]:
-            most = slo.parse(row["limit"])[0].most
+            most = slo.parse(row["limit"])[0].threshold
             beyond += row["value"] / most - 1 if most else row["value"]
     return beyond
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadgen.analysis.search.criteria import Share
+from loadgen.analysis.search.criteria import RequestShare
 from loadgen.analysis.search.levels import RUN_S
 from loadgen.config.settings import RunSettings
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 
 UsualStart = Callable[[str, str], float | None]  # engine and model -> seconds on this machine, if it ever started here
 
@@ -91,10 +91,10 @@ def load(settings: RunSettings, model: str, devices: int) -> Span | None:
     return Span(max(due_s, times[0]), max(due_s, times[1]), basis)
 
 
-def searched(span: Span, limits: Share, effort: Effort) -> Span:
+def searched(span: Span, limits: RequestShare, effort: Effort) -> Span:
     """A workload as it stands, and after it the search for the highest rate that meets limits."""
     runs = effort.least_runs, effort.most_runs
-    basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.enough} requests"
+    basis = f"{span.basis}; then {runs[0]} to {runs[1]} runs of {RUN_S:g} s, or of {limits.min_requests} requests"
     return Span(span.least_s + runs[0] * RUN_S, span.most_s + runs[1] * RUN_S, basis)
 
 

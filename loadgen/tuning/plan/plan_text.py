@@ -8,8 +8,8 @@ from loadgen.config.settings import RunSettings, public
 from loadgen.tuning.plan.estimate import Span
 from loadgen.tuning.plan.plan import Plan, Planned, Step
 from loadgen.tuning.spec.objective import METRICS
-from loadgen.util.number_format import between, durations, percent
-from loadgen.util.redaction import public_variables, public_words
+from loadgen.util.number_format import duration_range, percent, value_range
+from loadgen.util.redaction import redact_command, redact_variables
 from loadgen.util.terminal_text import printable
 
 MOST_FILE_LINES = 12  # of a file that is written for an engine; a longer one is in the JSON
@@ -53,7 +53,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     repeats = decision.repeats
     yield (
         f"  better is  {percent(decision.min_effect, 1)} or more with {percent(decision.confidence, 1)} confidence, "
-        f"in {between(repeats.least, repeats.most)} starts of each arm, in blocks whose order seed {decision.seed} "
+        f"in {value_range(repeats.least, repeats.most)} starts of each arm, in blocks whose order seed {decision.seed} "
         "draws"
     )
     for number, step in enumerate(plan.steps):
@@ -64,10 +64,10 @@ def _lines(plan: Plan) -> Iterator[str]:
 
 
 def _step_lines(number: int, step: Step) -> Iterator[str]:
-    starts = between(*step.starts)
+    starts = value_range(*step.starts)
     about = {"noise": "the baseline against itself", "confirmation": "baseline and winner, on every workload"}
     what = about.get(step.kind, f"{step.kind}, from {', '.join(step.starts_from)}")
-    yield f"{number}. {step.name}: {what}; {starts} starts, {durations(*step.seconds)}"
+    yield f"{number}. {step.name}: {what}; {starts} starts, {duration_range(*step.seconds)}"
     if step.trials:
         yield f"   up to {step.trials} more arms, drawn as it goes"
     for note in step.notes:
@@ -88,7 +88,7 @@ def _arm_lines(arm: Planned, widest: int, wins: bool) -> Iterator[str]:
     for number, launch in enumerate(arm.launches):
         if number == 0 and launch.shorthand and launch.shorthand[0] != launch.argv[0]:
             yield f"       # {_command(launch.shorthand)}"
-        env = " ".join(f"{name}={shlex.quote(value)}" for name, value in public_variables(launch.env).items())
+        env = " ".join(f"{name}={shlex.quote(value)}" for name, value in redact_variables(launch.env).items())
         yield f"       {env}{' ' * bool(env)}{_command(launch.argv)}"
         for path, text in launch.files.items() if number == 0 else ():
             lines = text.splitlines()
@@ -104,7 +104,7 @@ def _total(plan: Plan) -> Iterator[str]:
     hours = f", {gpu_least:.1f} to {gpu_most:.1f} GPU-hours" if plan.study.hardware.devices else ""
     without = f", and what {', '.join(plan.untold)} take, of which nothing tells" if plan.untold else ""
     starts = [sum(each) for each in zip(*(step.starts for step in plan.steps), strict=True)]
-    yield f"In all {between(*starts)} starts, {durations(least, most)}{hours}{without}"
+    yield f"In all {value_range(*starts)} starts, {duration_range(least, most)}{hours}{without}"
     for name, spent, allowed in (
         ("hours", (least / 3600, most / 3600), plan.study.budget.hours),
         ("gpu_hours", (gpu_least, gpu_most), plan.study.budget.gpu_hours),
@@ -126,11 +126,11 @@ def _total(plan: Plan) -> Iterator[str]:
 
 
 def _span(span: Span | None) -> str:
-    return "n/a" if span is None else durations(span.least_s, span.most_s)
+    return "n/a" if span is None else duration_range(span.least_s, span.most_s)
 
 
 def _command(words: Sequence[str]) -> str:
-    return shlex.join(public_words(words))
+    return shlex.join(redact_command(words))
 
 
 def _differing(settings: dict[str, Any]) -> dict[str, Any]:
@@ -170,9 +170,9 @@ def _arm(arm: Planned) -> dict[str, Any]:
         "workloads": list(arm.workloads),
         "servers": [
             {
-                "argv": public_words(launch.argv),
-                "shorthand": public_words(launch.shorthand or launch.argv),
-                "env": public_variables(launch.env),
+                "argv": redact_command(launch.argv),
+                "shorthand": redact_command(launch.shorthand or launch.argv),
+                "env": redact_variables(launch.env),
                 "files": {str(path): text for path, text in launch.files.items()},
             }
             for launch in arm.launches

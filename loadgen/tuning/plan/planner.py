@@ -11,7 +11,7 @@ from loadgen.tuning.plan.candidates import Candidate, Course, changed_to, expect
 from loadgen.tuning.plan.estimate import Span, UsualStart
 from loadgen.tuning.plan.plan import CONFIRMATION, NOISE, NOISE_STARTS, Plan, Planned, Step
 from loadgen.tuning.plan.served import Served, identity
-from loadgen.tuning.spec.limits import Effort
+from loadgen.tuning.spec.search_effort import Effort
 from loadgen.tuning.spec.stages import Interactions, Joint
 from loadgen.tuning.spec.strict_model import AtFault
 from loadgen.tuning.spec.study import Study

@@ -20,7 +20,7 @@ from loadgen.tuning.report.standing import Case, Standing
 from loadgen.tuning.report.story import Chapter, Story
 from loadgen.tuning.spec.objective import METRICS
 from loadgen.util.number_format import percent, signed
-from loadgen.util.redaction import public_variables, public_words
+from loadgen.util.redaction import redact_command, redact_variables
 
 MOST_DETAILED = 20  # arms of a stage of which command and result are shown; the others stand in its table
 PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
@@ -29,8 +29,8 @@ PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)_ttft_ms")
 def command(planned: Planned) -> str:
     """How an arm is served, as one would write it by hand; credentials are left out."""
     launch = planned.launches[0]
-    own = [f"{name}={shlex.quote(value)}" for name, value in public_variables(planned.arm.env).items()]
-    lines = [" ".join([*own, shlex.join(public_words(launch.shorthand or launch.argv))])]
+    own = [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.arm.env).items()]
+    lines = [" ".join([*own, shlex.join(redact_command(launch.shorthand or launch.argv))])]
     lines += [f"# writes {path}:\n" + _indented(text) for path, text in launch.files.items()]
     if planned.arm.replicas > 1:
         lines.insert(0, f"# {planned.arm.replicas} of these, which share the requests")
@@ -39,9 +39,9 @@ def command(planned: Planned) -> str:
 
 def parameters(planned: Planned) -> str:
     """What an arm adds to the bare command of its engine, a flag a line."""
-    words = public_words(planned.launches[0].shorthand or planned.launches[0].argv)
+    words = redact_command(planned.launches[0].shorthand or planned.launches[0].argv)
     rest = words[words.index(planned.model) + 1 :] if planned.model in words else words
-    lines = [f"{name}={shlex.quote(value)}" for name, value in public_variables(planned.arm.env).items()]
+    lines = [f"{name}={shlex.quote(value)}" for name, value in redact_variables(planned.arm.env).items()]
     for word in rest:
         if word.startswith("-") or not lines:
             lines.append(shlex.quote(word))
@@ -62,7 +62,7 @@ def result(ran: Ran) -> Code:
 def profile(settings: RunSettings) -> Code:
     """A workload as a file for `loadgen run --config`."""
     shown = public(settings)
-    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.said(settings)), "yaml")
+    return Code("\n".join(f"{name}: {json.dumps(shown[name])}" for name in serialize.explicit(settings)), "yaml")
 
 
 def score(value: float | None, case: Case | None, story: Story) -> str:

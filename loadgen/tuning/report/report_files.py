@@ -12,7 +12,7 @@ from loadgen.tuning.report import reproduce
 from loadgen.tuning.report.layouts import document
 from loadgen.tuning.report.story import Story
 from loadgen.tuning.spec.workloads import loads
-from loadgen.util.atomic_file import whole_file, write_whole
+from loadgen.util.atomic_file import atomic_file, write_atomic
 from loadgen.util.packages import require
 
 CHARTS, SCRIPT = "charts", "reproduce.sh"
@@ -55,9 +55,9 @@ def write(findings: Findings, facts: Mapping[str, Any], folder_of_store: Path, i
         for path in (*texts, *pictures):
             path.parent.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            write_whole(path, text)
+            write_atomic(path, text)
         for path, data in pictures.items():
-            with whole_file(path) as file:
+            with atomic_file(path) as file:
                 file.write(data)
     except OSError as error:
         problem = f"{error.filename or into} cannot be written ({error.strerror})"

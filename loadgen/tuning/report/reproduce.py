@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 from loadgen.config import serialize
 from loadgen.config.settings import RunSettings
-from loadgen.runner.engine_session import SIMULATOR, settings_for
+from loadgen.runner.engine_session import SIMULATOR, settings_for_engine
 from loadgen.tuning.plan.plan import Planned
 from loadgen.tuning.spec.study import Study
-from loadgen.util.redaction import SECRET_NAME, public_words
+from loadgen.util.redaction import SECRET_NAME, redact_command
 
 HEAD = """\
 #!/usr/bin/env bash
@@ -85,7 +85,7 @@ def _function(name: str, planned: Planned, study: Study, settings: RunSettings) 
             yield f"    cd {shlex.quote(str(launch.folder))}"
         variables = [f"{variable}={value}" for variable, value in launch.env.items() if variable not in secrets]
         words = ["env", *variables] if variables else []
-        words += ["python3" if word == sys.executable else word for word in public_words(launch.argv)]
+        words += ["python3" if word == sys.executable else word for word in redact_command(launch.argv)]
         yield f"    serve {name}-{number} {shlex.join(words)}"
         where = urlsplit(launch.base_url)
         yield f"    await {where.hostname} {where.port}"
@@ -102,7 +102,7 @@ def run(planned: Planned, study: Study, settings: RunSettings) -> Sequence[str]:
         settings: Of the workload.
     """
     simulated = planned.arm.engine == SIMULATOR
-    asked = settings_for(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
+    asked = settings_for_engine(planned.launches, settings.replace(model=planned.model), simulated=simulated).replace(
         base_url=tuple(launch.base_url for launch in planned.launches),
         ready_check_timeout_sec=study.budget.start_timeout,
         slo=study.objective.slo if study.objective.metric != "goodput" else None,

@@ -40,7 +40,7 @@ class Arm:
     @property
     def shares(self) -> list[tuple[str, ...]]:
         """The devices of each replica."""
-        return gpus.shares(self.devices, self.replicas)
+        return gpus.split_devices(self.devices, self.replicas)
 
     @property
     def width(self) -> int:

@@ -5,10 +5,9 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
-from loadgen.analysis.search.criteria import Share
+from loadgen.analysis.search.criteria import RequestShare, joint_criterion
 from loadgen.config import slo
 from loadgen.errors import BadInput
-from loadgen.tuning.spec.limits import joint
 from loadgen.tuning.spec.strict_model import Strict, refused
 
 MetricName = Literal["total_tps_per_box", "output_tps_per_gpu", "goodput", "e2e_p50", "cost_per_mtok"]
@@ -83,14 +82,14 @@ class Objective(Strict):
         return self
 
     @property
-    def limits(self) -> Share:
+    def limits(self) -> RequestShare:
         """What makes a request good, where there is an SLO.
 
         Raises:
             BadInput: The SLO says it of no single request, which it may where the metric is not goodput.
         """
         assert self.slo is not None
-        return joint(self.slo)
+        return joint_criterion(self.slo)
 
     @property
     def more_is_better(self) -> bool:

@@ -11,7 +11,7 @@ from loadgen.errors import BadInput
 from loadgen.tuning.spec.strict_model import At, AtFault
 from loadgen.tuning.spec.study import Study
 
-PROFILE_KEYS = gpustack_profile.SETTINGS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
+PROFILE_KEYS = gpustack_profile.KEYS.keys() - {field.name for field in dataclasses.fields(RunSettings)}
 BESIDE = {"backend", "endpoint", "tokenizer", "extra_body", "continuous_usage"}  # of the target, yet not who it is
 OWN = {
     field.name
@@ -48,7 +48,7 @@ def _given(at: At, said: Any) -> dict[str, Any]:
     if not isinstance(said, Mapping) or not said:
         raise AtFault(at, "is no workload", f"name a file or one of {', '.join(presets.PRESETS)}, or give settings")
     if PROFILE_KEYS & said.keys():
-        profile = {key: value for key, value in said.items() if key in gpustack_profile.SETTINGS}
+        profile = {key: value for key, value in said.items() if key in gpustack_profile.KEYS}
         preset, said = (
             presets.GPUSTACK | gpustack_profile.fields(profile),
             {k: said[k] for k in said.keys() - profile.keys()},

@@ -1,7 +1,7 @@
-"""Data sets: where prompts come from, found by name.
+"""The registry of data sets, by the name in `--dataset-name`.
 
-A data set is a class with `from_settings(settings)` that meets the `Dataset` protocol. The built-in ones are known
-here; other packages add theirs through the entry-point group `loadgen.datasets`.
+A data set is a class with `from_settings(settings)` that implements the `Dataset` protocol. The built-in ones are
+listed here; other packages add theirs through the entry-point group `loadgen.datasets`.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ from loadgen.config.option import flag
 from loadgen.errors import BadInput
 from loadgen.workload.datasets import rules
 from loadgen.workload.files.mapped_file import FIELD as PATH
-from loadgen.workload.files.mapped_file import named
+from loadgen.workload.files.mapped_file import checked_path
 from loadgen.workload.prompt import Dataset
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ BUILT_IN = {
     TRACE: "loadgen.workload.datasets.trace:TraceDataset",
 }
 
-# Fields of the settings that only some of the built-in ones use: of the others they are refused, not ignored.
+# Fields that only some built-in data sets use. The others refuse them.
 SESSIONS, TRACES = ("sharegpt", MULTI_TURN), (TRACE,)
 WITHOUT_FILE = ("random", "prefix_repetition", MULTI_TURN)
 USED_BY = {
@@ -51,42 +51,41 @@ USED_BY = {
 
 
 class DatasetClass(Protocol):
-    """What a name in the registry stands for: something that makes a data set out of a run's settings.
+    """The class of a data set, as the registry returns it.
 
-    Where making prompts costs more than reading them, it may also have `made_of(settings)`: the paths of the files that
-    they depend on beside the settings, or None. Then they are kept between runs
-    (`loadgen.workload.datasets.prompt_cache`); those of sessions, or with due times or server tokens of their own, are
-    not.
+    If its prompts cost more to make than to read, it may have `made_of(settings)`: the paths of the files that they
+    depend on beside the settings, or None. Prompts are then cached between runs
+    (`loadgen.workload.datasets.prompt_cache`), unless they have sessions, due times or server tokens.
     """
 
     def from_settings(self, settings: "RunSettings") -> Dataset:
-        """Read what is needed and refuse what this data set cannot use, with `BadInput`, before anything is sent.
+        """Create the data set: read its files, and raise `BadInput` for settings that it cannot use.
 
-        What no data set can use, `find` has refused.
+        `find` has checked what all data sets refuse.
         """
 
 
 def create(settings: "RunSettings") -> Dataset:
-    """Make the data set that `settings.dataset_name` names, by its own rule or by `settings.dataset_rule`.
+    """Create the data set of `settings.dataset_name`, with its own rule or `settings.dataset_rule`.
 
     Raises:
-        BadInput: The name is unknown, it has no such rule, or its settings, file or tokenizer cannot be used.
+        BadInput: The name or rule is unknown, or its settings, file or tokenizer cannot be used.
     """
     return find(settings).from_settings(settings)
 
 
 def find(settings: "RunSettings") -> DatasetClass:
-    """Whose prompts they are: the data set of a name, or where a rule is named, the one that stands in for it.
+    """Find the class of a data set by name, or by its rule.
 
     Raises:
-        BadInput: There is none of that name or rule, or it cannot be imported; or it would ignore a setting, or no data
-            set can use one; or what is to be its file is none.
+        BadInput: The name or rule is unknown or cannot be imported, a setting has no effect or is invalid, or its file
+            is not a regular file.
     """
     kind = _named(settings.dataset_name)
     settings.check_data()
     _require_used(settings)
     if settings.dataset_name in BUILT_IN and settings.dataset_path is not None:
-        named(PATH, settings.dataset_path)  # first: what is cached opens it before the data set does
+        checked_path(PATH, settings.dataset_path)  # first: the cache opens the file before the data set does
     return kind if settings.dataset_rule is None else rules.find(settings.dataset_name, settings.dataset_rule)
 
 
@@ -94,9 +93,13 @@ def _require_used(settings: "RunSettings") -> None:
     name, defaults = settings.dataset_name, DataSettings()
     for field, users in USED_BY.items():
         if name in BUILT_IN and name not in users and getattr(settings, field) != getattr(defaults, field):
-            raise BadInput(flag(field), f"{name} makes no use of it", f"leave it out, or take {' or '.join(users)}")
+            raise BadInput(
+                flag(field), f"has no effect on the data set {name}", f"leave it out, or use {' or '.join(users)}"
+            )
     if settings.dataset_rule is not None and settings.timed_by_data:
-        raise BadInput(rules.FIELD, "no rule makes sessions of several turns, or traces", "leave it or --turns out")
+        raise BadInput(
+            rules.FIELD, "rules do not support sessions of several turns, or traces", "leave it or --turns out"
+        )
 
 
 def _named(name: str) -> DatasetClass:
@@ -110,8 +113,8 @@ def _named(name: str) -> DatasetClass:
 
         remedy = f"choose one of: {', '.join(sorted({*BUILT_IN, *installed.names}))}"
         if name in FORMATS:
-            remedy = f"it is a trace, which keeps its times here: --dataset-name trace --trace-format {name}"
-        raise BadInput("--dataset-name", f"there is no data set {name!r}", remedy)
+            remedy = f"it is a trace: use --dataset-name trace --trace-format {name}"
+        raise BadInput("--dataset-name", f"unknown data set {name!r}", remedy)
     try:
         found = installed[name].load()
     except (ImportError, AttributeError) as error:
@@ -121,7 +124,7 @@ def _named(name: str) -> DatasetClass:
 
 
 def _installed() -> "EntryPoints":
-    """Scan the installed packages: some 10 ms that a built-in name does not pay."""
+    """Scan the installed packages. This takes 10 ms, so it is not done for a built-in name."""
     from importlib.metadata import entry_points
 
     return entry_points(group=GROUP)

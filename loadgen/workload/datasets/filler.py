@@ -1,4 +1,4 @@
-"""Stand-ins: random words for a data set that has no prompts beyond those of a run."""
+"""Filler prompts of random words, for warm-ups of a data set that has no prompts beyond those of a run."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ from loadgen.errors import BadInput
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.random_text import Drawing
+from loadgen.workload.tokenizer.random_text import RandomText
 
-FIRST_ROW = 2**63  # of the words that a seed draws: prompts are rows from 0 on, prefixes from the last on downwards
+FIRST_ROW = 2**63  # rows of filler prompts; those of a run start at 0, prefixes go down from the last row
 
 
-def prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) -> Iterator[Prompt]:
-    """Yield a prompt of random words for each of these lengths, no two alike but by chance.
+def filler_prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) -> Iterator[Prompt]:
+    """Yield a prompt of random words for each of the lengths.
 
     Args:
-        settings: Name the tokenizer, and the seed of the prompts.
-        lengths: Tokens of each prompt and of its answer. Where no tokenizer can be had, a word is taken for a token.
+        settings: The settings, with tokenizer and seed.
+        lengths: Tokens of each prompt and of its answer. Without a tokenizer, a word counts as a token.
     """
     seed = seed_of(settings, "prompts")
     for number, ((tokens, wanted), text) in enumerate(zip(lengths, _texts(settings, seed, lengths), strict=True)):
@@ -31,8 +31,8 @@ def prompts(settings: RunSettings, lengths: Sequence[tuple[int, int]]) -> Iterat
 
 def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]]) -> list[str]:
     try:
-        tokenizer = tokenizers.of_settings(settings)
-        drawing = Drawing(tokenizer, word_list.of(tokenizer), seed)
+        tokenizer = tokenizers.tokenizer_of(settings)
+        drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed)
     except BadInput:
         drawn = random.Random(seed)
         return [" ".join(drawn.choices(_words(), k=max(1, tokens))) for tokens, _ in lengths]
@@ -42,6 +42,6 @@ def _texts(settings: RunSettings, seed: int, lengths: Sequence[tuple[int, int]])
 
 @cache
 def _words() -> list[str]:
-    """The words of the built-in prose, each once."""
+    """Return the distinct words of the built-in prose."""
     text = (resources.files("loadgen.workload.datasets") / "prose.txt").read_text(encoding="utf-8")
     return sorted({word for word in text.split() if word.isalpha()})

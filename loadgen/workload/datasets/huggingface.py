@@ -1,4 +1,4 @@
-"""Hugging Face data sets by name, or from a folder, through the package `datasets` (`pip install datasets`)."""
+"""`HubDataset`: Hugging Face data sets by name or from a folder, read with the package `datasets`."""
 
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +10,11 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.util.packages import require
-from loadgen.workload.datasets.prompt_rows import FIELDS, Row, counted, texts
+from loadgen.workload.datasets.prompt_rows import FIELDS, Row, count_tokens, message_texts
 from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import OnDemand
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 COLUMN = "--hf-column"
 MAPPED = (*FIELDS, "answer")
@@ -23,43 +23,43 @@ BATCH = 256  # rows read and encoded at a time
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """The rows of one split in their order; where there are too few, from the first on again.
+    """The rows of one split in order, repeated if there are too few.
 
-    A chat that ends with an answer is asked without it, and that answer's length is asked for, as is that of the column
-    `answer`. Rows are read as they are needed; nothing more is fetched.
+    A last answer in a chat is not sent; its length, or that of the column `answer`, is the length of the requested
+    answer. Rows are read when they are needed.
 
     Attributes:
-        rows: The split, to be gone through any number of times.
-        columns: What the data set calls each of MAPPED, where it has it.
-        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
-        settings: Name the data set.
-        tokenizer: Called for where something is to be counted.
+        rows: The split, which can be iterated repeatedly.
+        columns: The column of each field of MAPPED that the data set has.
+        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
+        settings: The settings, with the name of the data set.
+        tokenizer: Counts tokens where a row has no length.
     """
 
     rows: Iterable[Mapping[str, Any]]
     columns: Mapping[str, str]
     output_tokens: int | None
     settings: RunSettings
-    tokenizer: OnDemand
+    tokenizer: LazyTokenizer
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--dataset-path`, the `--hf-*` fields and `--tokenizer`.
+        """Create the data set from `--dataset-path`, the `--hf-*` fields and `--tokenizer`.
 
         Raises:
-            BadInput: The package is not installed, the data set cannot be had, or a column is not there.
+            BadInput: The package is not installed, the data set cannot be loaded, or a column is missing.
         """
         rows = _loaded(settings)
         first = next(iter(rows), None)
         if first is None:
-            raise BadInput(FIELD, f"{settings.dataset_path} has no row", "name another split")
-        return cls(rows, _columns(settings, list(first)), settings.hf_output_len, settings, OnDemand(settings))
+            raise BadInput(FIELD, f"{settings.dataset_path} has no rows", "give another split")
+        return cls(rows, _columns(settings, list(first)), settings.hf_output_len, settings, LazyTokenizer(settings))
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
 
         Raises:
-            BadInput: A row cannot be used, or nothing says how long its answer is to be.
+            BadInput: A row cannot be used, or the length of its answer is unknown.
         """
         rows = islice(self._numbered(), count)
         while batch := list(islice(rows, BATCH)):
@@ -67,10 +67,10 @@ class HubDataset:
             recorded = [text for _, text in asked if text]
             answers = iter(self.tokenizer().count(recorded, special=True) if recorded else [])
             outputs = [next(answers) if text else row.output_tokens for row, text in asked]
-            inputs = counted([row for row, _ in asked], self.tokenizer)
+            inputs = count_tokens([row for row, _ in asked], self.tokenizer)
             for (row, _), tokens, wanted in zip(asked, inputs, outputs, strict=True):
                 if not (self.output_tokens or wanted):
-                    problem = f"is not given, and {row.source} has no answer of which to take the length"
+                    problem = f"is missing, and {row.source} has no answer that gives the length"
                     raise BadInput("--hf-output-len", problem, f"give it, or {COLUMN} answer=COLUMN")
                 yield row.prompt(tokens, self.output_tokens or wanted or 0)
 
@@ -93,7 +93,7 @@ class HubDataset:
             yield from enumerate(self.rows)
 
     def _row(self, number: int, found: Mapping[str, Any]) -> tuple[Row, str]:
-        """A row, and the answer that is recorded in it, "" for none or where its length is not asked for."""
+        """Convert a row; returns it with its recorded answer, "" if there is none or its length is not needed."""
         place = f"hf/{number}"
         fields = {field: found[column] for field, column in self.columns.items()}
         answer = fields.pop("answer", None)
@@ -104,35 +104,37 @@ class HubDataset:
             and isinstance(chat[-1], dict)
             and chat[-1].get("role") == "assistant"
         ):
-            answer = answer or "\n".join(texts(chat[-1:]))
+            answer = answer or "\n".join(message_texts(chat[-1:]))
             fields["messages"] = chat[:-1]
         if not isinstance(answer, str | None):
-            raise BadInput(COLUMN, f"the answer of {place} is no text", f"name another column: {COLUMN} answer=COLUMN")
+            raise BadInput(
+                COLUMN, f"the answer of {place} is not a text", f"give another column: {COLUMN} answer=COLUMN"
+            )
         try:
             row = Row.of(fields, place)
         except ValueError as error:
-            remedy = f"name the columns: {COLUMN} prompt=COLUMN, or messages=COLUMN"
+            remedy = f"give the columns: {COLUMN} prompt=COLUMN, or messages=COLUMN"
             raise BadInput(COLUMN, f"{place} of {self.settings.dataset_path} {error}", remedy) from error
         return row, answer or "" if self.output_tokens is None else ""
 
 
 def _columns(settings: RunSettings, there: list[str]) -> dict[str, str]:
-    """What the data set calls each field: as `--hf-column` says, else by the field's own name."""
+    """Map fields to columns: by `--hf-column`, else by the name of the field."""
     given = dict(pair.partition("=")[::2] for pair in settings.hf_column)
     for field, column in given.items():
         if field not in MAPPED or not column:
             raise BadInput(
-                COLUMN, f"{field!r} is no field with a column", f"write FIELD=COLUMN with {', '.join(MAPPED)}"
+                COLUMN, f"unknown field or empty column in {field!r}", f"write FIELD=COLUMN with {', '.join(MAPPED)}"
             )
         if column not in there:
-            raise BadInput(COLUMN, f"there is no column {column!r}", f"choose from {', '.join(there)}")
+            raise BadInput(COLUMN, f"unknown column {column!r}", f"choose from {', '.join(there)}")
     own = () if {"prompt", "messages"} & given.keys() else ("prompt", "messages")
     rest = [name for name in (*own, "id", "input_tokens", "output_tokens", "answer") if name in there]
     columns = {name: name for name in rest} | given
     if {"prompt", "messages"} <= columns.keys():
         del columns["prompt"]
     if not {"prompt", "messages"} & columns.keys():
-        remedy = f"name it: {COLUMN} prompt=COLUMN, with one of {', '.join(there)}"
+        remedy = f"give it: {COLUMN} prompt=COLUMN, with one of {', '.join(there)}"
         raise BadInput(COLUMN, f"{settings.dataset_path} has no column prompt or messages", remedy)
     return columns
 
@@ -141,16 +143,16 @@ def _loaded(settings: RunSettings) -> Iterable[Mapping[str, Any]]:
     """The split, streamed: only what is read of it is fetched."""
     name = settings.dataset_path
     if name is None:
-        raise BadInput(FIELD, "is not given", "give the name of a data set on the hub, or a folder")
+        raise BadInput(FIELD, "is missing", "give the name of a data set on the hub, or a folder")
     require("--dataset-name", "hf", "datasets")
     from datasets import load_dataset  # type: ignore[import-not-found,import-untyped,unused-ignore]
     from huggingface_hub import constants
 
     local = Path(name).expanduser()
     is_local = local.exists()
-    if not is_local and not constants.HF_HUB_OFFLINE and not tokenizers.resolves(constants.ENDPOINT):
-        problem = f"{name} is no folder, and the hub cannot be reached"
-        raise BadInput(FIELD, problem, "give a folder, or set HF_HUB_OFFLINE=1 to use what was downloaded before")
+    if not is_local and not constants.HF_HUB_OFFLINE and not tokenizers.has_address(constants.ENDPOINT):
+        problem = f"{name} is not a folder, and the hub cannot be reached"
+        raise BadInput(FIELD, problem, "give a folder, or set HF_HUB_OFFLINE=1 to use earlier downloads")
     try:
         split: Iterable[Mapping[str, Any]] = load_dataset(
             str(local) if is_local else name,

@@ -1,4 +1,4 @@
-"""Multi-turn sessions of random words: every question of an exact length, repeated with the answers to those before."""
+"""`MultiTurnDataset`: sessions of random questions of exact length, each repeating the turns before it."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.random_words import RandomDataset
-from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, parse_turns, prompts, thinking
+from loadgen.workload.datasets.session import TURNS, ThinkTime, Turn, parse_turns, session_prompts, think_generator
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
@@ -18,15 +18,15 @@ DEFAULT_TURNS = 3
 
 @dataclass(frozen=True, slots=True)
 class MultiTurnDataset:
-    """Sessions of `turns` questions each, of random words that no other has.
+    """Sessions of `turns` questions each, of distinct random words.
 
     Attributes:
-        questions: Draws a question, and the tokens wanted of its answer.
-        turns: Questions of a session.
-        prefix: A system message that all sessions share, "" for none.
-        prefix_tokens: Its tokens.
-        think: The time between an answer and the next question.
-        seed_arrivals: Draws it.
+        questions: Draws questions and the tokens of their answers.
+        turns: Questions in a session.
+        prefix: A system message of all sessions, "" for none.
+        prefix_tokens: The tokens of the prefix.
+        think: The time from an answer to the next question.
+        seed_arrivals: The seed of think times.
     """
 
     questions: RandomDataset
@@ -38,16 +38,16 @@ class MultiTurnDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--turns`, `--think-time`, the `--random-*` fields (of each turn) and the seeds.
+        """Create the data set from `--turns`, `--think-time`, the `--random-*` fields (of each turn) and the seeds.
 
         Raises:
-            BadInput: A value is out of range, or the tokenizer cannot be had or has too few words.
+            BadInput: A value is out of range, or the tokenizer cannot be loaded or has too few words.
         """
         turns = parse_turns(settings.turns, DEFAULT_TURNS)
         if turns is None:
-            raise BadInput(TURNS, "random sessions have no end of their own", "give a number")
+            raise BadInput(TURNS, "all is not possible for random sessions", "give a number")
         if settings.history == "recorded":
-            raise BadInput("--history", "random sessions have no recorded answers", "leave it out")
+            raise BadInput("--history", "recorded is not possible for random sessions", "leave it out")
         questions = RandomDataset.from_settings(settings.replace(random_prefix_len=0))
         return cls(
             questions=questions,
@@ -60,33 +60,33 @@ class MultiTurnDataset:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What counts the questions' tokens."""
+        """The tokenizer of the questions."""
         return self.questions.tokenizer
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the last session may have fewer turns than the others."""
+        """Yield `count` prompts, the last session of which may have fewer turns."""
         return itertools.islice(self.sessions(math.ceil(count / self.turns)), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions, always the same ones in the same order."""
-        return self._made(self.questions.prompts(count * self.turns), range(count))
+        """Yield the prompts of `count` sessions, the same in every call."""
+        return self._generate(self.questions.prompts(count * self.turns), range(count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of further sessions, without an end."""
+        """Yield the prompts of further sessions, endlessly."""
         number = math.ceil(count / self.turns)
-        return self._made(self.questions.beyond(number * self.turns), itertools.count(number))
+        return self._generate(self.questions.beyond(number * self.turns), itertools.count(number))
 
-    def _made(self, asked: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
-        """Yield the prompts of the sessions of these numbers, whose questions are those asked."""
+    def _generate(self, questions: Iterator[Prompt], numbers: Iterable[int]) -> Iterator[Prompt]:
+        """Yield the prompts of sessions by number, with these questions."""
         special = self.questions.tokenizer.special_tokens
         opening = ({"role": "system", "content": self.prefix},) if self.prefix else ()
-        generator = thinking(self.seed_arrivals)
+        generator = think_generator(self.seed_arrivals)
         for number in numbers:
             turns = [
                 Turn(question.text, question.input_tokens - special, question.output_tokens)
-                for question in itertools.islice(asked, self.turns)
+                for question in itertools.islice(questions, self.turns)
             ]
-            yield from prompts(
+            yield from session_prompts(
                 f"multi_turn/{self.questions.seed_prompts}/{number}",
                 turns,
                 self.think,
@@ -97,7 +97,7 @@ class MultiTurnDataset:
             )
 
     def provenance(self) -> dict[str, Any]:
-        """Return what `random` says of its prompts, which here are the questions, and what makes sessions of them."""
+        """Return the provenance of the questions, and of the sessions."""
         return self.questions.provenance() | {
             "name": "multi_turn",
             "turns": self.turns,

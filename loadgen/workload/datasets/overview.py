@@ -1,4 +1,4 @@
-"""Overview: what would be sent, in numbers: how many prompts, how long, how many of them twice, and their hashes."""
+"""`Overview`: the prompts of a data set in numbers: counts, lengths, duplicates and hashes."""
 
 from array import array
 from collections.abc import Callable, Iterable
@@ -10,26 +10,26 @@ import numpy as np
 from loadgen.util.arrays import Int64s
 from loadgen.util.number_format import percentile
 from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.prompt_digest import Digest
+from loadgen.workload.prompt_digest import PromptDigest
 
 PERCENTILES = (1, 10, 50, 90, 99)
 SAMPLES = 3
-TELL_EVERY = 64  # prompts
+PROGRESS_EVERY = 64  # prompts
 
 
 @dataclass(frozen=True)
 class Overview:
-    """The prompts of a data set, of which all but a few samples are forgotten.
+    """Numbers about the prompts of a data set, and a few samples.
 
     Attributes:
-        about: The data set's provenance.
-        input_tokens: Of each prompt whose length is known beforehand, shape (k,).
-        unplanned: How many have none, because they repeat answers of the server: n - k.
-        output_tokens: Wanted of each answer, shape (n,).
-        server_tokens: Expected to be counted by the server as input, shape (n,); None unless all are known.
-        distinct: How many prompts there are that are unlike each other.
-        samples: The first few.
-        sha256: Of what is asked, in the order of sending: that of the `Digest`, as in the result of a run.
+        about: The provenance of the data set.
+        input_tokens: Tokens of each prompt of known length, shape (k,).
+        unplanned: The number of prompts of unknown length, because they repeat answers of the server: n - k.
+        output_tokens: Maximum tokens of each answer, shape (n,).
+        server_tokens: Expected input tokens by the server's count, shape (n,); None unless all are known.
+        distinct: The number of distinct prompts.
+        samples: The first few prompts.
+        sha256: Hash of the prompts in the order of sending, as in the result of a run.
     """
 
     about: dict[str, Any]
@@ -48,15 +48,15 @@ class Overview:
         origin: Callable[[], dict[str, Any]],
         progress: Callable[[int], None] = lambda done: None,
     ) -> Self:
-        """Look at each prompt once.
+        """Create the overview; each prompt is read once.
 
         Args:
-            prompts: At least one.
-            origin: Called at the end: where they come from, as JSON.
-            progress: Told now and then how many have been looked at.
+            prompts: The prompts, at least one.
+            origin: Called at the end; returns the provenance as JSON.
+            progress: Called now and then with the number of prompts read.
         """
         inputs, outputs, server = array("q"), array("q"), array("q")
-        digest, samples, known = Digest(), list[Prompt](), True
+        digest, samples, known = PromptDigest(), list[Prompt](), True
         for number, prompt in enumerate(prompts):
             digest.add(prompt)
             if prompt.input_tokens != UNPLANNED:
@@ -66,7 +66,7 @@ class Overview:
             server.append(prompt.server_tokens or 0)
             if number < SAMPLES:
                 samples.append(prompt)
-            if not number % TELL_EVERY:
+            if not number % PROGRESS_EVERY:
                 progress(number)
         return cls(
             origin(),
@@ -81,24 +81,24 @@ class Overview:
 
     @property
     def count(self) -> int:
-        """How many prompts there are."""
+        """The number of prompts."""
         return len(self.output_tokens)
 
     @property
     def overhead(self) -> tuple[int, int] | None:
-        """The least and the most tokens that the server counts beside a prompt's own; None where that is not known."""
+        """The minimum and maximum of tokens that the server counts beyond those of a prompt; None if unknown."""
         if self.server_tokens is None:
             return None
-        beside = self.server_tokens - self.input_tokens
-        return int(beside.min()), int(beside.max())
+        overheads = self.server_tokens - self.input_tokens
+        return int(overheads.min()), int(overheads.max())
 
     def hashes(self) -> dict[str, str | None]:
-        """SHA-256 in hex of the `file`, the `tokenizer` and the `prompts`; None for what there is not."""
+        """Return SHA-256 in hex of `file`, `tokenizer` and `prompts`; None for what does not exist."""
         about = self.about
         return {"file": about.get("file_sha256"), "tokenizer": about.get("tokenizer_sha256"), "prompts": self.sha256}
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form, without samples; `percentiles` has those of PERCENTILES, least, most and mean, in tokens."""
+        """Return the overview as JSON, without samples; `percentiles` has PERCENTILES, min, max and mean in tokens."""
         server = self.server_tokens
         return {
             "dataset": self.about.get("name"),
@@ -118,7 +118,7 @@ class Overview:
 
 
 def summary(lengths: Int64s) -> dict[str, float]:
-    """Mean, min, max and PERCENTILES of lengths, between neighbours as numpy interpolates."""
+    """Return mean, min, max and PERCENTILES of lengths, interpolated linearly as in numpy."""
     found = np.percentile(lengths, PERCENTILES).tolist()
     return {
         "mean": float(lengths.mean()),
@@ -128,17 +128,17 @@ def summary(lengths: Int64s) -> dict[str, float]:
     }
 
 
-def bins(lengths: Int64s, most: int = 8) -> list[tuple[int, int, int]]:
-    """A histogram of at most `most` + 1 equal bins with round bounds: (first length, last length, how many)."""
+def bins(lengths: Int64s, max_bins: int = 8) -> list[tuple[int, int, int]]:
+    """Return a histogram of at most `max_bins` + 1 equal bins with round bounds: (first length, last length, count)."""
     low, high = int(lengths.min()), int(lengths.max())
-    width = _round_up(-(-(high - low + 1) // most))
+    width = _round_up(-(-(high - low + 1) // max_bins))
     start = low // width * width
     counts = np.bincount((lengths - start) // width).tolist()
     return [(start + i * width, start + (i + 1) * width - 1, count) for i, count in enumerate(counts)]
 
 
 def _round_up(width: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 50, ..."""
+    """Round up to 1, 2, 5, 10, 20, 50, ..."""
     step = 1
     while step * 5 < width:
         step *= 10

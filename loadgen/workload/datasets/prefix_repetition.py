@@ -1,4 +1,4 @@
-"""Repeated prefixes: prompts that begin with one of a few long texts, as the requests of one service do."""
+"""`PrefixRepetitionDataset`: prompts that begin with one of a few long prefixes, like the requests of a service."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.exact_text import Count
-from loadgen.workload.tokenizer.random_text import BLOCK_WORDS, ORDER, Drawing, generator
+from loadgen.workload.tokenizer.random_text import BLOCK_WORDS, ORDER, RandomText, generator
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 SUFFIX_LEN = "--prefix-repetition-suffix-len"
@@ -21,23 +21,23 @@ SUFFIX_LEN = "--prefix-repetition-suffix-len"
 
 @dataclass(frozen=True, slots=True)
 class PrefixRepetitionDataset:
-    """Prompts of random words: row r is prefix r modulo `prefixes`, then words of its own.
+    """Prompts of random words: row r is prefix r modulo `prefixes`, then its own words.
 
-    So each prefix begins as many prompts as any other, or one fewer. `vllm bench serve` leaves out the rest of the
-    division; here all that were asked for are sent.
+    All prefixes occur equally often, up to one prompt. `vllm bench serve` drops the remainder of the division; here all
+    prompts are sent.
 
     Attributes:
-        drawing: What draws the words.
-        prefixes: How many there are.
-        prefix_tokens: Tokens of each.
-        suffix: Tokens of what follows it, always the same number, the tokenizer's special ones left out.
-        output_tokens: Tokens wanted of each answer.
-        seed_order: Draws the order of the rows.
-        overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
-        measure: What counts a text as the server does, where lengths are to be its and it joins words and template.
+        drawing: Draws the words.
+        prefixes: The number of prefixes.
+        prefix_tokens: Tokens of each prefix.
+        suffix: Tokens after the prefix, a constant, without special tokens.
+        output_tokens: Maximum tokens of each answer.
+        seed_order: The seed of the order of the rows.
+        overhead: Tokens that the server counts beyond those of each prompt, if known.
+        measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
     """
 
-    drawing: Drawing
+    drawing: RandomText
     prefixes: int
     prefix_tokens: int
     suffix: Lengths
@@ -48,15 +48,15 @@ class PrefixRepetitionDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--tokenizer`, the `--prefix-repetition-*` fields and the seeds.
+        """Create the data set from `--tokenizer`, the `--prefix-repetition-*` fields and the seeds.
 
         Raises:
-            BadInput: Special tokens leave no room in the suffix, or the tokenizer cannot be had or has too few words.
+            BadInput: The suffix has no room for special tokens, or the tokenizer cannot be loaded or has too few words.
         """
-        tokenizer = tokenizers.of_settings(settings)
+        tokenizer = tokenizers.tokenizer_of(settings)
         suffix = settings.prefix_repetition_suffix_len
         return cls(
-            drawing=Drawing(tokenizer, word_list.of(tokenizer), seed_of(settings, "prompts")),
+            drawing=RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(settings, "prompts")),
             prefixes=settings.prefix_repetition_num_prefixes,
             prefix_tokens=settings.prefix_repetition_prefix_len,
             suffix=Lengths.around(SUFFIX_LEN, suffix, less=tokenizer.special_tokens),
@@ -66,21 +66,22 @@ class PrefixRepetitionDataset:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What counts the tokens."""
+        """Counts the tokens."""
         return self.drawing.tokenizer
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, always the same ones in the same order; memory does not grow with their number."""
-        return self._made(iter(generator(self.seed_order, ORDER).permutation(count).tolist()))
+        """Yield `count` prompts, the same in every call. Memory does not grow with their number."""
+        return self._generate(iter(generator(self.seed_order, ORDER).permutation(count).tolist()))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield rows `count`, `count` + 1 and so on, without an end."""
-        return self._made(itertools.count(count))
+        """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
+        return self._generate(itertools.count(count))
 
-    def _made(self, order: Iterator[int]) -> Iterator[Prompt]:
+    def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
         prefixes = self.drawing.prefixes(self.prefix_tokens, range(self.prefixes))
         own, special = self.suffix.low, self.tokenizer.special_tokens
-        tokens, beside = self.prefix_tokens + own + special, special + (self.overhead or 0)
+        tokens = self.prefix_tokens + own + special
+        template_tokens = special + (self.overhead or 0)
         known = None if self.overhead is None else tokens + self.overhead
         block = max(1, BLOCK_WORDS // tokens)
         while rows := list(itertools.islice(order, block)):
@@ -91,7 +92,7 @@ class PrefixRepetitionDataset:
                 before,
                 self.prefix_tokens,
                 measure=self.measure,
-                beside=beside,
+                template_tokens=template_tokens,
             )
             for row, text in zip(rows, texts, strict=True):
                 source = f"prefix_repetition/{self.drawing.seed}/{row % self.prefixes}/{row}"
@@ -99,22 +100,22 @@ class PrefixRepetitionDataset:
                 yield Prompt(text, counted, self.output_tokens, source, server_tokens=known)
 
     def probes(self) -> list[str]:
-        """Texts such as its prompts begin and end with."""
+        """Return texts like the beginnings and ends of its prompts."""
         return self.drawing.probes()
 
-    def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
-        """The same prompts, of which the server counts so many tokens more; with `taken_off`, of shorter suffixes.
+    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the same prompts with the overhead of the chat template known; with `subtract`, with shorter suffixes.
 
         Args:
-            overheads: How many more, found by `probes()`: each number once, ascending.
-            taken_off: Whether prefix and suffix together are to be what the server counts.
-            measure: Counts texts as the server does; None where only the number is known.
+            overheads: The distinct overheads of `probes()` in tokens, ascending.
+            subtract: Whether lengths are those that the server counts.
+            measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
-            BadInput: That leaves no token of the suffix, or tokens do not add up and nothing counts them.
+            BadInput: The suffix would be empty, or tokens do not add up and nothing counts them.
         """
         adds_up = self.drawing.adds_up(overheads)
-        if not taken_off:
+        if not subtract:
             return replace(self, overhead=overheads[0]) if adds_up else self
         self.drawing.require_countable(overheads, measure)
         most, special = overheads[-1], self.tokenizer.special_tokens

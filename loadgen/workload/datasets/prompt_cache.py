@@ -1,8 +1,8 @@
-"""Cache: prompts that were made before, where making them again would cost more than reading them.
+"""The cache of prompts: data sets whose prompts cost more to make than to read.
 
-An entry is a file of rows, a line of JSON for each prompt, and at its end a line about them and the hash of it all. Its
-name is the hash of what they depend on: the data settings, the seeds, their number, the files read, and the versions of
-what made them. Entries are written aside and put in place whole; one that is not whole is thrown away and made again.
+An entry is a file of rows, one JSON line for each prompt, and a last line about them with the hash of everything. Its
+name is the hash of all that the prompts depend on: the data settings, the seeds, their number, the files read, and the
+versions of the code. A damaged entry is removed and made again.
 """
 
 import contextlib
@@ -11,8 +11,6 @@ import hashlib
 import importlib.metadata
 import logging
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,40 +23,37 @@ import orjson
 from loadgen.config.data import DataSettings
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.util import private_files
 from loadgen.version import __version__
 from loadgen.workload import datasets
+from loadgen.workload.chat_template.prediction import SizedToServer
 from loadgen.workload.datasets.prompt_rows import Row, is_whole_in_a_row, line
-from loadgen.workload.files import cache_folder, file_hash
-from loadgen.workload.files.cache_folder import folder
+from loadgen.workload.files import cache, file_hash
+from loadgen.workload.files.cache import clear, folder
 from loadgen.workload.prompt import Continued, Dataset, Prompt, Sessions, Timed
 from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.token_count import Tailored
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Entry", "clear", "entries", "folder", "limit", "prepared"]
+__all__ = ["Entry", "cached_dataset", "clear", "entries", "folder"]
 
 VERSION = 1  # of the entries and of the rules that made them
-LIMIT = "LOADGEN_CACHE_BYTES"
-MOST_BYTES = 4 << 30
-ENDING = ".rows"
-LAST_BYTES = 1 << 16  # in which the line about the prompts stands
+SUFFIX = ".rows"
+LAST_BYTES = 1 << 16  # maximum length of the last line
 BLOCK = 1 << 20
-MORE = (Sessions, Timed, Tailored)  # what a data set may be beyond its prompts, and rows are not
-UNREADABLE = (ValueError, KeyError, TypeError)  # what a file that is no entry meets with
+MORE_THAN_PROMPTS = (Sessions, Timed, SizedToServer)  # protocols whose further facts rows cannot hold
+DAMAGED = (ValueError, KeyError, TypeError)  # errors of a damaged entry
 
 logger = logging.getLogger("loadgen")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of one data set.
+    """The cached prompts of one data set.
 
     Attributes:
-        path: Its file.
-        dataset: The data set's name.
-        prompts: How many there are.
-        bytes: How large it is.
+        path: The file.
+        dataset: The name of the data set.
+        prompts: How many prompts it has.
+        bytes: The size of the file.
         used_s: When it was made or last read, seconds since the epoch.
     """
 
@@ -70,117 +65,98 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """What is kept, the last used first."""
+    """List the cached prompts, the most recently used first."""
     found = []
-    for path in folder().glob(f"*{ENDING}"):
-        with contextlib.suppress(OSError, *UNREADABLE), open(path, "rb") as file:
+    for path in folder().glob(f"*{SUFFIX}"):
+        with contextlib.suppress(OSError, *DAMAGED), open(path, "rb") as file:
             about, state = _last(file)["about"], os.fstat(file.fileno())
             found.append(Entry(path, about["dataset"], about["prompts"], state.st_size, state.st_mtime))
     return sorted(found, key=lambda entry: -entry.used_s)
 
 
-def clear() -> None:
-    """Remove all that is kept, the hashes of files included; a run that is reading an entry goes on.
+def cached_dataset(settings: RunSettings) -> Dataset:
+    """Create the data set that the settings name; it reads its prompts from the cache where that is cheaper.
 
     Raises:
-        OSError: It cannot be removed.
+        BadInput: As `loadgen.workload.datasets.create`.
     """
-    if folder().is_dir():
-        shutil.rmtree(folder())
-
-
-def limit() -> int:
-    """Most bytes that all that is kept may have together, by LOADGEN_CACHE_BYTES; at 0 no prompts are kept.
-
-    Raises:
-        BadInput: It is no number of bytes.
-    """
-    given = os.environ.get(LIMIT) or str(MOST_BYTES)
-    if not given.isdecimal():
-        raise BadInput(LIMIT, f"{given!r} is no number of bytes", "write digits alone, or 0 to keep nothing")
-    return int(given)
-
-
-def prepared(settings: RunSettings) -> Dataset:
-    """The data set that the settings name, read from what was kept where that is cheaper.
-
-    Raises:
-        BadInput: See `loadgen.workload.datasets.create`.
-    """
-    most = limit()
+    max_bytes = cache.limit()
     kind = datasets.find(settings)
     made_of = getattr(kind, "made_of", None)
-    files = made_of(settings) if made_of and most else None
+    files = made_of(settings) if made_of and max_bytes else None
     if files is None:
         return kind.from_settings(settings)
     try:
-        sums = [file_hash.sha256(file) for file in files]
+        hashes = [file_hash.sha256(file) for file in files]
     except OSError:
-        return kind.from_settings(settings)  # which says what is wrong with them
-    if settings.dataset_name not in datasets.BUILT_IN:  # a built-in one names no files where it is more
+        return kind.from_settings(settings)  # which reports the unreadable file
+    if settings.dataset_name not in datasets.BUILT_IN:  # a built-in one names no files where it is more than prompts
         dataset = kind.from_settings(settings)
-        if isinstance(dataset, MORE):
+        if isinstance(dataset, MORE_THAN_PROMPTS):
             return dataset
-    return _Cached(kind, settings, sums, most)
+    return _CachedDataset(kind, settings, hashes, max_bytes)
 
 
-class _Cached:
-    """A data set that keeps what it has made."""
+class _CachedDataset:
+    """A data set that reads its prompts from the cache, or makes and stores them."""
 
-    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, sums: list[str], most: int) -> None:
-        self._kind, self._settings, self._sums, self._most = kind, settings, sums, most
+    def __init__(self, kind: datasets.DatasetClass, settings: RunSettings, hashes: list[str], max_bytes: int) -> None:
+        self._kind, self._settings, self._hashes, self._max_bytes = kind, settings, hashes, max_bytes
         self._provenance: dict[str, Any] = {}
 
     @cached_property
     def tokenizer(self) -> Tokenizer | None:
-        """What counts the prompts' tokens; None where none can be had."""
+        """The tokenizer of the prompts; None where there is none."""
         try:
-            return tokenizers.of_settings(self._settings)
+            return tokenizers.tokenizer_of(self._settings)
         except BadInput:
             return None
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        path = folder() / f"{self._key(count)}{ENDING}"
+        path = folder() / f"{self._key(count)}{SUFFIX}"
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(open(path, "rb"))
                 about = _verified(file, count)
             except FileNotFoundError:
                 about = None
-            except (OSError, *UNREADABLE):
+            except (OSError, *DAMAGED):
                 about = None
                 with contextlib.suppress(OSError):
                     path.unlink()
             if about is None:
-                yield from self._made(count, path)
+                yield from self._make(count, path)
                 return
-            with contextlib.suppress(OSError):
-                os.utime(path)
+            cache.mark_used(path)
             for warning in about["warnings"]:
                 logger.warning("%s", warning)
             self._provenance = about["provenance"]
             yield from (_prompt(data) for data in islice(file, count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        dataset = self._kind.from_settings(self._settings)  # when the first of them is asked for
+        dataset = self._kind.from_settings(self._settings)  # only when the first of these prompts is wanted
         if isinstance(dataset, Continued):
             yield from dataset.beyond(count)
 
     def provenance(self) -> dict[str, Any]:
         return self._provenance
 
-    def _made(self, count: int, path: Path) -> Iterator[Prompt]:
-        with _Heard() as warnings, _Draft(path, self._most) as draft:
+    def _make(self, count: int, path: Path) -> Iterator[Prompt]:
+        with _RecordedWarnings() as warnings, cache.Draft(path, self._max_bytes) as draft:
             dataset = self._kind.from_settings(self._settings)
             for prompt in dataset.prompts(count):
                 if is_whole_in_a_row(prompt):
-                    draft.add(line(prompt))
+                    draft.write(line(prompt))
                 else:
-                    draft.drop()
+                    draft.discard()
                 yield prompt
             self._provenance = dataset.provenance()
             about = {"dataset": self._settings.dataset_name, "prompts": count, "warnings": warnings}
-            draft.keep(about | {"provenance": self._provenance})
+            about |= {"provenance": self._provenance, "bytes": draft.size}
+            digest = draft.digest.copy()
+            digest.update(orjson.dumps(about))
+            draft.write(orjson.dumps({"about": about, "sha256": digest.hexdigest()}) + b"\n")
+            draft.commit()
 
     def _key(self, count: int) -> str:
         settings = self._settings
@@ -188,107 +164,35 @@ class _Cached:
         parts = {
             "version": [VERSION, __version__, importlib.metadata.version("tokenizers")],
             "kind": f"{self._kind.__module__}:{getattr(self._kind, '__qualname__', '')}",
-            "settings": fields | {"tokenizer": tokenizers.name_of(settings)},
+            "settings": fields | {"tokenizer": tokenizers.tokenizer_name(settings)},
             "seeds": [seed_of(settings, "prompts"), seed_of(settings, "order")],
             "count": count,
-            "files": self._sums,
+            "files": self._hashes,
         }
         return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=repr)).hexdigest()
 
 
-class _Heard(logging.Handler):
-    """Hears what is warned of, so that it can be said again; the list is what `with` gives."""
+class _RecordedWarnings(logging.Handler):
+    """Collects the warnings logged in its context, to log them again when the entry is read."""
 
     def __enter__(self) -> list[str]:
-        self._said: list[str] = []
+        self._messages: list[str] = []
         self.setLevel(logging.WARNING)
         logger.addHandler(self)
-        return self._said
+        return self._messages
 
     def __exit__(self, *error: object) -> None:
         logger.removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._said.append(record.getMessage())
-
-
-class _Draft:
-    """An entry being written; whatever its file meets, the prompts go on without it."""
-
-    def __init__(self, path: Path, most: int) -> None:
-        self._path, self._most = path, most
-        self._beside = path.with_name(f"{secrets.token_hex(16)}{cache_folder.DRAFT}")
-        self._digest, self._bytes = hashlib.sha256(), 0
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> "_Draft":
-        with contextlib.suppress(OSError):
-            cache_folder.make_folder()
-            self._file = open(self._beside, "xb", opener=_nameless)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.drop()
-
-    def add(self, data: bytes) -> None:
-        """Write the line of one prompt."""
-        if self._file is None:
-            return
-        self._digest.update(data)
-        self._bytes += len(data)
-        if self._bytes > self._most:
-            self.drop()
-            return
-        try:
-            self._file.write(data)
-        except OSError:
-            self.drop()
-
-    def keep(self, about: dict[str, Any]) -> None:
-        """Write the last line, put the entry in place and make room for it."""
-        if self._file is None:
-            return
-        about |= {"bytes": self._bytes}
-        self._digest.update(orjson.dumps(about))
-        last = {"about": about, "sha256": self._digest.hexdigest()}
-        try:
-            self._file.write(orjson.dumps(last) + b"\n")
-            self._file.flush()
-            if not self._beside.exists():  # src_dir_fd: without one, the link in /proc is not followed
-                os.link(f"/proc/self/fd/{self._file.fileno()}", self._beside, src_dir_fd=self._file.fileno())
-            self._file.close()
-            self._beside.replace(self._path)
-            cache_folder.make_room(self._most)
-        except OSError:
-            self.drop()
-        self._file = None
-
-    def drop(self) -> None:
-        """Keep nothing of it."""
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._file.close()
-            with contextlib.suppress(OSError):
-                self._beside.unlink()
-        self._file = None
-
-
-def _nameless(path: str, flags: int) -> int:
-    """Open a file that has no name yet, so that nothing is left of a process that is killed; as an opener of `open`.
-
-    Where the system knows none it has its name from the start.
-    """
-    try:
-        return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    except (AttributeError, OSError):  # of Linux, and not of all its file systems
-        return private_files.opener(path, flags)
+        self._messages.append(record.getMessage())
 
 
 def _last(file: IO[bytes]) -> dict[str, Any]:
     """Read the last line of an entry.
 
     Raises:
-        ValueError, KeyError, TypeError: There is none.
+        ValueError, KeyError, TypeError: The entry is damaged.
     """
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - LAST_BYTES))
@@ -300,10 +204,10 @@ def _last(file: IO[bytes]) -> dict[str, Any]:
 
 
 def _verified(file: IO[bytes], count: int) -> dict[str, Any]:
-    """Read all of an entry; returns what its last line says of it, and leaves the file at its first.
+    """Verify the hash of an entry, rewind the file, and return the facts of its last line.
 
     Raises:
-        ValueError, KeyError, TypeError: It is not what was written.
+        ValueError, KeyError, TypeError: The entry is damaged.
     """
     last = _last(file)
     about: dict[str, Any] = last["about"]

@@ -1,31 +1,32 @@
-"""Rows: ready prompts as files hold them, each a mapping of at most five fields.
+"""`Row`: a ready prompt in a file, with at most five fields, and the export of prompts as rows.
 
-`prompt` (a text) or `messages` (a chat), and, where known, `id`, `input_tokens` and `output_tokens`.
+The fields are `prompt` (a text) or `messages` (a chat), and optionally `id`, `input_tokens` and `output_tokens`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import orjson
 
-from loadgen.workload.datasets.lengths import MOST
+from loadgen.errors import BadInput
+from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.prompt import UNPLANNED, Prompt
-from loadgen.workload.tokenizer.tokenizer import OnDemand
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 FIELDS = ("id", "prompt", "messages", "input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One ready prompt, of which lengths may not be known yet.
+    """One ready prompt, whose lengths may be unknown.
 
     Attributes:
-        text: The prompt, or all that the messages say.
-        messages: The chat, nothing for a prompt.
-        input_tokens: Tokens of the text, None where nobody has said.
-        output_tokens: Tokens wanted in the answer, None where nobody has said.
-        source: Its id, or its place.
+        text: The prompt, or the texts of all messages.
+        messages: The chat; empty for a prompt.
+        input_tokens: Tokens of the text; None if unknown.
+        output_tokens: Maximum tokens of the answer; None if unknown.
+        source: Its id, or its position.
     """
 
     text: str
@@ -36,14 +37,14 @@ class Row:
 
     @classmethod
     def of(cls, found: Mapping[str, Any], place: str) -> Self:
-        """Make it of the fields that are there; None is as good as nothing.
+        """Create a row from its fields. None counts as missing.
 
         Args:
-            found: The fields; what has another name than those of FIELDS is left alone.
-            place: What names the row where it has no id.
+            found: The fields; names that are not in FIELDS are ignored.
+            place: The source of a row without an id.
 
         Raises:
-            ValueError: A field is not of its kind, or there are none or both of prompt and messages.
+            ValueError: A field has the wrong type, or there are none or both of prompt and messages.
         """
         prompt, messages, name = (found.get(field) for field in ("prompt", "messages", "id"))
         if (prompt is None) == (messages is None):
@@ -51,10 +52,10 @@ class Row:
                 f"has {'neither' if prompt is None else 'both'} prompt {'nor' if prompt is None else 'and'} messages"
             )
         if prompt is not None and not (isinstance(prompt, str) and prompt):
-            raise ValueError("has a prompt that is no text")
+            raise ValueError("has a prompt that is not a text")
         chat = _chat(messages) if messages is not None else ()
         return cls(
-            text=prompt or "\n".join(texts(chat)),
+            text=prompt or "\n".join(message_texts(chat)),
             messages=chat,
             input_tokens=_count("input_tokens", found.get("input_tokens")),
             output_tokens=_count("output_tokens", found.get("output_tokens")),
@@ -62,45 +63,59 @@ class Row:
         )
 
     def prompt(self, input_tokens: int, output_tokens: int) -> Prompt:
-        """The prompt, once its lengths are known."""
+        """Create the prompt, with its lengths."""
         return Prompt(self.text, input_tokens, output_tokens, self.source, self.messages)
 
 
-def counted(rows: Sequence[Row], tokenizer: OnDemand) -> list[int]:
-    """Return the input tokens of each row: what it says, else what the tokenizer counts in it, if there is one.
+def count_tokens(rows: Sequence[Row], tokenizer: LazyTokenizer) -> list[int]:
+    """Return the input tokens of each row: its own number, else the count of the tokenizer.
 
-    Of a prompt the special tokens around it are counted too; of a chat only what its messages say, since a template
-    puts more around them than a tokenizer knows. Where every row says its own, no tokenizer is asked for.
+    The count of a prompt includes special tokens. That of a chat covers the texts of its messages alone, because the
+    chat template adds its own. If every row has a number, the tokenizer is not loaded.
     """
     if tokenizer.absent:
         return [UNPLANNED if row.input_tokens is None else row.input_tokens for row in rows]
     unknown = [row for row in rows if row.input_tokens is None]
     prompts = [row.text for row in unknown if not row.messages]
-    said = [texts(row.messages) for row in unknown]
+    chats = [message_texts(row.messages) for row in unknown]
     of_prompts = iter(tokenizer().count(prompts, special=True) if prompts else [])
-    flat = [text for row in said for text in row]
+    flat = [text for chat in chats for text in chat]
     of_texts = iter(tokenizer().count(flat) if flat else [])
     found = {
         id(row): sum(next(of_texts) for _ in own) if row.messages else next(of_prompts)
-        for row, own in zip(unknown, said, strict=True)
+        for row, own in zip(unknown, chats, strict=True)
     }
     return [found[id(row)] if row.input_tokens is None else row.input_tokens for row in rows]
 
 
 def line(prompt: Prompt) -> bytes:
-    """A prompt as a line of JSON, of which the data set jsonl makes the same prompt."""
+    """Write a prompt as a JSON line, from which the data set jsonl makes the same prompt."""
     asked = {"messages": prompt.messages} if prompt.messages else {"prompt": prompt.text}
     lengths = {"input_tokens": prompt.input_tokens, "output_tokens": prompt.output_tokens}
     return orjson.dumps({"id": prompt.source} | asked | lengths) + b"\n"
 
 
+def export_rows(prompts: Iterable[Prompt], file: BinaryIO) -> Iterator[Prompt]:
+    """Yield prompts, and write each one as a row that the data set jsonl can send.
+
+    Raises:
+        BadInput: A prompt follows another, or has a due time, which rows cannot hold.
+    """
+    for prompt in prompts:
+        if prompt.follows or prompt.due_ns is not None:
+            what = "sessions" if prompt.follows else "due times"
+            raise BadInput("--export", f"rows cannot hold {what}", "send the data set itself")
+        file.write(line(prompt))
+        yield prompt
+
+
 def is_whole_in_a_row(prompt: Prompt) -> bool:
-    """Whether a row has a place for all that a prompt says: sessions, due times and the server's counts have none."""
+    """Return whether a row can hold everything of a prompt. It has no sessions, due times and server tokens."""
     return not prompt.follows and prompt.due_ns is None and prompt.server_tokens is None
 
 
-def texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each of some messages says: its content, or the text among the parts of it."""
+def message_texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the texts of messages: the content, or the text parts of it."""
     found = []
     for message in messages:
         content = message.get("content")
@@ -111,18 +126,18 @@ def texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _chat(messages: object) -> tuple[dict[str, Any], ...]:
     if not isinstance(messages, list) or not messages:
-        raise ValueError("has messages that are no list of any")
+        raise ValueError("has messages that are not a list, or empty")
     for message in messages:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise ValueError("has a message that is no object with a role")
+            raise ValueError("has a message that is not an object with a role")
         content = message.get("content")
-        calls = message["role"] == "assistant" and message.get("tool_calls")  # then there may be no content
+        calls = message["role"] == "assistant" and message.get("tool_calls")  # then the content may be missing
         if not isinstance(content, str | list) and not (content is None and calls):
             raise ValueError("has a message whose content is neither a text nor a list of parts")
     return tuple(messages)
 
 
 def _count(name: str, value: object) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST):
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TOKENS):
         return value
-    raise ValueError(f"has {name} {value!r}, which is no number of tokens from 1 to {MOST:,}")
+    raise ValueError(f"has {name} {value!r}, which is not a number of tokens from 1 to {MAX_TOKENS:,}")

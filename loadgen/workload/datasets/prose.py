@@ -1,4 +1,4 @@
-"""Prose: plain English of our own, or of a text file, cut to the token."""
+"""`ProseDataset`: prompts of English prose, built-in or from a text file, cut to the token."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -13,27 +13,27 @@ import numpy as np
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import FIELD, named
+from loadgen.workload.files.mapped_file import FIELD, checked_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-REMEDY = "give a text of a sentence a line, or leave it out for the built-in one"
+REMEDY = "give a text file with a sentence on each line, or leave it out for the built-in text"
 BATCH = 256  # prompts made at a time
-SPARE_TOKENS = 64  # drawn beyond a length, so that there is something to cut
-REPAIRS = 16  # words left out to make a cut possible, at most
-DRAWN = 32  # lines drawn at a time
-FIRST = "a"  # a word to stand before a line, because tokenizers treat the start of a text in their own ways
-LINES, ORDER = range(2)  # what a seed draws, each from a stream of its own
+SPARE_TOKENS = 64  # drawn beyond a length, to have text to cut
+REPAIRS = 16  # maximum words left out to make a cut possible
+LINES_AT_ONCE = 32  # lines drawn at a time
+FIRST = "a"  # a word before a line, because tokenizers treat the start of a text specially
+LINES, ORDER = range(2)  # separate random streams of a seed
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the text, as it follows another.
+    """A line of the text, as it follows another line.
 
     Attributes:
-        text: A space, and what it says.
-        ends: At which character of it each of its tokens ends.
+        text: A space and the text.
+        ends: The character offsets of the ends of its tokens.
     """
 
     text: str
@@ -42,21 +42,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ProseDataset:
-    """Prompts of lines: as many from the start of a text as make a prefix that all share, then lines drawn by chance.
+    """Prompts of lines: a shared prefix from the start of the text, then random lines.
 
-    Prefix and prompt are cut to exactly the tokens asked for. A prompt is a function of (`seed_prompts`, row) alone;
-    `seed_order` draws the order of the rows. Other than random words this is text that a model goes on with sensibly,
-    and that speculative decoding is good at.
+    Prefix and prompt have exact lengths in tokens. A prompt is a function of (`seed_prompts`, row) alone; `seed_order`
+    draws the order of the rows. Unlike random words, a model continues this text sensibly, and speculative decoding
+    works on it.
 
     Attributes:
-        tokenizer: What counts the tokens.
-        lines: Of the text.
-        path: Where they come from.
-        prefix_tokens: Tokens that every prompt begins with, 0 for none.
-        input_tokens: Tokens of each prompt, special ones included.
-        output_tokens: Tokens wanted of each answer.
-        seed_prompts: Draws the lines.
-        seed_order: Draws the order.
+        tokenizer: Counts the tokens.
+        lines: The lines of the text.
+        path: The file of the text.
+        prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
+        input_tokens: Tokens of each prompt, with special tokens.
+        output_tokens: Maximum tokens of each answer.
+        seed_prompts: The seed of the lines.
+        seed_order: The seed of the order.
     """
 
     tokenizer: Tokenizer
@@ -70,18 +70,18 @@ class ProseDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds.
+        """Create the data set from `--sonnet-*-len`, `--dataset-path`, `--tokenizer` and the seeds.
 
         Raises:
-            BadInput: The text or the tokenizer cannot be used, or the prefix leaves no room in the prompt.
+            BadInput: The text or the tokenizer cannot be used, or the prefix is too long for the prompt.
         """
-        tokenizer = tokenizers.of_settings(settings)
+        tokenizer = tokenizers.tokenizer_of(settings)
         own = settings.sonnet_input_len - settings.sonnet_prefix_len - tokenizer.special_tokens
         if own < 2:
             problem = (
-                f"{settings.sonnet_input_len} leaves no room beside a prefix of {settings.sonnet_prefix_len} tokens"
+                f"{settings.sonnet_input_len} leaves no room after a prefix of {settings.sonnet_prefix_len} tokens"
             )
-            raise BadInput("--sonnet-input-len", problem, "ask for more, or lower --sonnet-prefix-len")
+            raise BadInput("--sonnet-input-len", problem, "raise it, or lower --sonnet-prefix-len")
         path = _path(settings)
         return cls(
             tokenizer=tokenizer,
@@ -96,28 +96,28 @@ class ProseDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """The text and the tokenizer's file, None where it has none."""
-        tokenizer = tokenizers.file_of(settings)
+        """Return the file of the text and the tokenizer's file; None if the tokenizer has none."""
+        tokenizer = tokenizers.tokenizer_file(settings)
         return None if tokenizer is None else [_path(settings), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, always the same ones in the same order; a batch at a time is in memory.
+        """Yield `count` prompts, the same in every call. One batch at a time is in memory.
 
         Raises:
-            BadInput: The tokenizer joins what the lines are made of, so that a length cannot be met.
+            BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
         """
-        return self._made(iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist()))
+        return self._generate(iter(np.random.default_rng([self.seed_order, ORDER]).permutation(count).tolist()))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield rows `count`, `count` + 1 and so on, without an end."""
-        return self._made(itertools.count(count))
+        """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
+        return self._generate(itertools.count(count))
 
-    def _made(self, order: Iterator[int]) -> Iterator[Prompt]:
+    def _generate(self, order: Iterator[int]) -> Iterator[Prompt]:
         wanted = self.input_tokens - self.tokenizer.special_tokens
         prefix = self._prefix()
         while rows := list(islice(order, BATCH)):
-            drawn = [_joined(self._drawn(row), wanted - self.prefix_tokens, prefix) for row in rows]
-            for row, text in zip(rows, cut(drawn, wanted, self.tokenizer), strict=True):
+            drawn = [_join_lines(self._drawn(row), wanted - self.prefix_tokens, prefix) for row in rows]
+            for row, text in zip(rows, cut_to_tokens(drawn, wanted, self.tokenizer), strict=True):
                 yield Prompt(text, self.input_tokens, self.output_tokens, f"prose/{self.seed_prompts}/{row}")
 
     def provenance(self) -> dict[str, Any]:
@@ -138,20 +138,22 @@ class ProseDataset:
         }
 
     def _prefix(self) -> str:
-        """The shared beginning."""
+        """Return the shared prefix."""
         if not self.prefix_tokens:
             return ""
-        return cut([_joined(cycle(self.lines), self.prefix_tokens)], self.prefix_tokens, self.tokenizer)[0]
+        return cut_to_tokens([_join_lines(cycle(self.lines), self.prefix_tokens)], self.prefix_tokens, self.tokenizer)[
+            0
+        ]
 
     def _drawn(self, row: int) -> Iterator[Line]:
-        """Draw the lines of a row, without an end."""
+        """Draw the lines of a row, endlessly."""
         draw = np.random.default_rng([self.seed_prompts, LINES, row])
         while True:
-            yield from (self.lines[number] for number in draw.integers(0, len(self.lines), DRAWN).tolist())
+            yield from (self.lines[number] for number in draw.integers(0, len(self.lines), LINES_AT_ONCE).tolist())
 
 
-def _joined(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, int]:
-    """Put lines after a prefix until they have more than so many tokens; returns where they are to be cut, as well."""
+def _join_lines(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, int]:
+    """Join lines after a prefix until they exceed the tokens; returns the text, and the offset to cut it at."""
     found, length, place, held = [prefix], len(prefix), 0, 0
     while held < tokens + SPARE_TOKENS:
         line = next(lines)
@@ -163,16 +165,16 @@ def _joined(lines: Iterator[Line], tokens: int, prefix: str = "") -> tuple[str, 
     return "".join(found), place
 
 
-def cut(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Tokenizer) -> list[str]:
-    """Cut each text where what is left of it has exactly so many tokens and does not end in white space.
+def cut_to_tokens(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Tokenizer) -> list[str]:
+    """Cut each text to an exact number of tokens, without white space at its end.
 
     Args:
-        texts: Each of more tokens than that, with the place where it is probably to be cut.
-        tokens: Without special ones.
-        tokenizer: What counts them.
+        texts: Longer texts, each with the probable offset of the cut.
+        tokens: The number of tokens, without special tokens.
+        tokenizer: Counts the tokens.
 
     Raises:
-        BadInput: It joins what stands there into tokens, so that the length cannot be met.
+        BadInput: The tokenizer joins text into tokens, so an exact length is not possible.
     """
     found = [text[:place] for text, place in texts]
     for at, count in enumerate(tokenizer.count(found)):
@@ -182,7 +184,7 @@ def cut(texts: Sequence[tuple[str, int]], tokens: int, tokenizer: Tokenizer) -> 
 
 
 def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
-    """Cut a text where the token ends, after leaving out as many words before that place as it takes."""
+    """Cut a text at the end of a token, after leaving out words before it as needed."""
     for _ in range(REPAIRS):
         (ends,) = tokenizer.ends([text])
         if len(ends) < tokens:
@@ -198,7 +200,7 @@ def _repaired(text: str, tokens: int, tokenizer: Tokenizer) -> str:
 
 def _path(settings: RunSettings) -> Path:
     if settings.dataset_path is not None:
-        return named(FIELD, settings.dataset_path)
+        return checked_path(FIELD, settings.dataset_path)
     return Path(str(resources.files("loadgen.workload.datasets") / "prose.txt"))
 
 
@@ -210,11 +212,13 @@ def _lines(path: Path, tokenizer: Tokenizer) -> list[Line]:
     except UnicodeDecodeError as error:
         raise BadInput(FIELD, f"{path} is not UTF-8", REMEDY) from error
     if "\0" in text:
-        raise BadInput(FIELD, f"{path} is no text: it holds NUL bytes", REMEDY)
-    said = [line.strip() for line in text.splitlines() if line.strip()]
+        raise BadInput(FIELD, f"{path} is not a text: it contains NUL bytes", REMEDY)
+    stripped = [line.strip() for line in text.splitlines() if line.strip()]
     first = tokenizer.ends([FIRST])[0]
-    ends = [own[len(first) :] for own in tokenizer.ends([f"{FIRST} {line}" for line in said])]
-    lines = [Line(f" {line}", [end - len(FIRST) for end in own]) for line, own in zip(said, ends, strict=True) if own]
+    ends = [own[len(first) :] for own in tokenizer.ends([f"{FIRST} {line}" for line in stripped])]
+    lines = [
+        Line(f" {line}", [end - len(FIRST) for end in own]) for line, own in zip(stripped, ends, strict=True) if own
+    ]
     if not lines:
-        raise BadInput(FIELD, f"{path} holds no text", REMEDY)
+        raise BadInput(FIELD, f"{path} contains no text", REMEDY)
     return lines

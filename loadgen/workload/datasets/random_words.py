@@ -1,4 +1,4 @@
-"""Random prompts: words drawn by a seed, exact to the token."""
+"""`RandomDataset`: prompts of random words, exact to the token."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,32 +14,39 @@ from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
 from loadgen.workload.tokenizer.exact_text import Count, Words
-from loadgen.workload.tokenizer.random_text import BLOCK_WORDS, INPUT_LENGTHS, ORDER, OUTPUT_LENGTHS, Drawing, generator
+from loadgen.workload.tokenizer.random_text import (
+    BLOCK_WORDS,
+    INPUT_LENGTHS,
+    ORDER,
+    OUTPUT_LENGTHS,
+    RandomText,
+    generator,
+)
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-FURTHER = 1024  # rows made at a time beyond those of a run, at least
+FURTHER_ROWS = 1024  # minimum rows made at a time beyond those of a run
 
 
 @dataclass(frozen=True, slots=True)
 class RandomDataset:
-    """Prompts of random words: `prefix_tokens` that all share, then `inputs` of its own.
+    """Prompts of random words: a shared prefix of `prefix_tokens`, then `inputs` tokens of its own.
 
-    A prompt is the text of a row r: its words, its length and the answer's are functions of (`seed_prompts`, r) alone,
-    but that listed lengths go by the order in which prompts are sent.
-    `prompts(n)` sends rows 0 to n-1 in an order that `seed_order` draws for this n, so that the first k of them are not
-    those of `prompts(k)`. Out of the usual 4096 words, two rows begin with the same 4 words about once in 2**48.
+    A prompt is the text of a row r. Its words, its length and that of its answer are functions of (`seed_prompts`, r);
+    only listed lengths depend on the order of sending. `prompts(n)` sends rows 0 to n-1 in an order that `seed_order`
+    draws for this n, so its first k prompts are not those of `prompts(k)`. With 4096 words, two rows begin with the
+    same 4 words about once in 2**48.
 
     Attributes:
-        tokenizer: What counts the tokens.
-        words: Its words.
-        prefix_tokens: Tokens that every prompt begins with, 0 for none.
-        inputs: Tokens of each prompt beside prefix and special tokens.
-        outputs: Tokens wanted of each answer.
-        seed_prompts: Draws words and lengths.
-        seed_order: Draws the order.
-        overhead: Tokens that the server counts of each prompt beyond its own, where that is known.
-        measure: What counts a text as the server does, where lengths are to be its and it joins words and template.
-        drawing: What draws the words.
+        tokenizer: Counts the tokens.
+        words: The words of the tokenizer.
+        prefix_tokens: Tokens of the prefix of all prompts, 0 for none.
+        inputs: Tokens of each prompt without prefix and special tokens.
+        outputs: Maximum tokens of each answer.
+        seed_prompts: The seed of words and lengths.
+        seed_order: The seed of the order.
+        overhead: Tokens that the server counts beyond those of each prompt, if known.
+        measure: Counts a text like the server, if lengths are the server's and tokens of words and template join.
+        drawing: Draws the words.
     """
 
     tokenizer: Tokenizer
@@ -51,29 +58,28 @@ class RandomDataset:
     seed_order: int
     overhead: int | None = None
     measure: Count | None = None
-    drawing: Drawing = field(init=False, repr=False)
+    drawing: RandomText = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "drawing", Drawing(self.tokenizer, self.words, self.seed_prompts))
+        object.__setattr__(self, "drawing", RandomText(self.tokenizer, self.words, self.seed_prompts))
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--tokenizer`, the `--random-*` fields and the seeds; lengths mean what `vllm bench serve` means.
+        """Create the data set from `--tokenizer`, the `--random-*` fields (as in `vllm bench serve`) and the seeds.
 
-        A prompt has `random_prefix_len` and `random_input_len` tokens together, of which the special tokens that the
-        tokenizer adds take their part.
+        A prompt has `random_prefix_len` plus `random_input_len` tokens, including the special tokens of the tokenizer.
 
         Raises:
-            BadInput: A length or ratio is out of range, or the tokenizer cannot be had or has too few words.
+            BadInput: A length or ratio is out of range, or the tokenizer cannot be loaded or has too few words.
         """
         input_ratio, output_ratio = parse_ratios(settings.random_range_ratio)
         outputs = Lengths.parse("--random-output-len", settings.random_output_len, output_ratio)
-        tokenizer = tokenizers.of_settings(settings)
+        tokenizer = tokenizers.tokenizer_of(settings)
         special = tokenizer.special_tokens
         inputs = Lengths.parse(INPUT_LEN, settings.random_input_len, input_ratio, less=special)
         return cls(
             tokenizer=tokenizer,
-            words=word_list.of(tokenizer),
+            words=word_list.words_of(tokenizer),
             prefix_tokens=settings.random_prefix_len,
             inputs=inputs,
             outputs=outputs,
@@ -82,23 +88,23 @@ class RandomDataset:
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, always the same ones in the same order; memory does not grow with their lengths."""
+        """Yield `count` prompts, the same in every call. Memory does not grow with their lengths."""
         order = generator(self.seed_order, ORDER).permutation(count)
-        return self._made(order, range(count))
+        return self._generate(order, range(count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
-        """Yield rows `count`, `count` + 1 and so on, without an end."""
+        """Yield the prompts of rows `count`, `count` + 1 and so on, endlessly."""
         while True:
-            rows = np.arange(count, count + max(count, FURTHER))  # lengths are drawn from the first row on each time
-            yield from self._made(rows, rows)
+            rows = np.arange(count, count + max(count, FURTHER_ROWS))  # each call draws lengths from the first row on
+            yield from self._generate(rows, rows)
             count += len(rows)
 
-    def _made(self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]) -> Iterator[Prompt]:
-        """Yield the prompts of these rows, which are sent at these places of the run."""
+    def _generate(self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]) -> Iterator[Prompt]:
+        """Yield the prompts of rows, which are sent at these positions in the run."""
         own, outputs = self._lengths(order, places)
         around = self.prefix_tokens + self.tokenizer.special_tokens
         (prefix,) = self.drawing.prefixes(self.prefix_tokens)
-        beside = self.tokenizer.special_tokens + (self.overhead or 0)
+        template_tokens = self.tokenizer.special_tokens + (self.overhead or 0)
         for block in _blocks(own + self.prefix_tokens):
             rows, lengths = order[block], own[block].tolist()
             texts = self.drawing.texts(
@@ -107,7 +113,7 @@ class RandomDataset:
                 [prefix] * len(lengths),
                 self.prefix_tokens,
                 measure=self.measure,
-                beside=beside,
+                template_tokens=template_tokens,
             )
             for row, text, length, output in zip(rows.tolist(), texts, lengths, outputs[block].tolist(), strict=True):
                 source = f"random/{self.seed_prompts}/{row}"
@@ -116,22 +122,22 @@ class RandomDataset:
                 yield Prompt(text, tokens, output, source, server_tokens=known)
 
     def probes(self) -> list[str]:
-        """Texts such as its prompts begin and end with."""
+        """Return texts like the beginnings and ends of its prompts."""
         return self.drawing.probes()
 
-    def beside(self, overheads: Sequence[int], *, taken_off: bool, measure: Count | None) -> Self:
-        """The same prompts, of which the server counts so many tokens more; with `taken_off`, made so much shorter.
+    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the same prompts with the overhead of the chat template known; with `subtract`, made shorter by it.
 
         Args:
-            overheads: How many more, found by `probes()`: each number once, ascending.
-            taken_off: Whether the lengths that are asked for are those that the server counts.
-            measure: Counts texts as the server does; None where only the number is known.
+            overheads: The distinct overheads of `probes()` in tokens, ascending.
+            subtract: Whether lengths are those that the server counts.
+            measure: Counts texts like the server; None if only the numbers are known.
 
         Raises:
-            BadInput: That leaves no token of the shortest, or tokens do not add up and nothing counts them.
+            BadInput: The shortest prompt would be empty, or tokens do not add up and nothing counts them.
         """
         adds_up = self.drawing.adds_up(overheads)
-        if not taken_off:
+        if not subtract:
             return replace(self, overhead=overheads[0]) if adds_up else self
         self.drawing.require_countable(overheads, measure)
         added = f"{overheads[-1] + self.tokenizer.special_tokens} of the chat template"
@@ -158,7 +164,7 @@ class RandomDataset:
     def _lengths(
         self, order: NDArray[np.int64], places: Sequence[int] | NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Tokens of each prompt's own words and of its answer: by its row, but listed ones by its place."""
+        """Draw the tokens of each prompt and its answer: by its row, or for listed lengths by its position."""
         count = int(order.max(initial=-1)) + 1
         own = self.inputs.draw(generator(self.seed_prompts, INPUT_LENGTHS), count)
         outputs = self.outputs.draw(generator(self.seed_prompts, OUTPUT_LENGTHS), count)
@@ -170,7 +176,7 @@ class RandomDataset:
 
 
 def _blocks(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Cut a row of prompts where about BLOCK_WORDS have come together."""
+    """Yield slices of prompts with about BLOCK_WORDS words each."""
     full = np.flatnonzero(np.diff(np.cumsum(lengths) // BLOCK_WORDS)) + 1
     ends = [0, *full.tolist(), len(lengths)]
     return (slice(start, end) for start, end in pairwise(ends) if start < end)

@@ -1,4 +1,4 @@
-"""Ready prompts: rows of a file, sent as they are."""
+"""`ReadyDataset`: ready prompts from the rows of a file."""
 
 import random
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.prompt_rows import counted
+from loadgen.workload.datasets.prompt_rows import count_tokens
 from loadgen.workload.datasets.row_file import REMEDY, RowFile
-from loadgen.workload.files.mapped_file import path_of
+from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
-from loadgen.workload.tokenizer.tokenizer import OnDemand
+from loadgen.workload.tokenizer.tokenizer import LazyTokenizer
 
 BATCH = 256  # rows read and encoded at a time
 
@@ -23,47 +23,47 @@ BATCH = 256  # rows read and encoded at a time
 class ReadyDataset:
     """The rows of a file: `jsonl` and `csv` in its order, `custom` shuffled by `seed_order` as `vllm bench serve` does.
 
-    Where the file has too few rows they are sent again from the first on. A row's own lengths are believed.
+    If the file has too few rows, they are repeated. The lengths in a row are used without counting.
 
     Attributes:
-        name: What it was called: jsonl, csv or custom.
+        name: The name of the data set: jsonl, csv or custom.
         rows: The file.
-        output_tokens: Tokens wanted of an answer whose row does not say; -1: every row does.
-        settings: Say how rows are ordered.
-        tokenizer: Called for when the first row is met that says no `input_tokens`.
+        output_tokens: Maximum tokens of an answer for rows without their own; -1: every row has it.
+        settings: The settings, with the order of rows.
+        tokenizer: Loaded for the first row without `input_tokens`.
     """
 
     name: str
     rows: RowFile
     output_tokens: int
     settings: RunSettings
-    tokenizer: OnDemand
+    tokenizer: LazyTokenizer
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--dataset-path`, `--custom-output-len`, `--disable-shuffle`, `--tokenizer` and the order's seed.
+        """Create the data set from `--dataset-path`, `--custom-output-len`, `--disable-shuffle` and `--tokenizer`.
 
         Raises:
             BadInput: The file cannot be used.
         """
         name = settings.dataset_name
-        rows = RowFile(path_of(settings, REMEDY), "csv" if name == "csv" else "jsonl", strict=name != "custom")
-        return cls(name, rows, settings.custom_output_len, settings, OnDemand(settings))
+        rows = RowFile(dataset_path(settings, REMEDY), "csv" if name == "csv" else "jsonl", strict=name != "custom")
+        return cls(name, rows, settings.custom_output_len, settings, LazyTokenizer(settings))
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """The file and the tokenizer's; None where the first row says its length: then there is nothing to count."""
-        tokenizer = tokenizers.file_of(settings)
+        """Return the file and the tokenizer's file; None if the first row has its length: nothing is counted then."""
+        tokenizer = tokenizers.tokenizer_file(settings)
         rows = cls.from_settings(settings).rows
         return None if tokenizer is None or rows[0].input_tokens is not None else [rows.path, tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
 
         Raises:
-            BadInput: A row cannot be used, or says no length and there is no tokenizer.
+            BadInput: A row cannot be used, or has no length and there is no tokenizer.
         """
-        return self._made(islice(cycle(self._order()), count))
+        return self._generate(islice(cycle(self._order()), count))
 
     def beyond(self, count: int) -> Iterator[Prompt]:
         """Yield the rows after the first `count`, each once.
@@ -71,17 +71,17 @@ class ReadyDataset:
         Raises:
             BadInput: As `prompts`.
         """
-        return self._made(islice(self._order(), count, None))
+        return self._generate(islice(self._order(), count, None))
 
-    def _made(self, numbers: Iterator[int]) -> Iterator[Prompt]:
+    def _generate(self, numbers: Iterator[int]) -> Iterator[Prompt]:
         while batch := [self.rows[number] for number in islice(numbers, BATCH)]:
-            for row, tokens in zip(batch, counted(batch, self.tokenizer), strict=True):
+            for row, tokens in zip(batch, count_tokens(batch, self.tokenizer), strict=True):
                 if row.output_tokens is None and self.output_tokens < 0:
-                    raise BadInput("--custom-output-len", "-1, and a row says no output_tokens", "give a length")
+                    raise BadInput("--custom-output-len", "is -1, and a row has no output_tokens", "give a length")
                 yield row.prompt(tokens, row.output_tokens or self.output_tokens)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file and what its rows leave open; reads the whole file."""
+        """Return name, size and hash of the file, order and default length. Reads the whole file."""
         return {
             "name": self.name,
             "rule": "in a shuffled order" if self._is_shuffled else "in the file's order",

@@ -1,4 +1,4 @@
-"""Row files: JSON lines and CSV of any size, of which only what is asked for is read."""
+"""`RowFile`: rows of a JSON lines or CSV file of any size, each read when it is needed."""
 
 import mmap
 import re
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.prompt_rows import FIELDS, Row
-from loadgen.workload.files.mapped_file import FIELD, mapped, provenance
+from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
 
-REMEDY = f"give rows of {', '.join(FIELDS)}, of which prompt or messages must be there"
-CHUNK = 1 << 24  # bytes looked at in one go
+REMEDY = f"give rows of {', '.join(FIELDS)}; prompt or messages is required"
+CHUNK = 1 << 24  # bytes scanned at a time
 NEWLINE, QUOTE = b'\n"'
-MARK = b"\xef\xbb\xbf"  # a byte order mark may come first
+MARK = b"\xef\xbb\xbf"  # byte order mark
 CELL = re.compile(r'(?:"((?:[^"]++|"")*+)"|([^",\r\n]*+))(,|\r?\n?\Z)')
 
 Kind = Literal["jsonl", "csv"]
@@ -26,27 +26,27 @@ Kind = Literal["jsonl", "csv"]
 class RowFile:
     """The rows of a file in its order: JSON objects, one a line, or the records of a CSV file (RFC 4180) with a header.
 
-    The file is mapped and only line ends are looked at; a row is parsed when it is read. Empty lines do not count.
+    The file is memory-mapped and scanned for line ends; a row is parsed when it is read. Empty lines are ignored.
 
     Attributes:
         path: The file.
-        size: Its bytes.
-        columns: Of a CSV file, the names in its header.
+        size: Its size in bytes.
+        columns: The names in the header of a CSV file.
     """
 
     def __init__(self, path: Path, kind: Kind, *, strict: bool = True) -> None:
-        """Look through the file.
+        """Map and scan the file.
 
         Args:
             path: The file.
-            kind: What it is.
-            strict: Refuse fields that are none of a row's; else they are left alone.
+            kind: Its format.
+            strict: Whether to refuse unknown fields; else they are ignored.
 
         Raises:
-            BadInput: It cannot be read, or holds no row.
+            BadInput: The file cannot be read, or has no rows.
         """
         self.path, self._kind, self._strict = path, kind, strict
-        self._data = mapped(path, REMEDY)
+        self._data = map_file(path, REMEDY)
         self.size = len(self._data)
         self._starts, self._ends = _lines(self._data, quoted=kind == "csv")
         self.columns: list[str] = []
@@ -55,10 +55,10 @@ class RowFile:
             self._refuse_unknown("its header", self.columns)
             twice = next((name for name in self.columns if self.columns.count(name) > 1), None)
             if twice is not None:
-                raise self._bad("its header", f"names {twice!r} twice")
+                raise self._bad("its header", f"contains {twice!r} twice")
             self._starts, self._ends = self._starts[1:], self._ends[1:]
         if not len(self):
-            raise BadInput(FIELD, f"{path} holds no row", REMEDY)
+            raise BadInput(FIELD, f"{path} has no rows", REMEDY)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -67,7 +67,7 @@ class RowFile:
         """Read one row.
 
         Raises:
-            BadInput: It is none.
+            BadInput: The row is invalid.
         """
         place = f"row {number + 1}"
         found = self._object(place, number) if self._kind == "jsonl" else self._record(place, number)
@@ -78,7 +78,7 @@ class RowFile:
             raise self._bad(place, str(error)) from error
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file and the number of its rows, as JSON; reads the whole file."""
+        """Return name, size and hash of the file and the number of its rows, as JSON. Reads the whole file."""
         return provenance(self.path, self.size) | {"rows": len(self)}
 
     def _object(self, place: str, number: int) -> dict[str, Any]:
@@ -89,13 +89,13 @@ class RowFile:
             problem = "is not UTF-8" if not _is_utf8(data) else f"is not JSON ({error})"
             raise self._bad(place, problem) from error
         if not isinstance(found, dict):
-            raise self._bad(place, "is no JSON object")
+            raise self._bad(place, "is not a JSON object")
         return found
 
     def _record(self, place: str, number: int) -> dict[str, Any]:
         cells = self._cells(place, number)
         if len(cells) != len(self.columns):
-            raise self._bad(place, f"has {len(cells)} columns where the header has {len(self.columns)}")
+            raise self._bad(place, f"has {len(cells)} columns, and the header has {len(self.columns)}")
         found: dict[str, Any] = {name: cell for name, cell in zip(self.columns, cells, strict=True) if cell}
         try:
             for name in found.keys() & {"input_tokens", "output_tokens"}:
@@ -112,7 +112,7 @@ class RowFile:
         except ValueError as error:
             raise self._bad(place, "is not UTF-8") from error
         if "\0" in text:
-            raise self._bad(place, "holds NUL bytes: it is no text")
+            raise self._bad(place, "contains NUL bytes")
         cells, at = [], 0
         while match := CELL.match(text, at):
             quoted, plain, end = match.groups()
@@ -120,7 +120,7 @@ class RowFile:
             at = match.end()
             if end != ",":
                 return cells
-        raise self._bad(place, "is not CSV: a quote stands alone, or is not closed")
+        raise self._bad(place, "is not CSV: a quote is misplaced, or not closed")
 
     def _bytes(self, number: int) -> bytes:
         return self._data[self._starts[number] : self._ends[number]]
@@ -134,7 +134,7 @@ class RowFile:
 
 
 def _lines(data: mmap.mmap, *, quoted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where lines that are not empty begin and end; with `quoted`, a line end between quotes is none."""
+    """Return start and end offsets of non-empty lines. With `quoted`, line ends between quotes are ignored."""
     begin = len(MARK) if data[: len(MARK)] == MARK else 0
     ends = np.concatenate([*_line_ends(data, quoted), [len(data)]])
     starts = np.concatenate([[begin], ends[:-1] + 1])

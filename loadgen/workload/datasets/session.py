@@ -1,4 +1,4 @@
-"""Sessions: questions and answers of a conversation as the prompts of its turns."""
+"""Sessions: turns of a conversation as prompts, with think times between them."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,23 +9,23 @@ import numpy as np
 
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.util.number_format import seconds
+from loadgen.util.number_format import parse_seconds
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
 
 TURNS, THINK = "--turns", "--think-time"
-LONGEST_THINK_S = 86_400.0
+MAX_THINK_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question.
+    """One turn of a session.
 
     Attributes:
-        question: Its text.
-        tokens: Of the question, without special tokens.
-        wanted: Tokens wanted of the answer.
-        answer: The recorded one, "" where there is none.
-        answer_tokens: Its tokens.
+        question: The text of the question.
+        tokens: Tokens of the question, without special tokens.
+        wanted: Maximum tokens of the answer.
+        answer: The recorded answer, "" if there is none.
+        answer_tokens: Tokens of the recorded answer.
     """
 
     question: str
@@ -37,11 +37,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class ThinkTime:
-    """How long after an answer the next question is asked.
+    """The time from an answer to the next question.
 
     Attributes:
-        mean_s: Seconds, on average.
-        varies: Whether each is drawn, exponentially; else all are the same.
+        mean_s: The mean, s.
+        varies: Whether each time is drawn exponentially; else all are the same.
     """
 
     mean_s: float
@@ -49,32 +49,32 @@ class ThinkTime:
 
     @classmethod
     def parse(cls, text: str) -> "ThinkTime":
-        """Read the value of `--think-time`: SECONDS or exp:MEAN.
+        """Parse `--think-time`: SECONDS or exp:MEAN.
 
         Raises:
             BadInput: It is neither, or longer than a day.
         """
         varies = text.startswith("exp:")
         try:
-            mean_s = seconds(text.removeprefix("exp:"))
+            mean_s = parse_seconds(text.removeprefix("exp:"))
         except ValueError:
             mean_s = math.nan
-        if not 0 <= mean_s <= LONGEST_THINK_S:
-            raise BadInput(THINK, f"{text!r} is no time", "give seconds, up to a day, or exp: and their mean")
+        if not 0 <= mean_s <= MAX_THINK_S:
+            raise BadInput(THINK, f"invalid time {text!r}", "give seconds, up to a day, or exp:MEAN")
         return cls(mean_s, varies)
 
     def draw_ns(self, generator: np.random.Generator) -> int:
-        """One think time, ns."""
+        """Draw one think time, ns."""
         return int((generator.exponential(self.mean_s) if self.varies else self.mean_s) * NS_PER_S)
 
 
-def thinking(seed_arrivals: int) -> np.random.Generator:
-    """What think times are drawn from: with the arrivals they say when requests are due."""
+def think_generator(seed_arrivals: int) -> np.random.Generator:
+    """Create the generator of think times, seeded like the arrivals because both decide when requests are due."""
     return np.random.default_rng([seed_arrivals, *b"think"])
 
 
 def parse_turns(text: str | None, default: int) -> int | None:
-    """Read the value of `--turns`; None for all.
+    """Parse `--turns`; None means all.
 
     Raises:
         BadInput: It is neither a number from 1 nor `all`.
@@ -84,11 +84,11 @@ def parse_turns(text: str | None, default: int) -> int | None:
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise BadInput(TURNS, f"{text!r} is no number of turns", "give 1 or more, or all")
+        raise BadInput(TURNS, f"invalid number of turns {text!r}", "give 1 or more, or all")
     return int(text)
 
 
-def prompts(
+def session_prompts(
     source: str,
     turns: Sequence[Turn],
     think: ThinkTime,
@@ -98,16 +98,16 @@ def prompts(
     opening: tuple[dict[str, Any], ...] = (),
     tokens: int = 0,
 ) -> Iterator[Prompt]:
-    """The prompts of one session, each a chat that repeats what was said before.
+    """Yield the prompts of one session, each a chat that repeats the turns before it.
 
     Args:
-        source: Where the session comes from; a turn's source is this and its number.
-        turns: What is asked, in order.
-        think: The time before each turn but the first.
-        generator: Draws it.
-        recorded: Whether the recorded answers are repeated; else those of the server that is measured.
+        source: The source of the session; the source of a turn is this and its number.
+        turns: The turns in order.
+        think: The time before each turn except the first.
+        generator: Draws the think times.
+        recorded: Whether to repeat the recorded answers; else those of the measured server.
         opening: Messages before the first question.
-        tokens: Theirs, and the special tokens around a prompt.
+        tokens: The tokens of `opening` and of the special tokens of a prompt.
     """
     messages = opening
     for number, turn in enumerate(turns):

@@ -1,4 +1,4 @@
-"""ShareGPT prompts: real questions, sampled by the rule of `vllm bench serve`."""
+"""`ShareGPTDataset`: first questions of ShareGPT conversations, sampled by the rule of `vllm bench serve`."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -12,31 +12,31 @@ from loadgen.errors import BadInput
 from loadgen.workload.datasets.session import ThinkTime, parse_turns
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.datasets.sharegpt_sessions import ShareGPTSessions
-from loadgen.workload.files.mapped_file import FIELD, path_of
+from loadgen.workload.files.mapped_file import FIELD, dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-LEAST_TOKENS = 4  # of a prompt, and of an answer whose recorded length is asked for
-MOST_PROMPT_TOKENS = 1024
-MOST_TOKENS = 2048  # of prompt and answer together
+MIN_TOKENS = 4  # of a prompt, and of a recorded answer
+MAX_PROMPT_TOKENS = 1024
+MAX_TOTAL_TOKENS = 2048  # of prompt and answer together
 BATCH = 256  # conversations read and encoded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class ShareGPTDataset:
-    """Conversations in an order that `seed_order` shuffles, cut down to question and length of the answer.
+    """Conversations in an order that `seed_order` shuffles, reduced to first question and length of its answer.
 
-    The rule is that of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns
-    whoever speaks, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, stop at
-    `count`; where the file has fewer, go on with random ones of those kept. With one seed for all, the rows are vLLM's.
+    The rule of `vllm bench serve`: shuffle the conversations of at least two turns, take the first two turns of any
+    speaker, keep those with at least 4 tokens each, at most 1024 in the prompt and 2048 together, and stop at `count`.
+    If the file has fewer, repeat random ones. With a single seed, the rows are those of vLLM.
 
     Attributes:
         conversations: The file.
-        tokenizer: What counts the tokens, special ones included.
-        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
-        seed_prompts: Draws what is repeated where the file is too short.
-        seed_order: Shuffles the file.
+        tokenizer: Counts the tokens, with special ones.
+        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
+        seed_prompts: The seed of the repeated rows if the file is too short.
+        seed_order: The seed of the shuffled order.
     """
 
     conversations: Conversations
@@ -47,15 +47,15 @@ class ShareGPTDataset:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> "ShareGPTDataset | ShareGPTSessions":
-        """Make it of `--dataset-path`, `--tokenizer`, `--sharegpt-output-len` and the seeds; with `--turns`, sessions.
+        """Create it from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`; with `--turns`, of sessions.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used, or turns or think time cannot be read.
         """
-        path = path_of(settings, REMEDY)
+        path = dataset_path(settings, REMEDY)
         turns, think = parse_turns(settings.turns, 1), ThinkTime.parse(settings.think_time)
         conversations = Conversations(path)
-        tokenizer = tokenizers.of_settings(settings)
+        tokenizer = tokenizers.tokenizer_of(settings)
         if turns != 1:
             return ShareGPTSessions(
                 conversations=conversations,
@@ -78,17 +78,17 @@ class ShareGPTDataset:
 
     @classmethod
     def made_of(cls, settings: RunSettings) -> list[Path] | None:
-        """The file and the tokenizer's; None where either is not there, and for sessions."""
-        tokenizer = tokenizers.file_of(settings)
+        """Return the file and the tokenizer's file; None if one is missing, and for sessions."""
+        tokenizer = tokenizers.tokenizer_file(settings)
         if tokenizer is None or settings.dataset_path is None or settings.timed_by_data:
             return None
-        return [path_of(settings, REMEDY), tokenizer]
+        return [dataset_path(settings, REMEDY), tokenizer]
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the first k are those of `prompts(k)`; a batch at a time is in memory.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One batch at a time is in memory.
 
         Raises:
-            BadInput: The file is not JSON where it is read, or no conversation in it is of a usable length.
+            BadInput: The part of the file that is read is not JSON, or no conversation in it is of a usable length.
         """
         rows = iter(self._shuffled())
         used: list[int] = []
@@ -98,7 +98,7 @@ class ShareGPTDataset:
                 yield prompt
         if len(used) < count:
             if not used:
-                raise BadInput(FIELD, f"{self.conversations.path} holds no conversation of a usable length", REMEDY)
+                raise BadInput(FIELD, f"{self.conversations.path} has no conversation of a usable length", REMEDY)
             repeats = random.Random(self.seed_prompts)
             more = [repeats.choice(used) for _ in range(count - len(used))]
             for start in range(0, len(more), BATCH):
@@ -108,14 +108,14 @@ class ShareGPTDataset:
         """Yield the usable conversations after the first `count`, each once.
 
         Raises:
-            BadInput: The file is not JSON where it is read.
+            BadInput: The part of the file that is read is not JSON.
         """
         rows = iter(self._shuffled())
         batches = iter(lambda: list(islice(rows, BATCH)), [])
         return islice((prompt for batch in batches for _, prompt in self._read(batch)), count, None)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
+        """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
             "name": "sharegpt",
             "rule": "vllm-0.11",
@@ -128,7 +128,7 @@ class ShareGPTDataset:
         }
 
     def _shuffled(self) -> list[int]:
-        """All rows of the file, in the order in which they are looked at."""
+        """Return all rows of the file in shuffled order."""
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
         return shuffled
@@ -137,12 +137,12 @@ class ShareGPTDataset:
         """Read some conversations and yield those of usable lengths, each with its row."""
         found = [(row, conversation) for row in rows if (conversation := self.conversations[row])]
         inputs = self.tokenizer.count([conversation.prompt for _, conversation in found], special=True)
-        # An answer is only counted where its prompt is usable: the longest ones follow prompts that are too long.
-        asked = [pair for pair in zip(found, inputs, strict=True) if LEAST_TOKENS <= pair[1] <= MOST_PROMPT_TOKENS]
+        # Count answers of usable prompts only: the longest ones follow prompts that are too long.
+        asked = [pair for pair in zip(found, inputs, strict=True) if MIN_TOKENS <= pair[1] <= MAX_PROMPT_TOKENS]
         if self.output_tokens is None:
             outputs = self.tokenizer.count([conversation.answer for (_, conversation), _ in asked], special=True)
         else:
             outputs = [self.output_tokens] * len(asked)
         for ((row, conversation), tokens), wanted in zip(asked, outputs, strict=True):
-            if tokens + wanted <= MOST_TOKENS and (wanted >= LEAST_TOKENS or self.output_tokens is not None):
+            if tokens + wanted <= MAX_TOTAL_TOKENS and (wanted >= MIN_TOKENS or self.output_tokens is not None):
                 yield row, Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")

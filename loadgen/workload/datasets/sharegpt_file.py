@@ -1,4 +1,4 @@
-"""Conversations: a ShareGPT file, of which only what is asked for is read."""
+"""`Conversations` of a ShareGPT file, each read when it is needed."""
 
 import contextlib
 import json
@@ -15,15 +15,15 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.workload.files.json_index import UNKNOWN, Structure
-from loadgen.workload.files.mapped_file import FIELD, mapped, provenance
+from loadgen.workload.files.mapped_file import FIELD, map_file, provenance
 
 ENCODING_REMEDY = "save it as UTF-8"
-REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` gets it), a JSON list of conversations"
+REMEDY = "give the ShareGPT file (`loadgen dataset fetch sharegpt` downloads it), a JSON list of conversations"
 SPACE = b" \t\r\n"
-START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # a byte order mark may come first
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # its byte order marks, UTF-32's first bytes as well
+START = re.compile(rb"(\xef\xbb\xbf)?[ \t\r\n]*\[")  # after an optional byte order mark
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # byte order marks, which also begin those of UTF-32
 KEY = "conversations"
-ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # who speaks, by the names that files have
+ASKS, ANSWERS = ("human", "user"), ("gpt", "assistant")  # names of speakers in files
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 logger = logging.getLogger("loadgen")
@@ -31,13 +31,13 @@ logger = logging.getLogger("loadgen")
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The first two turns of a conversation, whoever speaks.
+    """The first two turns of a conversation, of any speaker.
 
     Attributes:
-        source: Its id, or its number in the file, counted from 0.
+        source: Its id, or its number in the file, from 0.
         prompt: The first turn.
         answer: The second turn.
-        speakers: Who the file says speaks in them, None where it does not.
+        speakers: The speakers of the turns; None if the file does not name them.
     """
 
     source: str
@@ -49,14 +49,14 @@ class Conversation:
 class Conversations:
     """The conversations of at least two turns in a ShareGPT file, in the file's order.
 
-    The file is mapped and only its structure is looked at; a conversation is parsed when it is read. Of a file that is
-    cut off, what is whole is used, and a warning is logged.
+    The file is memory-mapped and its structure scanned; a conversation is parsed when it is read. If the file is
+    truncated, its complete conversations are used, and a warning is logged.
 
     Attributes:
         path: The file.
-        size: Its bytes.
-        whole: Conversations in it, those of a single turn included.
-        cut_off: Whether the file ends in the middle.
+        size: Its size in bytes.
+        whole: The number of complete conversations, with those of a single turn.
+        cut_off: Whether the file is truncated.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +69,7 @@ class Conversations:
         self.whole, self.cut_off = len(self._places), structure.end is None
         self._numbers = self._of_two_turns()
         if not self._numbers:
-            raise BadInput(FIELD, f"{path} holds no whole conversation of two turns", REMEDY)
+            raise BadInput(FIELD, f"{path} has no complete conversation of two turns", REMEDY)
         if self.cut_off:
             _warn_of_cut(path, self.whole)
 
@@ -77,11 +77,11 @@ class Conversations:
         return len(self._numbers)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file and what is in it, as JSON; reads the whole file."""
+        """Return name, size and hash of the file and the number of conversations, as JSON. Reads the whole file."""
         return provenance(self.path, self.size) | {"file_cut_off": self.cut_off, "conversations": self.whole}
 
     def __getitem__(self, index: int) -> Conversation | None:
-        """Parse one conversation; None where its first two turns have no text that can be sent.
+        """Parse one conversation; None if its first two turns have no text that can be sent.
 
         Raises:
             BadInput: It is not JSON.
@@ -90,10 +90,10 @@ class Conversations:
         return _first_turns(self._entry(number), number)
 
     def exchanges(self, index: int) -> tuple[str, list[tuple[str, str]]] | None:
-        """The source of a conversation with its questions and answers; None where nobody can have held it so.
+        """Return the source of a conversation with its questions and answers; None if it is not usable.
 
-        Question and answer take turns from the first one on, and each is a text that can be sent and is not empty; a
-        last question without an answer is left off.
+        Questions and answers must alternate from the first turn on, and each must be a text that is not empty and can
+        be sent. A last question without an answer is left out.
 
         Raises:
             BadInput: It is not JSON.
@@ -102,10 +102,10 @@ class Conversations:
         entry = self._entry(number)
         texts = list[str]()
         for place, turn in enumerate(_turns(entry)):
-            said = turn.get("value") if isinstance(turn, dict) else None
-            if not _is_text(said) or not said or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
+            text = turn.get("value") if isinstance(turn, dict) else None
+            if not _is_text(text) or not text or turn.get("from") not in (ANSWERS if place % 2 else ASKS):
                 return None
-            texts.append(said)
+            texts.append(text)
         pairs = list(zip(texts[::2], texts[1::2], strict=False))
         return (str(entry.get("id", number)), pairs) if pairs else None
 
@@ -114,7 +114,7 @@ class Conversations:
         return _parsed(self.path, self._data, start, end)
 
     def _of_two_turns(self) -> list[int]:
-        """Return the numbers of the conversations with two turns or more, parsing those whose turns are not known."""
+        """Return the numbers of the conversations with at least two turns. Parses those of unknown structure."""
         turns = self._places[:, 2]
         for number in np.flatnonzero(turns == UNKNOWN).tolist():
             turns[number] = len(_turns(self._entry(number)))
@@ -123,11 +123,11 @@ class Conversations:
 
 
 class ConversationsInOrder:
-    """The conversations of a ShareGPT file one after the other, of which no more is looked at than is asked for.
+    """The conversations of a ShareGPT file in order, read only as far as they are needed.
 
     Attributes:
         path: The file.
-        size: Its bytes.
+        size: Its size in bytes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -136,14 +136,14 @@ class ConversationsInOrder:
         self.size = len(self._data)
 
     def provenance(self) -> dict[str, Any]:
-        """Return name, size and hash of the file, as JSON; reads the whole file."""
+        """Return name, size and hash of the file, as JSON. Reads the whole file."""
         return provenance(self.path, self.size)
 
     def __iter__(self) -> Iterator[Conversation]:
-        """Yield those whose first two turns have text that can be sent.
+        """Yield the conversations whose first two turns have text that can be sent.
 
         Raises:
-            BadInput: The file is not JSON as far as it has been read.
+            BadInput: The part of the file that is read is not JSON.
         """
         structure, number = Structure(self._data, KEY.encode()), 0
         for places in structure:
@@ -158,19 +158,21 @@ class ConversationsInOrder:
 
 
 def _mapped(path: Path) -> mmap.mmap:
-    """Map a file into memory for reading; refuse what does not begin as a JSON list."""
-    data = mapped(path, REMEDY)
+    """Map a file into memory, and check that it begins like a JSON list."""
+    data = map_file(path, REMEDY)
     if data[:2] in UTF_16:
         raise BadInput(FIELD, f"{path} is not UTF-8 from byte 0 on", ENCODING_REMEDY)
     if not START.match(data):
-        raise BadInput(FIELD, f"{path} is no JSON list", REMEDY)
+        raise BadInput(FIELD, f"{path} is not a JSON list", REMEDY)
     return data
 
 
 def _parsed(path: Path, data: mmap.mmap, start: int, end: int) -> dict[str, Any]:
     content = data[start:end]
     entry: dict[str, Any]
-    with contextlib.suppress(orjson.JSONDecodeError):  # it refuses half a surrogate pair, and json says where it erred
+    with contextlib.suppress(
+        orjson.JSONDecodeError
+    ):  # it refuses half a surrogate pair, and json gives the position of an error
         entry = orjson.loads(content)
         return entry
     try:
@@ -198,7 +200,7 @@ def _require_nothing_after(path: Path, data: mmap.mmap, end: int | None) -> None
 
 
 def _warn_of_cut(path: Path, whole: int) -> None:
-    logger.warning("%s: the file is cut off; its %d whole conversations are used", path, whole)
+    logger.warning("%s: the file is truncated; its %d complete conversations are used", path, whole)
 
 
 def _turns(entry: dict[str, Any]) -> list[Any]:
@@ -207,5 +209,5 @@ def _turns(entry: dict[str, Any]) -> list[Any]:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Whether it is a string that UTF-8 can carry, which one with half a surrogate pair is not."""
+    """Return whether a value is a string that UTF-8 can encode, without half a surrogate pair."""
     return isinstance(value, str) and not SURROGATE.search(value)

@@ -1,4 +1,4 @@
-"""ShareGPT sessions: real conversations, asked turn by turn."""
+"""`ShareGPTSessions`: ShareGPT conversations, sent turn by turn."""
 
 import itertools
 import random
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.session import ThinkTime, Turn, prompts, thinking
+from loadgen.workload.datasets.session import ThinkTime, Turn, session_prompts, think_generator
 from loadgen.workload.datasets.sharegpt_file import REMEDY, Conversations
 from loadgen.workload.files.mapped_file import FIELD
 from loadgen.workload.prompt import Prompt
@@ -22,19 +22,19 @@ BATCH = 64  # conversations read and encoded at a time
 class ShareGPTSessions:
     """Conversations in an order that `seed_order` shuffles, each a session of up to `turns` questions.
 
-    A conversation is used if human (user) and gpt (assistant) speak in turns from its beginning and every text is
-    whole; any other is left out. A last question without an answer is left off. There is no limit of tokens.
+    A conversation is used if human (user) and gpt (assistant) alternate from the start and every text can be sent. A
+    last question without an answer is left out. Lengths are not limited.
 
     Attributes:
         conversations: The file.
-        tokenizer: What counts the tokens.
-        turns: Most questions of a session; None for all.
-        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
-        recorded: Whether further turns repeat the recorded answers; else those of the server that is measured.
-        think: The time between an answer and the next question.
-        seed_arrivals: Draws it.
-        seed_prompts: Draws what is repeated where the file is too short.
-        seed_order: Shuffles the file.
+        tokenizer: Counts the tokens.
+        turns: Maximum questions of a session; None for all.
+        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
+        recorded: Whether further turns repeat the recorded answers; else those of the measured server.
+        think: The time from an answer to the next question.
+        seed_arrivals: The seed of think times.
+        seed_prompts: The seed of the repeated rows if the file is too short.
+        seed_order: The seed of the shuffled order.
     """
 
     conversations: Conversations
@@ -48,15 +48,15 @@ class ShareGPTSessions:
     seed_order: int
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the first k are those of `prompts(k)`; the last session may be cut short.
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. The last session may be incomplete.
 
         Raises:
-            BadInput: The file is not JSON where it is read, or no conversation in it can be used.
+            BadInput: The part of the file that is read is not JSON, or no conversation in it can be used.
         """
         return itertools.islice((prompt for session in self._all() for prompt in session), count)
 
     def sessions(self, count: int) -> Iterator[Prompt]:
-        """Yield the prompts of `count` sessions, always the same ones in the same order.
+        """Yield the prompts of `count` sessions, the same in every call.
 
         Raises:
             BadInput: As `prompts`.
@@ -64,7 +64,7 @@ class ShareGPTSessions:
         return itertools.chain.from_iterable(itertools.islice(self._all(), count))
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, its seeds, and name, size and hash of file and tokenizer; reads the whole file."""
+        """Return the rule, its seeds, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
             "name": "sharegpt",
             "rule": "whole conversations",
@@ -80,16 +80,16 @@ class ShareGPTSessions:
         }
 
     def _all(self) -> Iterator[list[Prompt]]:
-        """Sessions without end: once the file is through, some are repeated."""
+        """Yield sessions endlessly: after the end of the file, random ones are repeated."""
         shuffled = list(range(len(self.conversations)))
         random.Random(self.seed_order).shuffle(shuffled)
-        generator, used = thinking(self.seed_arrivals), list[int]()
+        generator, used = think_generator(self.seed_arrivals), list[int]()
         for start in range(0, len(shuffled), BATCH):
             for row, session in self._read(shuffled[start : start + BATCH], generator):
                 used.append(row)
                 yield session
         if not used:
-            problem = f"{self.conversations.path} holds no conversation in which human and gpt take turns"
+            problem = f"{self.conversations.path} has no conversation in which human and gpt alternate"
             raise BadInput(FIELD, problem, REMEDY)
         repeats = random.Random(self.seed_prompts)
         while True:
@@ -97,7 +97,7 @@ class ShareGPTSessions:
                 yield session
 
     def _read(self, rows: Sequence[int], generator: np.random.Generator) -> Iterator[tuple[int, list[Prompt]]]:
-        """Read some conversations and yield the sessions of those that can be used, each with its row."""
+        """Read conversations, and yield the sessions of the usable ones, each with its row."""
         found = [(row, *taken) for row in rows if (taken := self.conversations.exchanges(row))]
         found = [(row, source, pairs[: self.turns]) for row, source, pairs in found]
         counts = iter(self.tokenizer.count([text for _, _, pairs in found for pair in pairs for text in pair]))
@@ -107,7 +107,7 @@ class ShareGPTSessions:
                 asked, answered = next(counts), next(counts)
                 turns.append(Turn(question, asked, self.output_tokens or answered, answer, answered))
             special = self.tokenizer.special_tokens
-            session = prompts(
+            session = session_prompts(
                 f"sharegpt/{source}", turns, self.think, generator, recorded=self.recorded, tokens=special
             )
             yield row, list(session)

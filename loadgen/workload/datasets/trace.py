@@ -1,4 +1,4 @@
-"""Traces: requests that come when they once came, as long as they were then, of words of our own."""
+"""`TraceDataset`: requests with the times and lengths of a trace, and random words as texts."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,46 +12,46 @@ from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
 from loadgen.workload.datasets.trace_file import TraceFile, TraceRow
 from loadgen.workload.files import file_hash
-from loadgen.workload.files.mapped_file import FIELD, path_of
+from loadgen.workload.files.mapped_file import FIELD, dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer import word_list
-from loadgen.workload.tokenizer.random_text import Drawing, prefix_rows
+from loadgen.workload.tokenizer.random_text import RandomText, prefix_rows
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
-BLOCK_TOKENS = 512  # of a block that prompts of a Mooncake trace share
-BLOCKS_HELD = 16_384  # texts of blocks that are not made anew: some 50 MB
+BLOCK_TOKENS = 512  # tokens of a block that prompts of a Mooncake trace share
+CACHED_BLOCKS = 16_384  # texts of blocks in memory: about 50 MB
 
 
 @dataclass(frozen=True)
 class TraceDataset:
-    """The requests of a trace, in the order of their times; texts are words, exact to the token.
+    """The requests of a trace in the order of their times; texts are random words, exact to the token.
 
-    Where a row names blocks, its prompt is put together from these, so that prompts begin alike where those did. A
-    block is the prefix of its number: its words do not depend on how many of them a prompt has room for.
+    The prompt of a row with blocks consists of these blocks, so prompts share the prefixes that they shared in the
+    trace. A block is the prefix of its number: its words do not depend on how many of them a prompt uses.
 
     Attributes:
         file: The trace.
-        rows: What of it is within the run.
-        drawing: What draws the words.
-        time_scale: How many times as fast requests come.
+        rows: The rows within the run.
+        drawing: Draws the words.
+        time_scale: Factor by which requests are sent faster.
     """
 
     file: TraceFile
     rows: list[TraceRow] = field(repr=False)
-    drawing: Drawing
+    drawing: RandomText
     time_scale: float
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--dataset-path`, `--trace-format`, `--time-scale`, `--duration`, `--tokenizer` and the seed.
+        """Create the data set from `--dataset-path`, `--trace-format`, `--time-scale`, `--duration` and `--tokenizer`.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
-        file = TraceFile(path_of(settings, "name the file of a trace"), settings.trace_format)
-        tokenizer = tokenizers.of_settings(settings)
-        drawing = Drawing(tokenizer, word_list.of(tokenizer), seed_of(settings, "prompts"))
+        file = TraceFile(dataset_path(settings, "give the file of a trace"), settings.trace_format)
+        tokenizer = tokenizers.tokenizer_of(settings)
+        drawing = RandomText(tokenizer, word_list.words_of(tokenizer), seed_of(settings, "prompts"))
         first_ns, rows = file.rows[0].at_ns, file.rows
         if settings.duration is not None:
             end_ns = first_ns + settings.duration * settings.time_scale * NS_PER_S
@@ -60,19 +60,19 @@ class TraceDataset:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What counts the prompts' tokens."""
+        """The tokenizer of the prompts."""
         return self.drawing.tokenizer
 
     @property
     def requests(self) -> int:
-        """How many there are within the run's duration."""
+        """The number of requests within the duration of the run."""
         return len(self.rows)
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts, fewer where the trace ends before.
+        """Yield the first `count` prompts, fewer if the trace ends before.
 
         Raises:
-            BadInput: A row names more blocks than its prompt has room for.
+            BadInput: A row has more blocks than fit into its prompt.
         """
         blocks = Blocks(self.drawing)
         first_ns, special = self.file.rows[0].at_ns, self.tokenizer.special_tokens
@@ -88,7 +88,7 @@ class TraceDataset:
             yield Prompt(self._text(row, tokens, blocks), tokens + special, row.output_tokens, source, due_ns=due_ns)
 
     def provenance(self) -> dict[str, Any]:
-        """Return the file's name, format and hash, what is made of it, and the tokenizer's name and hash."""
+        """Return the file's name, format and hash, the use of it, and the tokenizer's name and hash."""
         return {
             "name": "trace",
             "rule": "at the trace's times",
@@ -104,7 +104,7 @@ class TraceDataset:
         }
 
     def _text(self, row: TraceRow, tokens: int, blocks: "Blocks") -> str:
-        """So many tokens: the blocks of a row as far as there are, the last of them cut, or words of its own."""
+        """Make the text of a row: its blocks, with the last one cut, or its own words."""
         whole = min(len(row.blocks), (tokens - 1) // BLOCK_TOKENS)
         cut = row.blocks[whole : whole + 1]
         rest = prefix_rows(cut) if cut else np.array([row.line], dtype=np.uint64)
@@ -114,17 +114,17 @@ class TraceDataset:
 
 
 class Blocks:
-    """The texts of whole blocks, of which those drawn last are held: later prompts begin with them."""
+    """Texts of complete blocks. The most recent ones stay in memory, because later prompts begin with them."""
 
-    def __init__(self, drawing: Drawing) -> None:
-        self._drawing, self._held = drawing, dict[int, str]()
+    def __init__(self, drawing: RandomText) -> None:
+        self._drawing, self._texts = drawing, dict[int, str]()
 
     def text(self, numbers: Sequence[int]) -> str:
-        """The blocks of these numbers, one after the other."""
-        missing = [number for number in dict.fromkeys(numbers) if number not in self._held]
+        """Return the text of blocks in order."""
+        missing = [number for number in dict.fromkeys(numbers) if number not in self._texts]
         if missing:
-            self._held.update(zip(missing, self._drawing.prefixes(BLOCK_TOKENS, missing), strict=True))
-        text = " ".join(self._held[number] for number in numbers)
-        for number in list(itertools.islice(self._held, max(0, len(self._held) - BLOCKS_HELD))):
-            del self._held[number]
+            self._texts.update(zip(missing, self._drawing.prefixes(BLOCK_TOKENS, missing), strict=True))
+        text = " ".join(self._texts[number] for number in numbers)
+        for number in list(itertools.islice(self._texts, max(0, len(self._texts) - CACHED_BLOCKS))):
+            del self._texts[number]
         return text

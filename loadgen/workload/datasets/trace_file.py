@@ -1,4 +1,4 @@
-"""Trace files: when requests came and how long they and their answers were, in the formats that are published."""
+"""`TraceFile`: times and lengths of requests, read from the published trace formats."""
 
 import csv
 import datetime
@@ -11,23 +11,23 @@ import orjson
 
 from loadgen.errors import BadInput
 from loadgen.util.clock import NS_PER_S
-from loadgen.workload.datasets.lengths import MOST
+from loadgen.workload.datasets.lengths import MAX_TOKENS
 from loadgen.workload.files.mapped_file import FIELD
 
-REMEDY = "mend the line, or take it out"
+REMEDY = "correct the line, or remove it"
 NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """One request.
+    """One request of a trace.
 
     Attributes:
-        line: Where it stands in the file, from 1 on.
-        at_ns: When it came, ns since whatever the file counts from.
-        input_tokens: Of the prompt.
-        output_tokens: Of the answer.
-        blocks: The numbers of the blocks its prompt consists of; prompts share what has the same number.
+        line: Its line in the file, from 1.
+        at_ns: Its time, ns, from any origin.
+        input_tokens: Tokens of the prompt.
+        output_tokens: Tokens of the answer.
+        blocks: The numbers of the blocks of its prompt; equal numbers are equal texts.
     """
 
     line: int
@@ -39,13 +39,13 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a format calls its times and lengths.
+    """The names of the fields in a format.
 
     Attributes:
-        at: The name of the time.
-        input, output: Of the lengths.
-        ns: What a time says, in ns.
-        blocks: The name of the list of blocks, "" for none.
+        at: The time.
+        input, output: The lengths.
+        ns: Converts a time to ns.
+        blocks: The list of blocks, "" for none.
     """
 
     at: str
@@ -55,16 +55,16 @@ class Format:
     blocks: str = ""
 
 
-def _number(told: Any, unit_ns: int) -> int:
-    seconds, _, fraction = str(told).partition(".")
-    if isinstance(told, bool) or not seconds.isdecimal() or not (fraction or "0").isdecimal():
-        at = float(told)  # in whatever else a number is written
+def _number(value: Any, unit_ns: int) -> int:
+    seconds, _, fraction = str(value).partition(".")
+    if isinstance(value, bool) or not seconds.isdecimal() or not (fraction or "0").isdecimal():
+        at = float(value)  # any other notation of a number
         return round(at * unit_ns)
     return int(seconds) * unit_ns + round(float(f"0.{fraction or 0}") * unit_ns)
 
 
-def _date(told: Any) -> int:
-    at = datetime.datetime.fromisoformat(told)
+def _date(value: Any) -> int:
+    at = datetime.datetime.fromisoformat(value)
     if at.tzinfo is None:
         at = at.replace(tzinfo=datetime.UTC)
     since = at - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -74,30 +74,30 @@ def _date(told: Any) -> int:
 FORMATS = {
     # https://github.com/kvcache-ai/Mooncake: JSON lines, times in ms
     "mooncake": Format(
-        "timestamp", "input_length", "output_length", lambda told: _number(told, NS_PER_MS), blocks="hash_ids"
+        "timestamp", "input_length", "output_length", lambda value: _number(value, NS_PER_MS), blocks="hash_ids"
     ),
     # https://github.com/HPMLL/BurstGPT: CSV, times in s
-    "burstgpt": Format("Timestamp", "Request tokens", "Response tokens", lambda told: _number(told, NS_PER_S)),
+    "burstgpt": Format("Timestamp", "Request tokens", "Response tokens", lambda value: _number(value, NS_PER_S)),
     # https://github.com/Azure/AzurePublicDataset: CSV, times as dates
     "azure": Format("TIMESTAMP", "ContextTokens", "GeneratedTokens", _date),
 }
 
 
 class TraceFile:
-    """A file of one of the formats.
+    """A trace file in one of FORMATS.
 
     Attributes:
         path: The file.
         format: The name of its format.
-        rows: Its requests in the order of their times; those that asked or were answered nothing are left out.
-        left_out: How many those are.
+        rows: Its requests in the order of their times, without those of 0 input or output tokens.
+        left_out: The number of requests without input or output tokens.
 
     Args:
         path: The file.
-        format_name: One of FORMATS, or `auto` to go by the first line.
+        format_name: One of FORMATS, or `auto` to recognise it by the first line.
 
     Raises:
-        BadInput: It cannot be read, or a row does not say what it should.
+        BadInput: The file cannot be read, or a row is invalid.
     """
 
     def __init__(self, path: Path, format_name: str = "auto") -> None:
@@ -106,21 +106,23 @@ class TraceFile:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 first = file.readline()
                 if not first or "\0" in first:
-                    problem = "is no text: it holds NUL bytes" if first else "is empty"
-                    raise BadInput(FIELD, f"{path} {problem}", "name the file of a trace")
+                    problem = "contains NUL bytes" if first else "is empty"
+                    raise BadInput(FIELD, f"{path} {problem}", "give the file of a trace")
                 self.format = _recognised(path, first) if format_name == "auto" else format_name
                 file.seek(0)
-                told = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, FORMATS[self.format])
-                rows = [_row(path, line, one, FORMATS[self.format]) for line, one in told]
+                lines = _json_lines(path, file) if self.format == "mooncake" else _csv(path, file, FORMATS[self.format])
+                rows = [_row(path, line, one, FORMATS[self.format]) for line, one in lines]
         except OSError as error:
-            raise BadInput(FIELD, f"{path}: {error.strerror}", "name the file of a trace") from error
+            raise BadInput(FIELD, f"{path}: {error.strerror}", "give the file of a trace") from error
         except UnicodeDecodeError as error:
-            raise BadInput(FIELD, f"{path} is no text ({error.reason})", "name the unpacked file of a trace") from error
+            raise BadInput(
+                FIELD, f"{path} is not a text ({error.reason})", "give the unpacked file of a trace"
+            ) from error
         self.rows = sorted((row for row in rows if row is not None), key=lambda row: row.at_ns)
         self.left_out = len(rows) - len(self.rows)
         if not self.rows:
-            why = f": none of its {len(rows):,} rows has tokens asked and answered" if rows else ""
-            raise BadInput(FIELD, f"{path} holds no request{why}", "name the file of a trace")
+            why = f": none of its {len(rows):,} rows has input and output tokens" if rows else ""
+            raise BadInput(FIELD, f"{path} has no requests{why}", "give the file of a trace")
 
 
 def _recognised(path: Path, first: str) -> str:
@@ -131,7 +133,7 @@ def _recognised(path: Path, first: str) -> str:
         if {form.at, form.input, form.output} <= names:
             return name
     known = ", ".join(FORMATS)
-    raise BadInput(FIELD, f"{path}, line 1: none of the formats {known}", "say which it is, with --trace-format")
+    raise BadInput(FIELD, f"{path}, line 1: unknown format, none of {known}", "give --trace-format")
 
 
 def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -139,12 +141,12 @@ def _json_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, dict[st
         if not line.strip():
             continue
         try:
-            told = orjson.loads(line)
+            found = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise BadInput(FIELD, f"{path}, line {number}: no JSON ({error})", REMEDY) from error
-        if not isinstance(told, dict):
-            raise BadInput(FIELD, f"{path}, line {number}: no JSON object", REMEDY)
-        yield number, told
+            raise BadInput(FIELD, f"{path}, line {number}: not JSON ({error})", REMEDY) from error
+        if not isinstance(found, dict):
+            raise BadInput(FIELD, f"{path}, line {number}: not a JSON object", REMEDY)
+        yield number, found
 
 
 def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -152,37 +154,37 @@ def _csv(path: Path, lines: Iterator[str], form: Format) -> Iterator[tuple[int, 
     missing = [name for name in (form.at, form.input, form.output) if name not in (reader.fieldnames or ())]
     if missing:
         raise BadInput(
-            FIELD, f"{path}, line 1: there is no column {missing[0]!r}", "say which format it is, or mend it"
+            FIELD, f"{path}, line 1: missing column {missing[0]!r}", "give --trace-format, or correct the file"
         )
     try:
-        for told in reader:
-            yield reader.line_num, told
+        for found in reader:
+            yield reader.line_num, found
     except csv.Error as error:
-        raise BadInput(FIELD, f"{path}, line {reader.line_num}: no CSV ({error})", REMEDY) from error
+        raise BadInput(FIELD, f"{path}, line {reader.line_num}: not CSV ({error})", REMEDY) from error
 
 
-def _row(path: Path, line: int, told: dict[str, Any], form: Format) -> TraceRow | None:
-    """The request that a line tells of; None where nothing was asked or answered."""
+def _row(path: Path, line: int, found: dict[str, Any], form: Format) -> TraceRow | None:
+    """Convert a line to a request; None if it has no input or output tokens."""
     lengths = []
     for name in (form.input, form.output):
         try:
-            if not 0 <= (tokens := float(told[name])) <= MOST or tokens % 1:
+            if not 0 <= (tokens := float(found[name])) <= MAX_TOKENS or tokens % 1:
                 raise ValueError
         except (KeyError, TypeError, ValueError) as error:
-            raise _refusal(path, line, name, told, "number of tokens") from error
+            raise _refusal(path, line, name, found, "number of tokens") from error
         lengths.append(int(tokens))
     try:
-        at_ns = form.ns(told[form.at])
+        at_ns = form.ns(found[form.at])
         if not 0 <= at_ns < 1 << 62:
             raise ValueError
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise _refusal(path, line, form.at, told, "time") from error
-    blocks = told.get(form.blocks) or ()
+        raise _refusal(path, line, form.at, found, "time") from error
+    blocks = found.get(form.blocks) or ()
     if not isinstance(blocks, list | tuple) or not all(type(block) is int and block >= 0 for block in blocks):
-        raise _refusal(path, line, form.blocks, told, "list of numbers")
+        raise _refusal(path, line, form.blocks, found, "list of numbers")
     return TraceRow(line, at_ns, lengths[0], lengths[1], tuple(blocks)) if all(lengths) else None
 
 
-def _refusal(path: Path, line: int, name: str, told: dict[str, Any], kind: str) -> BadInput:
-    value = repr(told[name])[:40] if told.get(name) is not None else "missing"
-    return BadInput(FIELD, f"{path}, line {line}: {name!r} is {value}, no {kind}", REMEDY)
+def _refusal(path: Path, line: int, name: str, found: dict[str, Any], kind: str) -> BadInput:
+    value = repr(found[name])[:40] if found.get(name) is not None else "missing"
+    return BadInput(FIELD, f"{path}, line {line}: {name!r} is {value}, not a {kind}", REMEDY)

@@ -1,1 +1,1 @@
-"""Files of data sets: downloads, hashes, rows, and what is kept between runs."""
+"""Files of data sets: downloads, hashes, mappings, and the cache between runs."""

@@ -1,4 +1,4 @@
-"""Mapped: the file of a data set in memory, of which only what is looked at is read; and what is no such file."""
+"""Memory-mapped files of data sets, and the check of their paths."""
 
 import mmap
 import os
@@ -14,40 +14,39 @@ if TYPE_CHECKING:
 FIELD = "--dataset-path"
 
 
-def named(field: str, given: str) -> Path:
-    """Where the setting `field` says that a file is; whether there is one, whoever opens it finds out.
+def checked_path(field: str, given: str) -> Path:
+    """Check the path of a file in a setting, and expand its user folder. The file need not exist.
 
     Raises:
-        BadInput: No file can be there; or it is a pipe, a device or a socket: files are read more than once, and a pipe
-            that nobody writes never ends.
+        BadInput: The path is invalid, or names a pipe, device or socket: files are read more than once.
     """
     if "\0" in given:
-        raise BadInput(field, f"{given!r} holds a NUL byte, as no path does", "name a file")
+        raise BadInput(field, f"the path {given!r} contains a NUL byte", "give the path of a file")
     try:
         path = Path(given).expanduser()
     except RuntimeError as error:
-        raise BadInput(field, f"{given}: there is no such home folder", "write the whole path") from error
+        raise BadInput(field, f"{given}: unknown home folder", "write the full path") from error
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise BadInput(field, f"{path} is no regular file", "copy what it gives into one, and name that")
+        raise BadInput(field, f"{path} is not a regular file", "copy its content into a file, and give that")
     return path
 
 
-def path_of(settings: "RunSettings", remedy: str) -> Path:
-    """The file that a run's settings name.
+def dataset_path(settings: "RunSettings", remedy: str) -> Path:
+    """Return the checked path of --dataset-path.
 
     Raises:
-        BadInput: They name none; `remedy` says what to give.
+        BadInput: It is not given; `remedy` says what to give.
     """
     if settings.dataset_path is None:
-        raise BadInput(FIELD, f"is not given, and {settings.dataset_name} has no texts of its own", remedy)
-    return named(FIELD, settings.dataset_path)
+        raise BadInput(FIELD, f"is missing: the data set {settings.dataset_name} needs a file", remedy)
+    return checked_path(FIELD, settings.dataset_path)
 
 
-def mapped(path: Path, remedy: str) -> mmap.mmap:
-    """Map a file for reading.
+def map_file(path: Path, remedy: str) -> mmap.mmap:
+    """Map a file into memory for reading.
 
     Raises:
-        BadInput: It cannot be read, or is empty; `remedy` says what to give instead.
+        BadInput: The file cannot be read, or is empty; `remedy` says what to give instead.
     """
     try:
         with path.open("rb") as file:
@@ -61,9 +60,9 @@ def mapped(path: Path, remedy: str) -> mmap.mmap:
 
 
 def provenance(path: Path, size: int) -> dict[str, Any]:
-    """Return name, bytes and hash of a file, as JSON for a data set's own provenance; reads the whole file.
+    """Return name, size and hash of a file for the provenance of a data set, as JSON. Reads the whole file.
 
     Raises:
-        OSError: It cannot be read any more.
+        OSError: The file can no longer be read.
     """
     return {"file": str(path), "file_bytes": size, "file_sha256": file_hash.sha256(path)}

@@ -1,1 +1,1 @@
-"""Tokenizers, and texts whose length in tokens is known."""
+"""Tokenizers, and texts of an exact number of tokens. For chat-template tokens see `loadgen.workload.chat_template`."""

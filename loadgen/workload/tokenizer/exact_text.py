@@ -1,13 +1,13 @@
-"""Words: text whose number of tokens is known before it is encoded.
+"""`Words` of a tokenizer: a text of n of them, joined by spaces, has exactly n tokens.
 
 A word is a token that spells a space and 2-14 ASCII letters, that stays this one token when it follows a word, and that
-is one token too where it begins a text. So a text of n words joined by spaces is n tokens: with byte-level BPE,
-SentencePiece, WordPiece and WordLevel alike, and whether or not it is trimmed.
+is one token also at the beginning of a text. So a text of n words has n tokens with byte-level BPE, SentencePiece,
+WordPiece and WordLevel, trimmed or not.
 
-That holds of whole texts. Right behind something else, such as the mark or the line end of a chat template, the first
-word may be another number of tokens: SentencePiece itself puts a space before a text and nowhere else, so that there
-1,172 of Mistral's 4,096 words are several tokens; of Qwen3's, 52 join with a `>` before them. What a template adds is
-therefore counted with words in it, never assumed (`loadgen.workload.tokenizer.token_count`).
+This holds for whole texts. After a marker or line end of a chat template, the first word may have more tokens:
+SentencePiece puts a space only before a whole text, so 1,172 of Mistral's 4,096 words are then several tokens; 52 of
+Qwen3's words join with a preceding `>`. `loadgen.workload.chat_template` therefore measures the overhead of a template
+with words in it.
 """
 
 import re
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from loadgen.errors import BadInput
 from loadgen.workload.tokenizer.tokenizer import FIELD, Tokenizer
 
-Count = Callable[[Sequence[str]], list[int]]  # the tokens of each text
-MOST = 4096  # 12 bits a word: two texts of 4 words are equal once in 2**48
-FEWEST = 256
-SCANNED = 4096  # ids looked at between two checks whether the words suffice
+Count = Callable[[Sequence[str]], list[int]]  # returns the tokens of each text
+MAX_WORDS = 4096  # 12 bits per word: two texts of 4 words are equal once in 2**48
+MIN_WORDS = 256
+SCAN_IDS = 4096  # ids scanned between two checks of the number of words
 REPAIRS = 32
 WORD = re.compile("[ Ġ▁]?([A-Za-z]{2,14})")
-ACROSS = re.compile("[A-Za-z][ Ġ▁]+[A-Za-z]")  # a token that can begin in one word and end in another
+ACROSS = re.compile("[A-Za-z][ Ġ▁]+[A-Za-z]")  # a token that spans two words
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Words:
 
     Attributes:
         items: The words, an array of str whose length is a power of two.
-        additive: Whether the tokens of words always add up. Where a vocabulary has tokens that span words they may not,
-            and what is made of these words needs `fitted`.
+        additive: Whether the tokens of words always add up. They may not if a token of the vocabulary spans two words;
+            texts then need `fit_texts`.
     """
 
     items: NDArray[np.object_]
@@ -44,55 +44,57 @@ class Words:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> "Words":
-        """Find a tokenizer's words, lowest ids first, because a vocabulary holds common words before rare ones.
+        """Find the words of a tokenizer, lowest ids first, because vocabularies list common words first.
 
         Raises:
-            BadInput: It has fewer than 256.
+            BadInput: It has fewer than MIN_WORDS.
         """
         found: dict[str, None] = {}
-        for start in range(0, tokenizer.size, SCANNED):
-            if len(found) >= MOST:
+        for start in range(0, tokenizer.size, SCAN_IDS):
+            if len(found) >= MAX_WORDS:
                 break
-            tokens = (WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCANNED))
+            tokens = (WORD.fullmatch(tokenizer.token(number)) for number in range(start, start + SCAN_IDS))
             fresh = list(dict.fromkeys(token[1] for token in tokens if token and token[1] not in found))
             thrice = tokenizer.encode_batch([f"{word} {word} {word}" for word in fresh])
-            found.update((word, None) for word, ids in zip(fresh, thrice, strict=True) if _stays(word, ids, tokenizer))
-        if len(found) < FEWEST:
-            problem = f"{tokenizer.name} has {len(found)} words of one token each, and random prompts need {FEWEST}"
-            raise BadInput(FIELD, problem, "use another tokenizer, or a data set with texts of its own")
-        words = list(found)[: min(MOST, 1 << (len(found).bit_length() - 1))]
-        return cls(np.array(words, dtype=object), _add_up(words, tokenizer))
+            found.update(
+                (word, None) for word, ids in zip(fresh, thrice, strict=True) if _is_word(word, ids, tokenizer)
+            )
+        if len(found) < MIN_WORDS:
+            problem = f"{tokenizer.name} has {len(found)} words of one token, and random prompts need {MIN_WORDS}"
+            raise BadInput(FIELD, problem, "use another tokenizer, or a data set with its own texts")
+        words = list(found)[: min(MAX_WORDS, 1 << (len(found).bit_length() - 1))]
+        return cls(np.array(words, dtype=object), _tokens_add_up(words, tokenizer))
 
 
-def _stays(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
-    """Whether three times the word is three tokens that spell it, the second the same as the third."""
+def _is_word(word: str, ids: Sequence[int], tokenizer: Tokenizer) -> bool:
+    """Return whether a word three times is three tokens that spell it, the second equal to the third."""
     if len(ids) != 3 or ids[1] != ids[2]:
         return False
     spelled = (WORD.fullmatch(tokenizer.token(number)) for number in ids[:2])
     return all(match and match[1] == word for match in spelled)
 
 
-def _add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
-    """Whether each word is tokenized by itself: the text is cut at every word first, or no token spans two."""
+def _tokens_add_up(words: Sequence[str], tokenizer: Tokenizer) -> bool:
+    """Return whether each word is tokenized alone: the text is split at words first, or no token spans two words."""
     text = " ".join(words)
     if tokenizer.count([text]) != [len(words)]:
         return False
     return tokenizer.pieces(text) == len(words) or not ACROSS.search("\n".join(tokenizer.vocab()))
 
 
-def fitted(
+def fit_texts(
     rows: Sequence[Sequence[str]], wanted: Sequence[int], tokenizer: Tokenizer, count: Count | None = None
 ) -> list[str]:
-    """Make texts of exactly the wanted numbers of tokens by encoding them and taking more or fewer words.
+    """Make texts of exact numbers of tokens: encode them, and take more or fewer words until the counts are right.
 
     Args:
-        rows: The words that each text may use, in their order, with some to spare.
-        wanted: Tokens of each text.
-        tokenizer: What counts them.
-        count: What counts them in its place, such as a chat template with it.
+        rows: The words of each text in order, with spare ones.
+        wanted: The tokens of each text.
+        tokenizer: Counts the tokens.
+        count: Counts them instead, for example with a chat template.
 
     Raises:
-        BadInput: The words of a row run out, or its count keeps missing.
+        BadInput: A row has too few words, or the counts do not converge.
     """
     count = count or tokenizer.count
     taken = list(wanted)
@@ -102,5 +104,5 @@ def fitted(
         if not any(missing):
             return texts
         taken = [max(0, take + more) for take, more in zip(taken, missing, strict=True)]
-    problem = f"{tokenizer.name} joins words into tokens, so that texts of an exact length cannot be made of them"
-    raise BadInput(FIELD, problem, "use another tokenizer, or a data set with texts of its own")
+    problem = f"{tokenizer.name} joins words into tokens, so texts of an exact length cannot be made"
+    raise BadInput(FIELD, problem, "use another tokenizer, or a data set with its own texts")

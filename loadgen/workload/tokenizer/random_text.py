@@ -1,4 +1,4 @@
-"""Drawing: texts of random words, each a function of a seed and a row number alone."""
+"""`RandomText`: texts of random words, each a function of a seed and a row number alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.errors import BadInput
-from loadgen.workload.tokenizer.exact_text import FEWEST, Count, Words, fitted
+from loadgen.workload.tokenizer.exact_text import MIN_WORDS, Count, Words, fit_texts
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-BLOCK_WORDS = 1 << 18  # words of the prompts that a data set makes at a time
-SPARE_WORDS = 16  # drawn beside twice a length, where words may join into one token
+BLOCK_WORDS = 1 << 18  # words of the prompts made at a time
+SPARE_WORDS = 16  # drawn in addition to twice a length, where words may join into one token
 PHRASE = 4  # words of a phrase
-INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # what a seed draws, each from a stream of its own
-LAST_ROW = 2**64 - 1  # prefixes are rows from here on downwards, prompts from 0 on upwards
+INPUT_LENGTHS, OUTPUT_LENGTHS, WORDS, ORDER, PHRASES = range(5)  # separate random streams of a seed
+LAST_ROW = 2**64 - 1  # prefixes are rows downwards from here, prompts upwards from 0
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """The words of a tokenizer, drawn by a seed.
+class RandomText:
+    """Draws texts of the words of a tokenizer.
 
     Attributes:
-        tokenizer: What counts the tokens.
-        words: Its words.
-        seed: Draws them.
+        tokenizer: Counts the tokens.
+        words: The words of the tokenizer.
+        seed: The seed of the texts.
     """
 
     tokenizer: Tokenizer
@@ -35,17 +35,17 @@ class Drawing:
 
     @cached_property
     def phrases(self) -> NDArray[np.object_]:
-        """2**16 groups of PHRASE words, of which 16 bits choose one: texts come several times faster from these.
+        """2**16 phrases of PHRASE words, chosen by 16 bits each: several times faster than single words.
 
-        They take 0.15 s, so they are drawn with the first text: most data sets are made anew once more is known of
-        the server, before they make any.
+        Drawing them takes 0.15 s, so they are drawn for the first text: most data sets are created again once the
+        server is known, before they make any.
         """
         drawn = generator(self.seed, PHRASES).integers(0, len(self.words.items), (1 << 16, PHRASE))
         joined = [" ".join(phrase) for phrase in self.words.items.take(drawn).tolist()]
         return np.array(joined, dtype=object)
 
     def prefixes(self, tokens: int, numbers: Sequence[int] = (0,)) -> list[str]:
-        """Make the prefixes of these numbers, each of so many tokens, "" for none."""
+        """Make the prefixes of these numbers, each of `tokens` tokens; "" for 0 tokens."""
         return self.texts(prefix_rows(numbers), [tokens] * len(numbers))
 
     def texts(
@@ -56,17 +56,17 @@ class Drawing:
         prefix_tokens: int = 0,
         *,
         measure: Count | None = None,
-        beside: int = 0,
+        template_tokens: int = 0,
     ) -> list[str]:
-        """Make the text of each row: its prefix, then as many tokens of its own as `lengths` says.
+        """Make the text of each row: its prefix, then its own words.
 
         Args:
-            rows: Their numbers.
-            lengths: Tokens of each beside its prefix.
-            prefixes: What each begins with; nothing for no prefixes at all.
-            prefix_tokens: Tokens of each prefix.
-            measure: What counts a whole text, prefix included; None: its tokens alone.
-            beside: Tokens that `measure` counts of each beyond those asked for.
+            rows: The row numbers, uint64, shape (n,).
+            lengths: The tokens of each text without its prefix.
+            prefixes: The prefix of each text; empty for no prefixes.
+            prefix_tokens: The tokens of each prefix.
+            measure: Counts a whole text with its prefix; None: the tokenizer does.
+            template_tokens: Tokens that `measure` counts in addition, those of the chat template.
         """
         if self.words.additive and measure is None:
             own = self._draw(rows, lengths)
@@ -76,41 +76,41 @@ class Drawing:
         drawn = self._draw(rows, [2 * length + SPARE_WORDS for length in lengths])
         before = [prefix.split() for prefix in prefixes] if prefix_tokens else [[] for _ in lengths]
         spare = [prefix + own.split() for prefix, own in zip(before, drawn, strict=True)]
-        around = prefix_tokens + (beside if measure else 0)
-        return fitted(spare, [around + own for own in lengths], self.tokenizer, measure)
+        around = prefix_tokens + (template_tokens if measure else 0)
+        return fit_texts(spare, [around + own for own in lengths], self.tokenizer, measure)
 
     def probes(self) -> list[str]:
-        """Some words: what prompts begin and end with."""
-        words: list[str] = self.words.items[:FEWEST].tolist()
+        """Return some words, as prompts begin and end with them."""
+        words: list[str] = self.words.items[:MIN_WORDS].tolist()
         return words
 
     def adds_up(self, overheads: Sequence[int]) -> bool:
-        """Whether what a server counts of a text is its tokens and one number, out of those found by `probes`."""
+        """Return whether the server's count of any text is its tokens plus one constant overhead."""
         return len(overheads) == 1 and (self.words.additive or overheads[0] == 0)
 
     def require_countable(self, overheads: Sequence[int], measure: Count | None) -> None:
-        """Refuse to make texts to a server's measure where tokens do not add up and nothing counts them.
+        """Check that texts of a length by the server's count can be made.
 
         Raises:
-            BadInput: It is so.
+            BadInput: Tokens do not add up, and nothing counts them.
         """
         if not self.adds_up(overheads) and measure is None:
-            problem = f"{self.tokenizer.name} joins words into tokens, so that a template's cannot be taken off"
-            raise BadInput("--input-len-counts", problem, "name the folder of a tokenizer with its template")
+            problem = f"{self.tokenizer.name} joins words into tokens, so the overhead of a template is not constant"
+            raise BadInput("--input-len-counts", problem, "give the folder of a tokenizer with its chat template")
 
     def _draw(self, rows: NDArray[np.uint64], lengths: Sequence[int]) -> Iterator[str]:
-        """Draw the first `lengths` words of each row; a row's words do not depend on how many are drawn.
+        """Draw the first `lengths` words of each row. The words of a row do not depend on their number.
 
-        Each row has a 64-bit key, and its numbers are a splitmix64 sequence from there on. The first number is 4 words,
-        every other is 4 phrases.
+        Each row has a 64-bit key, and its numbers are a splitmix64 sequence that starts there. The first number gives 4
+        words, every other one 4 phrases.
         """
         numbers = 1 + np.maximum(-(-(np.array(lengths) - 4) // (4 * PHRASE)), 0)
         ends = np.cumsum(numbers)
         starts = ends - numbers
         step = np.arange(1, ends[-1] + 1) - np.repeat(starts, numbers)
         base = np.random.SeedSequence([self.seed, WORDS]).generate_state(1, np.uint64)
-        keys = _mixed(rows * GOLDEN + base)
-        drawn = _mixed(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
+        keys = _splitmix64(rows * GOLDEN + base)
+        drawn = _splitmix64(np.repeat(keys, numbers) + step.astype(np.uint64) * GOLDEN).view(np.uint16).reshape(-1, 4)
         pieces = self.phrases.take(drawn)
         pieces[starts] = self.words.items.take(drawn[starts] & np.uint16(len(self.words.items) - 1))
         flat = pieces.ravel().tolist()
@@ -123,16 +123,16 @@ class Drawing:
 
 
 def prefix_rows(numbers: Sequence[int]) -> NDArray[np.uint64]:
-    """The rows that are the prefixes of these numbers."""
+    """Return the rows of the prefixes of these numbers."""
     return np.uint64(LAST_ROW) - np.array(numbers, dtype=np.uint64)
 
 
 def generator(seed: int, purpose: int) -> np.random.Generator:
-    """A generator for one of the things that a seed draws."""
+    """Create the generator of one random stream of a seed."""
     return np.random.default_rng([seed, purpose])
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _splitmix64(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scramble 64-bit numbers in place by splitmix64's finalizer (Steele, Lea, Flood, 2014; Stafford's variant 13)."""
     numbers ^= numbers >> np.uint64(30)
     numbers *= np.uint64(0xBF58476D1CE4E5B9)

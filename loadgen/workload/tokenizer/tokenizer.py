@@ -1,4 +1,4 @@
-"""Tokenizers: a thin face over Hugging Face's `tokenizers`, and the three places where one is found."""
+"""`Tokenizer`, a thin wrapper of Hugging Face's `tokenizers`, and loading it from a file, a folder or the hub."""
 
 import contextlib
 import hashlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FIELD = "--tokenizer"
 FILE = "tokenizer.json"
-TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")  # files that may hold the chat template beside it
+TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")  # files that may contain the chat template
 
 
 class Tokenizer:
@@ -30,21 +30,26 @@ class Tokenizer:
     Batches are encoded on all cores, or on one where the environment says TOKENIZERS_PARALLELISM=false.
 
     Attributes:
-        name: What the user called it: a path or a hub name.
+        name: The path or hub name that the user gave.
         sha256: Hash of its tokenizer.json, in hex.
-        special_tokens: How many tokens it puts around a single text (such as a beginning-of-sequence token).
-        size: Tokens in the vocabulary, added ones included.
-        own_size: Tokens in the vocabulary without added ones.
-        folder: Where its file lies, and what else belongs to it; None where there is no file.
-        inside: What stands beside it in a model's file; None where it is not from one.
+        special_tokens: Tokens that it adds to a single text (such as a beginning-of-sequence token).
+        size: Tokens in the vocabulary, with added tokens.
+        own_size: Tokens in the vocabulary, without added tokens.
+        folder: The folder of its file; None if there is no file.
+        gguf: The content of its GGUF file; None if it is from another file.
     """
 
     def __init__(
-        self, core: Core, name: str, sha256: str, folder: Path | None = None, inside: gguf_file.Inside | None = None
+        self,
+        core: Core,
+        name: str,
+        sha256: str,
+        folder: Path | None = None,
+        gguf: gguf_file.GgufTokenizer | None = None,
     ) -> None:
-        core.no_truncation()  # some files cut at 512 tokens, which would make every long text count 512
+        core.no_truncation()  # some files truncate at 512 tokens, so that every long text would count 512
         core.no_padding()
-        self._core, self.name, self.sha256, self.folder, self.inside = core, name, sha256, folder, inside
+        self._core, self.name, self.sha256, self.folder, self.gguf = core, name, sha256, folder, gguf
         self.special_tokens = core.num_special_tokens_to_add(False)
         self.size, self.own_size = core.get_vocab_size(), core.get_vocab_size(with_added_tokens=False)
 
@@ -52,75 +57,75 @@ class Tokenizer:
         return f"<Tokenizer {self.name} {self.size} tokens>"
 
     def provenance(self) -> dict[str, Any]:
-        """Return its name and hash, as JSON for a data set's own provenance."""
+        """Return name and hash for the provenance of a data set, as JSON."""
         return {"tokenizer": self.name, "tokenizer_sha256": self.sha256}
 
     def count(self, texts: Sequence[str], *, special: bool = False) -> list[int]:
-        """Return the tokens of each text; with `special`, those that the tokenizer puts around a text as well."""
+        """Count the tokens of each text; with `special`, including the special tokens that are added."""
         return [len(encoding) for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of one text, without special tokens around it."""
+        """Return the ids of one text, without special tokens."""
         return self._core.encode(text, add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str], *, special: bool = False) -> list[list[int]]:
-        """Return the ids of each text; with `special`, those that the tokenizer puts around a text as well."""
+        """Return the ids of each text; with `special`, including the special tokens that are added."""
         return [encoding.ids for encoding in self._core.encode_batch_fast(texts, add_special_tokens=special)]
 
     def ends(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return at which character of each text every token of it ends, without special tokens."""
+        """Return for each text the character offsets of the ends of its tokens, without special tokens."""
         batch = self._core.encode_batch(texts, add_special_tokens=False)
         return [[end for _, end in encoding.offsets] for encoding in batch]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of some ids, special tokens included."""
+        """Return the text of ids, with special tokens."""
         return self._core.decode(ids, skip_special_tokens=False)
 
     def decode_batch(self, rows: Sequence[Sequence[int]], *, special: bool = True) -> list[str]:
-        """Return the text of each row of ids, special tokens included unless `special` is false."""
+        """Return the text of each row of ids, with special tokens unless `special` is false."""
         return self._core.decode_batch(rows, skip_special_tokens=not special)
 
     def token(self, number: int) -> str:
-        """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"), or "" for an id that is not used."""
+        """Return a token as the vocabulary spells it (a space may be "Ġ" or "▁"); "" for an unused id."""
         return self._core.id_to_token(number) or ""
 
     def vocab(self) -> dict[str, int]:
-        """Return every token, as the vocabulary spells it, with its id; without added tokens."""
+        """Return all tokens as the vocabulary spells them, with their ids, without added tokens."""
         return self._core.get_vocab(with_added_tokens=False)
 
     def pieces(self, text: str) -> int | None:
-        """Return into how many pieces the text is cut before tokens are sought in each, None where it is not cut."""
+        """Return the number of pieces from the pre-tokenizer; None if there is none."""
         if self._core.pre_tokenizer is None:
             return None
         normal = self._core.normalizer.normalize_str(text) if self._core.normalizer else text
         return len(self._core.pre_tokenizer.pre_tokenize_str(normal))
 
 
-def name_of(settings: "RunSettings") -> str | None:
-    """The name of a run's tokenizer, `--tokenizer` or else `--model`; None where neither is given."""
+def tokenizer_name(settings: "RunSettings") -> str | None:
+    """Return the name of the tokenizer of a run, `--tokenizer` or `--model`; None if neither is given."""
     return settings.tokenizer or settings.model
 
 
-def of_settings(settings: "RunSettings") -> Tokenizer:
-    """Load the tokenizer that a run's settings name: `--tokenizer`, else the one of `--model`.
+def tokenizer_of(settings: "RunSettings") -> Tokenizer:
+    """Load the tokenizer of a run: `--tokenizer`, else that of `--model`.
 
     Raises:
-        BadInput: Neither is given, there is to be none, or `load` refuses it.
+        BadInput: Neither is given, it is "none", or `load` fails.
     """
-    name = name_of(settings)
+    name = tokenizer_name(settings)
     if name == NO_TOKENIZER:
-        problem = f"{name}, and the data set {settings.dataset_name} needs one"
-        raise BadInput(FIELD, problem, "name one, or send ready prompts: --dataset-name jsonl, csv or custom")
+        problem = f"is {name}, and the data set {settings.dataset_name} needs a tokenizer"
+        raise BadInput(FIELD, problem, "give one, or send ready prompts: --dataset-name jsonl, csv or custom")
     if name is None:
-        raise BadInput(FIELD, "is not given, and there is no --model to take it from", f"name a {FILE} or a hub name")
+        raise BadInput(FIELD, "is missing, and so is --model", f"give a {FILE} or a hub name")
     return load(name)
 
 
-class OnDemand:
-    """The tokenizer that a run's settings name, loaded when it is first called for: that of ready prompts.
+class LazyTokenizer:
+    """The tokenizer of ready prompts, loaded when it is first used.
 
     Attributes:
-        absent: Whether there is to be none.
+        absent: Whether --tokenizer is "none".
     """
 
     def __init__(self, settings: "RunSettings") -> None:
@@ -129,29 +134,29 @@ class OnDemand:
         self._loaded: Tokenizer | None = None
 
     def __call__(self) -> Tokenizer:
-        """Load it, or return what was loaded.
+        """Return the tokenizer, and load it at the first call.
 
         Raises:
-            BadInput: As `of_settings`.
+            BadInput: As `tokenizer_of`.
         """
         if self._loaded is None:
             try:
-                self._loaded = of_settings(self._settings)
+                self._loaded = tokenizer_of(self._settings)
             except BadInput as error:
                 if self.absent:
                     raise
-                remedy = f"{error.remedy}; or {FIELD} {NO_TOKENIZER}, to send ready prompts that only the server counts"
+                remedy = f"{error.remedy}; or give {FIELD} {NO_TOKENIZER}: only the server then counts tokens"
                 raise BadInput(error.field, error.problem, remedy) from error
         return self._loaded
 
     def provenance(self) -> dict[str, Any]:
-        """Return its name and hash, as `Tokenizer.provenance`; both None where it was not called for."""
+        """Return name and hash as `Tokenizer.provenance`; both None if it was not used."""
         return self._loaded.provenance() if self._loaded else {"tokenizer": None, "tokenizer_sha256": None}
 
 
-def file_of(settings: "RunSettings") -> Path | None:
-    """The file that `of_settings` would read, None where there is none on this machine."""
-    name = name_of(settings)
+def tokenizer_file(settings: "RunSettings") -> Path | None:
+    """Return the local file that `tokenizer_of` would read; None if there is none on this machine."""
+    name = tokenizer_name(settings)
     if name is None or name == NO_TOKENIZER:
         return None
     path = Path(os.path.expanduser(name))
@@ -169,13 +174,13 @@ def file_of(settings: "RunSettings") -> Path | None:
 
 
 def load(name: str) -> Tokenizer:
-    """Load a tokenizer from a tokenizer.json, from a folder, from a model's .gguf file, or by its name on the hub.
+    """Load a tokenizer from a tokenizer.json, a folder, a .gguf file, or by its name on the hub.
 
-    A tokenizer.json is read as it stands. Only a folder that has none goes through `transformers`, which is slow to
-    import and replaces parts of some tokenizers by its own.
+    A tokenizer.json is read as it is. Only a folder without one needs `transformers`, which is slow to import and
+    replaces parts of some tokenizers.
 
     Raises:
-        BadInput: There is no such file or folder, it is not a tokenizer, or the hub does not give it.
+        BadInput: The file or folder does not exist, is not a tokenizer, or the hub does not have it.
     """
     path = Path(os.path.expanduser(name))
     if path.is_file():
@@ -183,7 +188,7 @@ def load(name: str) -> Tokenizer:
     if path.is_dir():
         return _from_file(path / FILE, name) if (path / FILE).is_file() else _from_transformers(path, name)
     if name.startswith(("/", ".", "~")) or name.endswith((".json", gguf_file.SUFFIX)) or name.count("/") > 1:
-        raise BadInput(FIELD, f"there is no file or folder {name}", f"give a {FILE}, its folder or a hub name")
+        raise BadInput(FIELD, f"file or folder {name} does not exist", f"give a {FILE}, its folder or a hub name")
     return _from_hub(name)
 
 
@@ -196,13 +201,13 @@ def _from_file(path: Path, name: str) -> Tokenizer:
         core = Core.from_buffer(content)
     except Exception as error:  # tokenizers raises the bare class
         problem = f"{path} is not a {FILE} ({first_line(error)})"
-        raise BadInput(FIELD, problem, "give the one of the served model") from error
+        raise BadInput(FIELD, problem, "give that of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(content).hexdigest(), path.parent)
 
 
 def _from_gguf(path: Path, name: str) -> Tokenizer:
-    inside = gguf_file.read(path, FIELD)
-    return Tokenizer(inside.core, name, hashlib.sha256(inside.core.to_str().encode()).hexdigest(), inside=inside)
+    gguf = gguf_file.read(path, FIELD)
+    return Tokenizer(gguf.core, name, hashlib.sha256(gguf.core.to_str().encode()).hexdigest(), gguf=gguf)
 
 
 def _from_transformers(folder: Path, name: str) -> Tokenizer:
@@ -211,13 +216,13 @@ def _from_transformers(folder: Path, name: str) -> Tokenizer:
     try:
         core: Core = AutoTokenizer.from_pretrained(str(folder), local_files_only=True).backend_tokenizer
     except Exception as error:  # its errors have no common class
-        problem = f"{name} has no {FILE}, and transformers cannot make one ({first_line(error)})"
+        problem = f"{name} has no {FILE}, and transformers cannot load it ({first_line(error)})"
         raise BadInput(FIELD, problem, f"give a {FILE} of the served model") from error
     return Tokenizer(core, name, hashlib.sha256(core.to_str().encode()).hexdigest(), folder)
 
 
 def _from_hub(name: str) -> Tokenizer:
-    """Take the file from the hub's cache on this machine if it is there, else from the hub."""
+    """Load the file from the local cache of the hub, else from the hub."""
     from huggingface_hub import constants, hf_hub_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -225,24 +230,24 @@ def _from_hub(name: str) -> Tokenizer:
     try:
         return _from_file(Path(hf_hub_download(name, FILE, local_files_only=True)), name)
     except HFValidationError as error:
-        raise BadInput(FIELD, f"{name!r} is neither a path nor a hub name", remedy) from error
+        raise BadInput(FIELD, f"invalid path or hub name {name!r}", remedy) from error
     except LocalEntryNotFoundError as error:
-        if constants.HF_HUB_OFFLINE or not resolves(constants.ENDPOINT):
-            problem = f"{name} is no path, not in the hub's cache, and the hub cannot be reached"
+        if constants.HF_HUB_OFFLINE or not has_address(constants.ENDPOINT):
+            problem = f"{name} is not a path, not in the cache of the hub, and the hub cannot be reached"
             files = f"give the path of a copy of the served model's {FILE}, or of its .gguf file"
             raise BadInput(FIELD, problem, f"{files} (pip install gguf)") from error
     try:
         path = Path(hf_hub_download(name, FILE))
     except (OSError, ValueError) as error:
-        raise BadInput(FIELD, f"the hub does not give {name} ({first_line(error)})", remedy) from error
+        raise BadInput(FIELD, f"the hub does not have {name} ({first_line(error)})", remedy) from error
     for beside in TEMPLATES:
         with contextlib.suppress(OSError, ValueError):  # not every model has one
             hf_hub_download(name, beside)
     return _from_file(path, name)
 
 
-def resolves(url: str) -> bool:
-    """Whether the host has an address: without one the hub's client would try for 23 s before it says so."""
+def has_address(url: str) -> bool:
+    """Return whether the host of a URL has an address. Without one, the hub's client would retry for 23 s."""
     if getproxies():
         return True
     try:
@@ -252,5 +257,5 @@ def resolves(url: str) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """What a library has to say, without the rest of its lines."""
+    """Return the first line of an error message."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

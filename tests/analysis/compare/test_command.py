@@ -22,77 +22,73 @@ def files() -> tuple[str, str]:
     return saved(Path("a.json")), saved(Path("b.json"), ttft=25.0)
 
 
-def test_a_line_for_each_metric_with_both_values_and_the_change(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table_has_a_line_per_metric(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", *files, "--names", "base,new"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert " new beside base " in lines[0]
+    assert " new compared with base " in lines[0]
     assert "base  1 run, VALID, a, a.json" in lines
     (ttft,) = (line.split() for line in lines if line.startswith("ttft_mean"))
     assert ttft == ["ttft_mean", "ms", "20.00", "25.00", "+25.0%", "-"]
     (errors,) = (line.split() for line in lines if line.startswith("error_rate"))
     assert errors == ["error_rate", "0.00%", "0.00%", "0.00pp", "-"]
-    assert lines[-1] == "No interval (keep --records)."
+    assert lines[-1] == "No interval (measure with --records)."
     assert max(map(len, lines)) <= 100
 
 
-def test_a_run_that_is_not_valid_says_what_for(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_suspect_run_names_its_checks(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     late = {"name": "lag p99", "value": "5 ms", "limit": "1 ms", "ok": False, "counts": True, "group": "sending"}
     saved(Path("late.json"), ttft=21, verdict="SUSPECT", checks=[late])
     dispatch(["compare", files[0], "late.json"])
     assert "B  1 run, SUSPECT for lag p99, late, late.json" in capsys.readouterr().out.splitlines()
 
 
-def test_intervals_within_the_run_say_what_is_not_in_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_intervals_within_the_run_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", recorded(Path("a")), recorded(Path("b"), factor=2.0, seed=1)]) == 0
     out = capsys.readouterr().out
     assert "within the run (blocks of" in out
-    assert "restart noise unknown" in out
+    assert "between starts is unknown" in out
     assert "better" not in out.replace("better and worse", "")
     assert max(map(len, out.splitlines())) <= 100
 
 
-def test_starts_are_told_better_or_worse(capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_starts_may_be_better(capsys: pytest.CaptureFixture[str]) -> None:
     base, new = starts(Path("base"), 20.0, 20.2, 19.9), starts(Path("new"), 10.0, 10.1, 9.9)
     assert dispatch(["compare", base, new]) == 0
     out = capsys.readouterr().out
     (ttft,) = (line for line in out.splitlines() if line.startswith("ttft_mean"))
     assert ttft.endswith("better")
     assert "A  3 starts, VALID, base-0 to base-2, base" in out
-    assert "rows that were looked at (Holm)" in out
+    assert "rows that were tested (Holm)" in out
 
 
-def test_a_difference_that_is_told_can_be_seen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_significant_difference_is_visible_in_decimals(capsys: pytest.CaptureFixture[str]) -> None:
     base, new = starts(Path("base"), 20.0, 20.0001, 20.0002), starts(Path("new"), 20.002, 20.0021, 20.0022)
     assert dispatch(["compare", base, new]) == 0
     lines = capsys.readouterr().out.splitlines()
     (mean,) = (line.split() for line in lines if line.startswith("ttft_mean"))
     assert mean == ["ttft_mean", "ms", "20.000", "20.002", "+0.010%", "+0.009%", "to", "+0.011%", "worse"]
     (throughput,) = (line for line in lines if line.startswith("request_throughput"))
-    assert throughput.endswith("not told apart")
+    assert throughput.endswith("no significant difference")
     assert "-5.5% to +5.8%" in throughput
     told = " ".join(line.strip() for line in lines)
-    assert "finely values are told: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
+    assert "the rounding of values: request_throughput to 5.00% (a request), percentiles to 0.10% (a bucket)." in told
     assert "in every run: output_throughput, total_throughput (request_throughput), ttfo (ttft), itl (icl)." in told
 
 
-def test_what_differs_between_the_servers_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_environment_differences_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     one = saved(Path("a.json"), engine={"name": "vllm", "version": "0.11.0"})
     other = saved(Path("b.json"), ttft=21, engine={"name": "vllm", "version": "0.12.0"})
     dispatch(["compare", one, other])
     assert "What differs:\n  engine.version: 0.11.0 | 0.12.0\n" in capsys.readouterr().out
 
 
-def test_what_a_server_named_itself_moves_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     one = saved(Path("a.json"), engine={"name": "\x1b[31mred", "version": "1"})
     dispatch(["compare", one, saved(Path("b.json"), ttft=21)])
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_as_json_it_is_one_object_with_unrounded_numbers(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_has_unrounded_numbers(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", *files, "--json", "--fail-if", "ttft_mean>+90%"]) == 0
     out, err = capsys.readouterr()
     told = json.loads(out)
@@ -110,14 +106,14 @@ def test_pages_have_the_same_rows(files: tuple[str, str], capsys: pytest.Capture
     page = Page(Path("c.html").read_text())
     codes = [text for tag, text in page.texts if tag == "code"]
     text = Path("c.md").read_text()
-    assert text.startswith("# B beside A\n")
+    assert text.startswith("# B compared with A\n")
     for name in shown:
         assert name in codes
         assert f"| `{name}` |" in text
     assert not any(name in ("src", "href") and "//" in (value or "") for _, name, value in page.attributes)
 
 
-def test_a_gain_is_green_on_a_page() -> None:
+def test_better_is_green_on_a_page() -> None:
     base, new = starts(Path("base"), 20.0, 20.2, 19.9), starts(Path("new"), 10.0, 10.1, 9.9)
     dispatch(["compare", base, new, "--markdown", "c.md"])
     (ttft,) = (line for line in Path("c.md").read_text().splitlines() if line.startswith("| `ttft_mean`"))
@@ -131,7 +127,7 @@ def test_a_gain_is_green_on_a_page() -> None:
     ("conditions", "code"),
     [(["ttft_mean>+20%"], 8), (["ttft_mean>+30%"], 0), (["ttft_mean>+30%", "tpot_p50>+20%"], 8)],
 )
-def test_a_condition_that_failed_makes_the_exit_code_8(
+def test_failed_condition_exits_with_8(
     files: tuple[str, str], conditions: list[str], code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = [word for each in conditions for word in ("--fail-if", each)]
@@ -141,14 +137,14 @@ def test_a_condition_that_failed_makes_the_exit_code_8(
     assert [line.split()[1] for line in lines] == conditions
 
 
-def test_of_a_run_that_is_invalid_no_condition_is_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_conditions_on_invalid_runs_are_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=25.0, verdict="INVALID")
     assert dispatch(["compare", one, other, "--fail-if", "ttft_mean>+20%"]) == 3
     assert dispatch(["compare", one, other]) == 0
     assert "b.json: INVALID" in capsys.readouterr().out
 
 
-def test_of_a_run_that_failed_mostly_the_reader_is_told_first_and_the_gate_does_not_pass(
+def test_failed_requests_are_noted_and_not_judged(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     one, dead = saved(Path("a.json")), saved(Path("dead.json"), ttft=19.0, error_rate=0.5633)
@@ -165,10 +161,10 @@ def test_of_a_run_that_failed_mostly_the_reader_is_told_first_and_the_gate_does_
 # -- noise
 
 
-def test_noise_is_kept_and_used(capsys: pytest.CaptureFixture[str]) -> None:
+def test_noise_file_is_saved_and_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert dispatch(["compare", starts(Path("base"), 20.0, 20.2, 19.9), "--save-noise", "noise.json"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("What one start of base differs by (3 starts, VALID")
+    assert lines[0].startswith("Standard deviation of one start of base (3 starts, VALID")
     assert any(line.split() == ["ttft_mean", "0.76%", "(2", "df)"] for line in lines)
     one, other = saved(Path("a.json")), saved(Path("b.json"), ttft=10.0)
     assert dispatch(["compare", one, other, "--noise", "noise.json"]) == 0
@@ -205,7 +201,7 @@ def test_noise_is_kept_and_used(capsys: pytest.CaptureFixture[str]) -> None:
         (["a.json", "b.json", "--sides", "3"], "--sides", "--help"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(
+def test_bad_input_is_one_line(
     files: tuple[str, str], words: list[str], field: str, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved(Path("c.json"), ttft=21, settings=FEW.replace(request_rate=40.0))
@@ -217,13 +213,11 @@ def test_what_cannot_be_used_is_one_line(
     assert remedy in err
 
 
-def test_with_anyway_what_was_asked_differently_stands_at_the_top(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_anyway_notes_different_workloads_first(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     saved(Path("c.json"), ttft=21, settings=FEW.replace(request_rate=40.0))
     assert dispatch(["compare", "a.json", "c.json", "--anyway"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "! a.json and c.json asked different things: --request-rate 20 and 40"
+    assert lines[1] == "! a.json and c.json have different workloads: --request-rate 20 and 40"
 
 
 def test_files_are_only_read(files: tuple[str, str]) -> None:

@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis.compare.comparison import compare
-from loadgen.analysis.compare.condition import Judged, judge, parse
+from loadgen.analysis.compare.condition import Judgement, judge, parse
 from loadgen.analysis.compare.side import Side
 from loadgen.errors import BadInput
 from tests.helpers.compared_runs import recorded, saved, starts
 
 
-def held(condition: str, *paths: str) -> Judged:
+def judged(condition: str, *paths: str) -> Judgement:
     conditions = parse([condition])
     sides = [Side.read(name, path) for name, path in zip("AB", paths, strict=True)]
     (found,) = judge(compare(sides, more=[each.metric for each in conditions]), conditions)
     return found
 
 
-def test_several_are_read_at_once() -> None:
+def test_several_conditions_are_parsed() -> None:
     one, two, three = parse(["ttft_p99>+5%, output_throughput < -3 %", "error_rate>1pp"])
     assert (one.metric.name, one.above, one.bound) == ("ttft_p99", True, 0.05)
     assert (two.metric.name, two.above, two.bound) == ("output_throughput", False, -0.03)
@@ -28,30 +28,30 @@ def test_several_are_read_at_once() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is no condition on a change"),
-        ("ttft_p99", "is no condition on a change"),
-        ("ttft_p99<500ms", "is no condition on a change"),
-        ("ttft_p99>=5%", "is no condition on a change"),
-        ("ttft>5%", "on no metric that is known; the table's first column names them"),
-        ("total_token_throughput<-3%", "on no metric that is known; write total_throughput"),
+        ("", "is not a condition on a change"),
+        ("ttft_p99", "is not a condition on a change"),
+        ("ttft_p99<500ms", "is not a condition on a change"),
+        ("ttft_p99>=5%", "is not a condition on a change"),
+        ("ttft>5%", "unknown metric 'ttft'; the table's first column names them"),
+        ("total_token_throughput<-3%", "unknown metric 'total_token_throughput'; write total_throughput"),
         ("goodput_requests_per_s<-3%", "write goodput"),
         ("p99_ttft_ms>5%", "write ttft_p99"),
         ("median_itl_ms>5%", "write itl_median"),
-        ("ttft_p101>5%", "on no metric that is known"),
-        ("speed<-5%", "on no metric that is known"),
-        ("ttft_p99>+5pp", "ttft_p99 is no share; write ttft_p99>+5%"),
+        ("ttft_p101>5%", "unknown metric"),
+        ("speed<-5%", "unknown metric"),
+        ("ttft_p99>+5pp", "ttft_p99 is not a share; write ttft_p99>+5%"),
         ("error_rate>+5%", "percentage points; write error_rate>+5pp"),
-        ("ttft_p99>5.5.5%", "has no number"),
+        ("ttft_p99>5.5.5%", "'5.5.5' is not a number"),
     ],
 )
-def test_what_is_not_understood_is_refused_with_what_to_write(text: str, said: str) -> None:
+def test_malformed_condition_is_refused(text: str, said: str) -> None:
     with pytest.raises(BadInput) as refused:
         parse([text])
     assert said in str(refused.value)
     assert refused.value.field == "--fail-if"
 
 
-class TestByThePoint:
+class TestPointEstimate:
     @pytest.mark.parametrize(
         ("condition", "failed"),
         [
@@ -63,83 +63,83 @@ class TestByThePoint:
             ("ttft_max>+20%", True),
         ],
     )
-    def test_where_nothing_tells_how_sure_it_is_the_point_decides_and_says_so(
-        self, tmp_path: Path, condition: str, failed: bool
-    ) -> None:
-        found = held(condition, saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
+    def test_point_decides_without_interval(self, tmp_path: Path, condition: str, failed: bool) -> None:
+        found = judged(condition, saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
         assert found.failed is failed
-        assert "by the point alone (no interval: keep --records): whether it is noise is not known" in found.why
+        assert "by the point estimate alone (no interval: measure with --records), so it may be noise" in found.why
 
-    def test_what_has_come_down_to_nothing_has_lost_all_of_it(self, tmp_path: Path) -> None:
-        found = held("goodput<-3%", *_with_goodput(tmp_path, 20.0, 0.0))
+    def test_fall_to_0_is_minus_100_percent(self, tmp_path: Path) -> None:
+        found = judged("goodput<-3%", *_with_goodput(tmp_path, 20.0, 0.0))
         assert found.failed
         assert "-100.0% is beyond" in found.why
 
-    def test_errors_are_beyond_or_not_whatever_their_interval(self, tmp_path: Path) -> None:
+    def test_error_rate_goes_by_the_point(self, tmp_path: Path) -> None:
         """One start of three refused everything: chance has no part in that."""
         for number, rate in enumerate((0.0, 0.0, 1.0)):
             for side, errors in (("base", 0.0), ("new", rate)):
                 (tmp_path / side).mkdir(exist_ok=True)
                 saved(tmp_path / side / f"{side}-{number}.json", error_rate=errors)
-        found = held("error_rate>+1pp", str(tmp_path / "base"), str(tmp_path / "new"))
-        assert (found.failed, found.why) == (True, "+33.33pp is beyond")
-        assert not held("error_rate>+40pp", str(tmp_path / "base"), str(tmp_path / "new")).failed
+        found = judged("error_rate>+1pp", str(tmp_path / "base"), str(tmp_path / "new"))
+        assert (found.failed, found.why) == (True, "+33.33pp is beyond the bound")
+        assert not judged("error_rate>+40pp", str(tmp_path / "base"), str(tmp_path / "new")).failed
 
-    def test_a_line_names_the_condition_and_the_side(self, tmp_path: Path) -> None:
-        found = held("ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
-        assert str(found).startswith("FAILED ttft_mean>+20% (B): +25.0% is beyond by the point alone")
+    def test_line_names_condition_and_side(self, tmp_path: Path) -> None:
+        found = judged("ttft_mean>+20%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
+        assert str(found).startswith(
+            "FAILED ttft_mean>+20% (B): +25.0% is beyond the bound by the point estimate alone"
+        )
 
 
-class TestByTheInterval:
-    def test_it_fails_with_all_of_the_interval_beyond(self, tmp_path: Path) -> None:
+class TestInterval:
+    def test_fails_if_all_of_the_interval_is_beyond(self, tmp_path: Path) -> None:
         base, new = starts(tmp_path / "base", 20.0, 20.2, 19.9), starts(tmp_path / "new", 25.0, 25.1, 24.9)
-        found = held("ttft_mean>+5%", base, new)
+        found = judged("ttft_mean>+5%", base, new)
         assert found.failed
         assert "all of its 95 % interval" in found.why
         assert found.why.endswith("more than the noise")
 
-    def test_it_holds_where_the_interval_reaches_back(self, tmp_path: Path) -> None:
+    def test_passes_if_part_of_the_interval_is_within(self, tmp_path: Path) -> None:
         base, new = starts(tmp_path / "base", 20.0, 21.0, 19.0), starts(tmp_path / "new", 21.5, 22.5, 20.5)
-        found = held("ttft_mean>+5%", base, new)
+        found = judged("ttft_mean>+5%", base, new)
         assert not found.failed
-        assert "+7.5% is beyond, not all of its 95 % interval" in found.why
+        assert "+7.5% is beyond the bound, with not all of its 95 % interval" in found.why
         assert found.why.endswith("no more than the noise")
 
-    def test_a_fall_is_beyond_with_its_upper_end(self, tmp_path: Path) -> None:
+    def test_fall_is_judged_by_the_upper_bound(self, tmp_path: Path) -> None:
         base, new = starts(tmp_path / "base", 20.0, 20.2, 19.9), starts(tmp_path / "new", 10.0, 10.1, 9.9)
-        assert held("ttft_mean<-45%", base, new).failed
-        assert not held("ttft_mean<-49.9%", base, new).failed
+        assert judged("ttft_mean<-45%", base, new).failed
+        assert not judged("ttft_mean<-49.9%", base, new).failed
 
-    def test_within_a_run_it_says_that_restarts_are_not_in_it(self, tmp_path: Path) -> None:
-        found = held("ttft_mean>+5%", recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=2.0, seed=1))
+    def test_noise_within_the_run_is_named(self, tmp_path: Path) -> None:
+        found = judged("ttft_mean>+5%", recorded(tmp_path / "a"), recorded(tmp_path / "b", factor=2.0, seed=1))
         assert found.failed
         assert found.why.endswith("more than the noise within the run")
 
 
-class TestWhatCannotBeJudged:
-    def test_latencies_of_a_choice_of_the_requests(self, tmp_path: Path) -> None:
+class TestNotJudged:
+    def test_latencies_with_different_error_rates(self, tmp_path: Path) -> None:
         """Half of the requests failed: that the rest was answered in time says nothing of a regression."""
         paths = saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=19.0, error_rate=0.5)
         for condition in ("ttft_mean>+5%", "ttft_p99<-1%", "e2el_p99>+5%"):
-            found = held(condition, *paths)
+            found = judged(condition, *paths)
             assert found.failed is None
-            assert str(found).startswith(
-                f"not judged: {condition} (B): 0.0% of the requests of A did not succeed, 50.0%"
-            )
-        assert held("error_rate>+1pp", *paths).failed
-        assert held("request_throughput<-50%", *paths).failed is False
+            assert str(found).startswith(f"not judged: {condition} (B): 0.0% of the requests of A failed, 50.0%")
+        assert judged("error_rate>+1pp", *paths).failed
+        assert judged("request_throughput<-50%", *paths).failed is False
 
-    def test_what_was_nothing_in_the_baseline(self, tmp_path: Path) -> None:
-        found = held("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
-        assert (found.failed, found.why) == (None, "of a baseline of 0 no change can be told")
+    def test_baseline_of_0(self, tmp_path: Path) -> None:
+        found = judged("goodput<-3%", *_with_goodput(tmp_path, 0.0, 20.0))
+        assert (found.failed, found.why) == (None, "the baseline is 0, so there is no relative change")
 
-    def test_a_side_of_which_nothing_follows(self, tmp_path: Path) -> None:
-        found = held("ttft_mean>+5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25, partial="killed"))
+    def test_partial_side(self, tmp_path: Path) -> None:
+        found = judged(
+            "ttft_mean>+5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25, partial="killed")
+        )
         assert found.failed is None
         assert found.why.endswith("b.json: PARTIAL: killed")
         assert found.to_dict()["failed"] is None
 
-    def test_another_side_that_is_in_doubt_takes_nothing_from_it(self, tmp_path: Path) -> None:
+    def test_partial_side_does_not_affect_others(self, tmp_path: Path) -> None:
         paths = [
             saved(tmp_path / "a.json"),
             saved(tmp_path / "b.json", ttft=25),
@@ -150,9 +150,9 @@ class TestWhatCannotBeJudged:
         assert [each.failed for each in judge(compare(sides), conditions)] == [True, None]
 
 
-def test_a_metric_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="goodput is not known of both"):
-        held("goodput<-5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
+def test_missing_metric_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="not both sides have goodput"):
+        judged("goodput<-5%", saved(tmp_path / "a.json"), saved(tmp_path / "b.json", ttft=25.0))
 
 
 def _with_goodput(folder: Path, *each: float) -> list[str]:

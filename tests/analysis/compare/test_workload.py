@@ -1,11 +1,11 @@
-"""Workloads: what must be the same in runs that are compared, and what need not be."""
+"""Workloads, which must be the same in compared runs, and environments, which need not."""
 
 import math
 from typing import Any
 
 import pytest
 
-from loadgen.analysis.compare.workload import facts, otherwise, unlike, workload
+from loadgen.analysis.compare.workload import environment, environment_differences, workload, workload_differences
 from loadgen.config.settings import RunSettings
 from tests.helpers.compared_runs import FEW, result
 
@@ -16,8 +16,8 @@ def asked(settings: RunSettings = FEW, **options: Any) -> dict[str, Any]:
     return workload(result("20250101", settings=settings, **options))
 
 
-def said(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    return [str(each) for each in unlike(one, other)]
+def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    return [str(each) for each in workload_differences(one, other)]
 
 
 @pytest.mark.parametrize(
@@ -39,39 +39,41 @@ def said(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         ({"seed_arrivals": 1}, "--seed-arrivals none and 1"),
     ],
 )
-def test_what_is_asked_otherwise_is_named_as_its_flag(changes: dict[str, Any], difference: str) -> None:
-    assert difference in said(asked(), asked(FEW.replace(**changes)))
+def test_different_setting_is_named_by_its_flag(changes: dict[str, Any], difference: str) -> None:
+    assert difference in differences(asked(), asked(FEW.replace(**changes)))
 
 
-def test_a_model_is_part_of_what_is_asked() -> None:
-    assert said(asked(), asked(model="org/large")) == ["--model org/tiny and org/large"]
+def test_model_is_part_of_the_workload() -> None:
+    assert differences(asked(), asked(model="org/large")) == ["--model org/tiny and org/large"]
 
 
-def test_prompts_are_the_same_by_their_hash_whatever_they_were_made_of() -> None:
+def test_prompts_are_compared_by_hash() -> None:
     by_name = FEW.replace(dataset_name="sharegpt", dataset_path="a.json", seed_prompts=7)
-    assert said(asked(), asked(by_name)) == []
+    assert differences(asked(), asked(by_name)) == []
 
 
-def test_prompts_that_differ_are_told_by_what_they_were_made_of() -> None:
+def test_different_prompts_list_their_settings() -> None:
     long = asked(FEW.replace(random_input_len=2048), prompts=OTHER_PROMPTS)
-    assert said(asked(), long) == ["--random-input-len 1024 and 2048"]
+    assert differences(asked(), long) == ["--random-input-len 1024 and 2048"]
 
 
-def test_fewer_of_the_same_are_told_once() -> None:
-    assert said(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == ["requests 20 and 30"]
+def test_fewer_requests_are_listed_once() -> None:
+    assert differences(asked(), asked(FEW.replace(num_prompts=30), prompts=OTHER_PROMPTS)) == ["requests 20 and 30"]
 
 
-def test_of_a_closed_loop_that_time_ends_nobody_asked_for_a_number() -> None:
+def test_closed_loop_by_duration_ignores_the_count() -> None:
     """How many requests there were is what the server made of the time."""
     settings = FEW.replace(request_rate=math.inf, max_concurrency=4, num_prompts=None, duration=0.01)
     data = [result("20250101", settings=settings) for _ in range(2)]
     data[1]["num_prompts"] -= 10
-    assert said(*map(workload, data)) == []
-    assert said(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
+    assert differences(*map(workload, data)) == []
+    assert differences(asked(settings), asked(settings.replace(duration=0.02))) == ["--duration 0.01 and 0.02"]
 
 
-def test_where_nothing_says_why_they_differ_the_hashes_do() -> None:
-    assert said(asked(), asked(prompts=OTHER_PROMPTS)) == ["prompts SHA-256 000000000000 and SHA-256 111111111111"]
+def test_unexplained_difference_lists_the_hashes() -> None:
+    assert differences(asked(), asked(prompts=OTHER_PROMPTS)) == [
+        "prompts SHA-256 000000000000 and SHA-256 111111111111"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,21 +87,21 @@ def test_where_nothing_says_why_they_differ_the_hashes_do() -> None:
         {"timeout": 60.0},
     ],
 )
-def test_how_it_is_measured_and_kept_may_differ(changes: dict[str, Any]) -> None:
-    assert said(asked(), asked(FEW.replace(**changes))) == []
+def test_measurement_settings_may_differ(changes: dict[str, Any]) -> None:
+    assert differences(asked(), asked(FEW.replace(**changes))) == []
 
 
-class TestFacts:
+class TestEnvironment:
     @staticmethod
     def between(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-        found = [facts(result("20250101", engine=each)) for each in (one, other)]
-        return [str(each) for each in otherwise(*found)]
+        found = [environment(result("20250101", engine=each)) for each in (one, other)]
+        return [str(each) for each in environment_differences(*found)]
 
-    def test_engines_are_told_apart_by_all_that_is_known_of_them(self) -> None:
+    def test_engine_facts_are_compared(self) -> None:
         one, other = ({"name": "vllm", "version": version} for version in ("0.11.0", "0.12.0"))
         assert self.between(one, other) == ["engine.version 0.11.0 and 0.12.0"]
 
-    def test_the_port_of_a_server_that_was_started_for_the_run_is_nothing_to_tell(self) -> None:
+    def test_port_of_a_started_server_is_ignored(self) -> None:
         one, other = (
             {"base_url": f"http://127.0.0.1:{port}", "commands": [f"vllm serve m --port {port} {more}"]}
             for port, more in ((4001, "-tp 1"), (4002, "-tp 2"))
@@ -108,7 +110,7 @@ class TestFacts:
             "engine.commands vllm serve m --port PORT -tp 1 and vllm serve m --port PORT -tp 2"
         ]
 
-    def test_of_long_commands_the_words_that_differ_are_told_with_their_flags(self) -> None:
+    def test_long_commands_are_shortened(self) -> None:
         one, other = (
             {"commands": [f"vllm serve org/large-model --max-num-seqs {seqs} --dtype half{more}"]}
             for seqs, more in ((8, ""), (16, " --enforce-eager"))
@@ -117,12 +119,12 @@ class TestFacts:
             "engine.commands --max-num-seqs 8 ... half and --max-num-seqs 16 ... half --enforce-eager"
         ]
 
-    def test_the_address_of_a_server_that_was_there_is(self) -> None:
+    def test_address_of_an_external_server_is_compared(self) -> None:
         one, other = (
-            facts(result("20250101", settings=FEW.replace(base_url=url))) for url in ("http://a:1", "http://b:1")
+            environment(result("20250101", settings=FEW.replace(base_url=url))) for url in ("http://a:1", "http://b:1")
         )
-        assert [str(each) for each in otherwise(one, other)] == ["--base-url http://a:1 and http://b:1"]
+        assert [str(each) for each in environment_differences(one, other)] == ["--base-url http://a:1 and http://b:1"]
 
-    def test_where_results_are_kept_is_nothing_to_tell(self) -> None:
-        one, other = (facts(result("20250101", settings=FEW.replace(label=label))) for label in "ab")
-        assert otherwise(one, other) == []
+    def test_output_settings_are_ignored(self) -> None:
+        one, other = (environment(result("20250101", settings=FEW.replace(label=label))) for label in "ab")
+        assert environment_differences(one, other) == []

@@ -1,4 +1,4 @@
-"""What each tool does otherwise, on streams of which every number can be worked out by hand; times in ms."""
+"""The definitions of each tool, on streams that can be computed by hand; times in ms."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from loadgen.analysis.emulate.distribution import Distribution
 from loadgen.analysis.emulate.rates import concurrency, merged, rates
 from loadgen.analysis.emulate.rule import UNKNOWN
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.testing.replies import DONE, delta, event, usage
 from tests.helpers.recorded_streams import record_of, run_of
 from tests.helpers.run_facts import failed
@@ -46,14 +46,14 @@ def test_vllm_counts_from_sent_and_by_chunks(name: str, ttft: float, tpot: float
     assert rows["Mean E2EL (ms):"] == pytest.approx(e2el)
 
 
-def test_a_gap_of_vllm_0_11_lies_between_chunks_and_the_peak_counts_them() -> None:
+def test_vllm_0_11_gaps_and_peak_are_of_chunks() -> None:
     rows = shown("vllm-0.11", answer())
     assert rows["Mean ITL (ms):"] == pytest.approx(np.mean([10, 10, 20, 5]))
     assert rows["Peak output token throughput (tok/s):"] == 5
     assert rows["Total input tokens:"] == 9  # as planned; the server counted 11
 
 
-def test_sglang_ends_with_the_last_line_and_begins_with_the_first_text() -> None:
+def test_sglang_spans_first_text_to_last_line() -> None:
     rows = shown("sglang", answer())
     assert rows["Mean TTFT (ms):"] == pytest.approx(25)
     assert rows["Mean E2E Latency (ms):"] == pytest.approx(90)
@@ -61,12 +61,12 @@ def test_sglang_ends_with_the_last_line_and_begins_with_the_first_text() -> None
     assert rows["Mean ITL (ms):"] == pytest.approx(15)
 
 
-def test_what_sglang_is_not_told_it_takes_for_as_long_as_was_asked() -> None:
+def test_sglang_without_usage_counts_the_requested_length() -> None:
     record = record_of(0, [(20, WORD), (30, WORD), (40, END), (41, DONE)], planned=(9, 8))
     assert shown("sglang", record)["Total generated tokens:"] == 8
 
 
-def test_the_chunk_of_usage_for_which_sglang_would_not_have_asked_is_no_line_of_its_completions() -> None:
+def test_sglang_completions_ignore_the_usage_chunk() -> None:
     word, end = event(choices=[{"index": 0, "text": "a"}]), event(choices=[{"text": "", "finish_reason": "length"}])
     record = record_of(0, [(20, word), (30, word), (31, end), (50, usage(completion_tokens=2))], planned=(9, 2))
     rows = shown("sglang", record, chat=False)
@@ -74,14 +74,14 @@ def test_the_chunk_of_usage_for_which_sglang_would_not_have_asked_is_no_line_of_
     assert rows["Mean E2E Latency (ms):"] == pytest.approx(31)
 
 
-def test_the_clock_of_every_tool_runs_while_a_connection_is_opened() -> None:
+def test_clock_of_every_tool_includes_connecting() -> None:
     record = record_of(0, [(40, WORD), (50, WORD), (60, END), (61, usage(completion_tokens=2))], sent=20, connect=12)
     for name, row in (("vllm-0.33", "Mean TTFT (ms):"), ("sglang", "Mean TTFT (ms):")):
         assert shown(name, record)[row] == pytest.approx(32)
     assert shown("aiperf", record)["Time to First Token (ms) avg"] == pytest.approx(32)
 
 
-def test_which_thoughts_are_tokens_hangs_on_their_name() -> None:
+def test_reasoning_field_decides_what_is_a_token() -> None:
     tail = [(60, delta("stop")), (61, usage(completion_tokens=3))]
     old = record_of(0, [(20, OLD), (30, OLD), (50, WORD), *tail])
     new = record_of(0, [(20, THOUGHT), (30, THOUGHT), (50, WORD), *tail])
@@ -91,7 +91,7 @@ def test_which_thoughts_are_tokens_hangs_on_their_name() -> None:
     assert shown("benchmark-runner", new)["Mean TTFT (ms):"] == pytest.approx(50)
 
 
-def test_of_a_request_that_only_thought_benchmark_runner_sees_the_role_alone() -> None:
+def test_benchmark_runner_sees_only_the_role_of_reasoning() -> None:
     """TPOT is TTFT by the tokens of usage, ITL 0, and all tokens are there at once: 2000 of them in half of 25 ms."""
     events = [(20, ROLE), *((30 + n, THOUGHT) for n in range(50)), (90, delta("length", reasoning="x"))]
     one = record_of(0, [*events, (91, usage(completion_tokens=2000))])
@@ -102,7 +102,7 @@ def test_of_a_request_that_only_thought_benchmark_runner_sees_the_role_alone() -
     assert rows["Peak output token throughput (tok/s):"] == pytest.approx(2000 / 0.0125)
 
 
-def test_aiperf_divides_by_the_tokens_after_the_first_and_ends_with_the_last_content() -> None:
+def test_aiperf_divides_by_tokens_after_the_first() -> None:
     rows = shown("aiperf", answer())
     assert rows["Time to Second Token (ms) avg"] == pytest.approx(10)
     assert rows["Request Latency (ms) avg"] == pytest.approx(55)
@@ -110,7 +110,7 @@ def test_aiperf_divides_by_the_tokens_after_the_first_and_ends_with_the_last_con
     assert rows["Output Token Throughput (tokens/sec)"] == pytest.approx(3 / 0.055)
 
 
-def test_a_whole_second_holds_what_a_moment_does_not() -> None:
+def test_whole_second_counts_more_than_a_moment() -> None:
     """Requests from 0 to 100 and 500 to 600 are never at once, but share a second."""
 
     def short(index: int, at: float) -> Record:
@@ -121,7 +121,7 @@ def test_a_whole_second_holds_what_a_moment_does_not() -> None:
     assert shown("benchmark-runner", short(0, 0), short(1, 500))["Peak concurrent requests:"] == 1
 
 
-def test_a_stream_that_was_cut_cleanly_or_brings_an_error_is_a_success_to_them() -> None:
+def test_cut_and_failed_streams_are_successes_to_tools() -> None:
     cut = record_of(0, [(20, WORD), (30, WORD)])
     erred = record_of(1, [(20, WORD), (30, event(error={"message": "no"}))])
     assert (cut.outcome, erred.outcome) == (Outcome.TRUNCATED, Outcome.STREAM_ERROR)
@@ -132,7 +132,7 @@ def test_a_stream_that_was_cut_cleanly_or_brings_an_error_is_a_success_to_them()
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_requests_that_were_given_up_are_left_out_and_the_count_says_so(name: str) -> None:
+def test_abandoned_requests_are_left_out_with_a_note(name: str) -> None:
     run, tool = run_of([answer(), failed(1, Outcome.STALLED)], **ASKED), TOOLS[name]
     rows = {row.label: row for row in tool.rows(run, frozenset(tool.rules))}
     count = rows.get("Successful requests:") or rows["Request Count (requests)"]
@@ -140,20 +140,20 @@ def test_requests_that_were_given_up_are_left_out_and_the_count_says_so(name: st
     assert "Failed requests:" not in rows or rows["Failed requests:"].value == 0
 
 
-def test_several_targets_are_one_to_a_tool() -> None:
+def test_several_targets_are_one_run() -> None:
     other = answer()
     other.target = 1
     urls = ("http://a:1", "http://b:1")
     assert shown("vllm-0.33", answer(), other, base_url=urls)["Successful requests:"] == 2
 
 
-def test_events_within_a_tenth_of_a_ms_of_the_first_of_them_are_one() -> None:
+def test_events_within_a_tenth_of_a_ms_are_merged() -> None:
     at, weights = merged(np.array([0.00015, 0.0, 0.00005, 0.0001, 1.0]), np.array([3.0, 1.0, 2.0, 4.0, 1.0]))
     assert at.tolist() == [0.0, 0.00015, 1.0]
     assert weights.tolist() == [7.0, 3.0, 1.0]
 
 
-def test_a_rate_is_the_weight_over_half_the_time_between_the_neighbours() -> None:
+def test_rate_is_weight_over_half_the_time_to_neighbours() -> None:
     found = rates(np.array([0.0, 1.0, 4.0]), np.array([1.0, 6.0, 3.0]))
     assert found is not None
     assert found.values.tolist() == [1 / 0.5, 6 / 2.0, 3 / 1.5]
@@ -162,14 +162,14 @@ def test_a_rate_is_the_weight_over_half_the_time_between_the_neighbours() -> Non
     assert rates(np.array([1.0, 1.0]), np.array([1.0, 1.0])) is None
 
 
-def test_concurrency_counts_between_two_moments() -> None:
+def test_concurrency_between_two_times() -> None:
     found = concurrency(np.array([0.0, 1.0]), np.array([2.0, 3.0]), 0.0, 3.0)
     assert found is not None
     assert (found.mean, found.max) == (pytest.approx(4 / 3), 2.0)
     assert concurrency(np.array([]), np.array([]), 0.0, 1.0) is None
 
 
-def test_a_percentile_is_interpolated_or_a_value_that_occurred() -> None:
+def test_percentile_is_interpolated_or_observed() -> None:
     values, weights = np.array([3.0, 1.0, 2.0]), np.array([1.0, 2.0, 1.0])
     assert Distribution(values).percentile(75) == 2.5
     assert Distribution(values, weights).percentile(50) == np.percentile([1, 1, 2, 3], 50)

@@ -1,6 +1,6 @@
-"""The tools themselves: what their own functions made of the same bytes at the same times (tests/data/tools).
+"""The numbers of the real tools, computed by their own functions from the same bytes and times (tests/data/tools).
 
-`made_by` in each file tells which functions, fed with every stream of streams.json on a clock of the test's own.
+`made_by` in each file names the functions; they were fed with every stream of streams.json on a controlled clock.
 """
 
 import json
@@ -28,7 +28,7 @@ CASES = [(name, group) for name in TOOLS for group in printed(name)]
 
 
 @pytest.mark.parametrize(("name", "group"), CASES)
-def test_each_row_is_what_the_tool_itself_makes_of_the_streams(name: str, group: str) -> None:
+def test_each_row_is_that_of_the_real_tool(name: str, group: str) -> None:
     records, chat = of_file(group)
     rows = {row.label: row for row in TOOLS[name].rows(run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))}
     told = printed(name)[group]
@@ -41,7 +41,7 @@ def test_each_row_is_what_the_tool_itself_makes_of_the_streams(name: str, group:
             assert row.value == pytest.approx(value, rel=1e-6, abs=1e-9), label
 
 
-def test_values_are_withheld_only_where_a_tokenizer_would_have_been_asked() -> None:
+def test_values_are_unknown_only_without_a_tokenizer() -> None:
     for name, group in CASES:
         records, chat = of_file(group)
         rows = TOOLS[name].rows(run_of(records, chat, **ASKED), frozenset(TOOLS[name].rules))
@@ -52,6 +52,6 @@ def test_values_are_withheld_only_where_a_tokenizer_would_have_been_asked() -> N
         )
 
 
-def test_every_group_of_streams_was_given_to_every_tool() -> None:
+def test_every_tool_has_every_group_of_streams() -> None:
     missing = [(name, group) for name in TOOLS for group in STREAMS if group not in printed(name)]
     assert missing == [("sglang", "completions")]  # each fails on the chunk of usage, for which it does not ask

@@ -30,10 +30,10 @@ def only(*flags: str) -> Step:
     return step
 
 
-def refusal(*flags: str) -> str:
+def refusal(*flags: str) -> BadInput:
     with pytest.raises(BadInput) as refused:
         asked(flags)
-    return str(refused.value)
+    return refused.value
 
 
 def filled(name: str, token: str = "t") -> list[str]:
@@ -146,15 +146,13 @@ class TestProfiles:
         assert settings.dataset_rule == "guidellm-0.5"
 
     def test_one_of_several_must_be_named(self) -> None:
-        message = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
-        assert message.endswith(
-            "profiles: has several; choose with FILE#NAME, from Throughput, Latency, Long Context, Generation Heavy"
-        )
+        refused = refusal(*TARGET, "--scenario", str(DATA / "profiles.yaml"))
+        assert "Throughput, Latency, Long Context, Generation Heavy" in refused.remedy
 
     def test_one_that_searches_is_refused(self, tmp_path: Path) -> None:
         file = tmp_path / "tune.yaml"
         file.write_text("profiles:\n- {name: Max, load_type: fixed_rate, auto_tune: true}\n")
-        assert "auto_tune: is a search" in refusal(*TARGET, "--scenario", str(file))
+        assert "auto_tune" in str(refusal(*TARGET, "--scenario", str(file)))
 
 
 class TestProfilesOfGuidellm:
@@ -180,117 +178,116 @@ class TestProfilesOfGuidellm:
 
 class TestRefused:
     @pytest.mark.parametrize(
-        ("flags", "said"),
+        ("flags", "field"),
         [
-            (("--warmup", "0.1"), "--warmup: is not to be had here; leave it out: every request counts"),
-            (("--warmup-percent", "5"), "--warmup-percent: is not to be had here; leave it out: every request counts"),
-            (("--cooldown-percent", "5"), "--cooldown-percent: is not to be had here; leave it out: every request"),
-            (("--over-saturation", "{}"), "--over-saturation: is not to be had here; leave it out"),
-            (("--detect-saturation",), "--detect-saturation: is not to be had here; leave it out"),
-            (("--default-over-saturation",), "--default-over-saturation: is not to be had here; leave it out"),
-            (("--probe-saturation",), "--probe-saturation: is of --auto-tune"),
-            (("--no-probe-saturation",), "--no-probe-saturation: is of --auto-tune"),
+            (("--warmup", "0.1"), "--warmup"),
+            (("--warmup-percent", "5"), "--warmup-percent"),
+            (("--cooldown-percent", "5"), "--cooldown-percent"),
+            (("--over-saturation", "{}"), "--over-saturation"),
+            (("--detect-saturation",), "--detect-saturation"),
+            (("--default-over-saturation",), "--default-over-saturation"),
+            (("--probe-saturation",), "--probe-saturation"),
+            (("--no-probe-saturation",), "--no-probe-saturation"),
             (
                 ("--auto-tune", "--axis", "rate", "--lower-bound", "4"),
-                "--auto-tune: is a search, and this is one run; run single rates with --profile and --rate, or use "
-                "`loadgen search`",
+                "--auto-tune",
             ),
-            (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms: is of --auto-tune"),
-            (("--profile", "sweep"), "--profile: sweep is a search"),
-            (("--rate", "1,2"), "--rate: is more than one; run them one after the other with --stages"),
-            (("--backend-kwargs", '{"http2": true}'), "--backend-kwargs http2: True is not to be had here"),
-            (("--backend-kwargs", "{"), "--backend-kwargs/--backend-args: '{' is no JSON"),
-            (("--backend-kwargs", "3"), "--backend-kwargs/--backend-args: '3' is no JSON object"),
-            (("--backend-kwargs", '{"timeout": "x"}'), "--backend-kwargs timeout: 'x' is no number"),
-            (("--backend-kwargs", '{"timeout": -1}'), "--backend-kwargs timeout: -1.0 is out of range"),
+            (("--slo-p99-ttft-ms", "500"), "--slo-p99-ttft-ms"),
+            (("--profile", "sweep"), "--profile"),
+            (("--rate", "1,2"), "--rate"),
+            (("--backend-kwargs", '{"http2": true}'), "--backend-kwargs http2"),
+            (("--backend-kwargs", "{"), "--backend-kwargs/--backend-args"),
+            (("--backend-kwargs", "3"), "--backend-kwargs/--backend-args"),
+            (("--backend-kwargs", '{"timeout": "x"}'), "--backend-kwargs timeout"),
+            (("--backend-kwargs", '{"timeout": -1}'), "--backend-kwargs timeout"),
             (
                 ("--backend-kwargs", '{"request_handlers": "x"}'),
-                "--backend-kwargs request_handlers: 'x' is not to be had",
+                "--backend-kwargs request_handlers",
             ),
             (
                 ("--backend-kwargs", '{"request_handlers": {"a": []}}'),
-                "--backend-kwargs request_handlers: {'a': []} is",
+                "--backend-kwargs request_handlers",
             ),
-            (("--scenario", "nowhere.yaml"), "--scenario: 'nowhere.yaml' is neither a preset nor a file"),
-            (("--data", "hub/some-set"), "--data: is given more than once"),
-            (("--max-error-rate", "1"), "--max-error-rate: 1 is no share between 0 and 1"),
-            (("--outputs", "7.html"), "--outputs: 7.html is no JSON by its name"),
-            (("--outputs", "7.json,7.csv"), "--outputs: 2 files"),
-            (("--output-dir", "a", "--output-path", "b.json"), "--output-path: is given beside --output-dir"),
-            (("--processor-args", '{"revision": "x"}'), "--processor-args revision: is not to be had here"),
-            (("--processor-args", "3"), "--processor-args: '3' is no JSON object"),
-            (("--progress-url", "10.0.0.2/state"), "--progress-url: '10.0.0.2/state' is no URL"),
-            (("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"), "--progress-ca-cert: /nowhere cannot"),
-            (("--max-requests", "0"), "--max-requests: "),
-            (("--rates", "3"), "--rates: unknown; did you mean --rate?"),
-            (("--tokenizer", "x"), "--tokenizer: unknown"),
+            (("--scenario", "nowhere.yaml"), "--scenario"),
+            (("--data", "hub/some-set"), "--data"),
+            (("--max-error-rate", "1"), "--max-error-rate"),
+            (("--outputs", "7.html"), "--outputs"),
+            (("--outputs", "7.json,7.csv"), "--outputs"),
+            (("--output-dir", "a", "--output-path", "b.json"), "--output-path"),
+            (("--processor-args", '{"revision": "x"}'), "--processor-args revision"),
+            (("--processor-args", "3"), "--processor-args"),
+            (("--progress-url", "10.0.0.2/state"), "--progress-url"),
+            (("--progress-url", "https://a", "--progress-ca-cert", "/nowhere"), "--progress-ca-cert"),
+            (("--max-requests", "0"), "--max-requests"),
+            (("--rates", "3"), "--rates"),
+            (("--tokenizer", "x"), "--tokenizer"),
         ],
     )
-    def test_in_one_line_with_flag_and_remedy(self, flags: tuple[str, ...], said: str) -> None:
-        message = (
+    def test_in_one_line_with_flag_and_remedy(self, flags: tuple[str, ...], field: str) -> None:
+        refused = (
             refusal(*TARGET, *LENGTHS, *CONSTANT, *flags)
             if flags[0] != "--rate"
             else refusal(*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3", *flags)
         )
-        assert message.startswith(said)
-        assert "\n" not in message
+        assert refused.field == field
+        assert refused.remedy
+        assert "\n" not in str(refused)
 
     @pytest.mark.parametrize(
-        ("data", "said"),
+        ("data", "field"),
         [
-            ("hub/some-set", "--data: 'hub/some-set' is neither a length of prompts nor a ShareGPT file by its name"),
-            ("prompt_tokens=16", "--data output_tokens: is missing; write prompt_tokens=1024,output_tokens=128"),
-            ("prompt_tokens=many,output_tokens=1", "--data prompt_tokens: 'many' is no number of tokens"),
-            ("prompt_tokens=1,output_tokens=1,turns=3", "--data turns: is not to be had here; send them with"),
-            ('{"prompt_tokens": 1, "prefix_buckets": []}', "--data prefix_buckets: is not to be had here"),
-            ("prompt_tokens=1,output_tokens=1,colour=3", "--data colour: is unknown"),
+            ("hub/some-set", "--data"),
+            ("prompt_tokens=16", "--data output_tokens"),
+            ("prompt_tokens=many,output_tokens=1", "--data prompt_tokens"),
+            ("prompt_tokens=1,output_tokens=1,turns=3", "--data turns"),
+            ('{"prompt_tokens": 1, "prefix_buckets": []}', "--data prefix_buckets"),
+            ("prompt_tokens=1,output_tokens=1,colour=3", "--data colour"),
         ],
     )
-    def test_prompts_that_cannot_be_had(self, data: str, said: str) -> None:
-        assert refusal(*TARGET, *CONSTANT, "--data", data).startswith(said)
+    def test_prompts_that_cannot_be_had(self, data: str, field: str) -> None:
+        assert refusal(*TARGET, *CONSTANT, "--data", data).field == field
 
     @pytest.mark.parametrize(
-        ("flags", "said"),
+        ("flags", "field"),
         [
-            ((*LENGTHS, *CONSTANT), "--target: is missing"),
-            ((*TARGET, *CONSTANT), "--data: is missing"),
-            ((*TARGET, *LENGTHS), "--profile: sweep is a search"),
-            ((*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3"), "--rate: is missing"),
-            ((*TARGET, *LENGTHS, "--profile", "constant", "--rate", "3"), "--max-requests: is missing"),
+            ((*LENGTHS, *CONSTANT), "--target"),
+            ((*TARGET, *CONSTANT), "--data"),
+            ((*TARGET, *LENGTHS), "--profile"),
+            ((*TARGET, *LENGTHS, "--profile", "constant", "--max-requests", "3"), "--rate"),
+            ((*TARGET, *LENGTHS, "--profile", "constant", "--rate", "3"), "--max-requests"),
             (
                 (*TARGET, *LENGTHS, "--profile", "concurrent", "--rate", "1.5", "--max-requests", "3"),
-                "--rate: 1.5 is no",
+                "--rate",
             ),
-            ((*TARGET, *LENGTHS, *CONSTANT, "--stages", '[{"rate": 1}]'), "--profile: is given beside --stages"),
-            ((*TARGET, *LENGTHS, "--stages", "[]"), "--stages: is no list of stages with a rate"),
-            ((*TARGET, *LENGTHS, "--stages", '[{"rate": 1}]'), "--max-requests: is missing"),
+            ((*TARGET, *LENGTHS, *CONSTANT, "--stages", '[{"rate": 1}]'), "--profile"),
+            ((*TARGET, *LENGTHS, "--stages", "[]"), "--stages"),
+            ((*TARGET, *LENGTHS, "--stages", '[{"rate": 1}]'), "--max-requests"),
         ],
     )
-    def test_what_is_missing_or_contradicts(self, flags: tuple[str, ...], said: str) -> None:
-        assert refusal(*flags).startswith(said)
+    def test_what_is_missing_or_contradicts(self, flags: tuple[str, ...], field: str) -> None:
+        assert refusal(*flags).field == field
 
     @pytest.mark.parametrize(
-        ("stage", "said"),
+        ("stage", "field"),
         [
-            ('"rate": "fast"', "--stages rate: 'fast' is no number"),
-            ('"rate": 0', "--stages rate: 0.0 is out of range"),
-            ('"rate": null', "--stages: is no list of stages with a rate"),
-            ('"rate": 1, "max_requests": "many"', "--stages max_requests: 'many' is no number"),
-            ('"rate": 1, "max_requests": 2.5', "--stages max_requests: 2.5 is no whole number"),
-            ('"rate": 1, "max_requests": 1e999', "--stages max_requests: inf is no whole number"),
-            ('"rate": 1, "max_requests": 0', "--stages max_requests: 0 is out of range"),
-            ('"rate": 1, "max_requests": null', "--max-requests: 0 is out of range"),
-            ('"rate": 1, "max_seconds": "long"', "--stages max_seconds: 'long' is no number"),
-            ('"rate": 1, "colour": 3', "--stages colour: is unknown; choose from rate, max_requests, max_seconds"),
+            ('"rate": "fast"', "--stages rate"),
+            ('"rate": 0', "--stages rate"),
+            ('"rate": null', "--stages"),
+            ('"rate": 1, "max_requests": "many"', "--stages max_requests"),
+            ('"rate": 1, "max_requests": 2.5', "--stages max_requests"),
+            ('"rate": 1, "max_requests": 1e999', "--stages max_requests"),
+            ('"rate": 1, "max_requests": 0', "--stages max_requests"),
+            ('"rate": 1, "max_requests": null', "--max-requests"),
+            ('"rate": 1, "max_seconds": "long"', "--stages max_seconds"),
+            ('"rate": 1, "colour": 3', "--stages colour"),
         ],
     )
-    def test_a_stage_by_its_own_key(self, stage: str, said: str) -> None:
-        assert refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").startswith(said)
+    def test_a_stage_by_its_own_key(self, stage: str, field: str) -> None:
+        assert refusal(*TARGET, *LENGTHS, "--max-requests", "0", "--stages", f"[{{{stage}}}]").field == field
 
     @pytest.mark.parametrize("rate", ["1.5", "Infinity", "NaN", "0"])
     def test_streams_that_are_no_number(self, rate: str) -> None:
-        said = refusal(
+        refused = refusal(
             *TARGET, *LENGTHS, "--max-requests", "3", "--axis", "concurrency", "--stages", f'[{{"rate": {rate}}}]'
         )
-        assert said.startswith("--stages rate: ")
-        assert "is no number of streams" in said
+        assert refused.field == "--stages rate"

@@ -11,7 +11,7 @@ import pytest
 from loadgen.cli.gpustack.summary import Strategy, summarize
 from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile, RecordWriter
 from loadgen.workload.arrivals import Schedule
 from tests.helpers.gpustack_contract import GUIDELLM, SCHEMA, at, refusals

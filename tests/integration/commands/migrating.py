@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from loadgen.cli import compat
 from loadgen.cli.compat import sglang, vllm
-from loadgen.cli.compat.others import AIPERF, GUIDELLM
+from loadgen.cli.compat.other_tools import AIPERF, GUIDELLM
 from loadgen.cli.flags import run_parser
 from tests.helpers.documents import between
 from tests.helpers.source import ROOT
@@ -26,17 +26,17 @@ def releases(tool: str) -> dict[str, list[str]]:
 
 
 def meanings(tool: str, name: str | None) -> Iterator[tuple[str, str]]:
-    """Every flag of a tool, and what becomes of it."""
-    own, notes = {flag.name: flag for flag in compat.of(name).flags}, NOTES[tool]
+    """Every flag of a tool, and its meaning here."""
+    own, notes = {flag.name: flag for flag in compat.tool_of(name).flags}, NOTES[tool]
     known = run_parser(name)._option_string_actions
     for flag in sorted(set().union(*releases(tool).values())):
         if flag not in own:
-            assert flag in known, f"{flag} of {tool} is neither had nor refused"
+            assert flag in known, f"{flag} of {tool} is neither supported nor refused"
             yield flag, f"the same{'; ' + notes[flag] if flag in notes else ''}"
-        elif own[flag].into is None:
-            yield flag, f"**refused**: {own[flag].says}; {own[flag].use}"
+        elif own[flag].convert is None:
+            yield flag, f"**refused**: {own[flag].meaning}; {own[flag].remedy}"
         else:
-            yield flag, own[flag].says
+            yield flag, own[flag].meaning
 
 
 def tables() -> dict[str, str]:

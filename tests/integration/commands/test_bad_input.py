@@ -30,6 +30,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
     return lines[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "field", "remedy"),
     [
@@ -38,9 +39,9 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--rate", "nan"], "--request-rate", "above 0"),
         (["--rate=-inf"], "--request-rate", "above 0"),
         (["--rate", "1e9"], "--request-rate", "at most"),
-        (["--rate", "fast"], "--request-rate", "digits alone"),
+        (["--rate", "fast"], "--request-rate", "digits only"),
         (["--duration", "30 parsecs"], "--duration", "500ms"),
-        (["--num-prompts", "1k"], "--num-prompts", "digits alone"),
+        (["--num-prompts", "1k"], "--num-prompts", "digits only"),
         (["--compat", "vllm-0.11", "--compat", "sglang"], "--compat", "give it once"),
         (["--frequency", "3"], "--frequency", "--frequency-penalty"),
         (["--nonsense"], "--nonsense", "--help"),
@@ -69,7 +70,7 @@ def only_line(code: int, stdout: str, stderr: str) -> str:
         (["--source-address", "eth0"], "--source-address", "10.0.0.5"),
         (["--engine", "nope", "--model", "m"], "--engine", "llamacpp"),
         (["--engine", "vllm"], "--model", "hub name"),
-        (["--engine", "sim", "--port", "8000"], "--port", "leave one"),
+        (["--engine", "sim", "--port", "8000"], "--port", "leave out --port"),
         (["--engine-arg", "max_seqs=3"], "--engine-arg", "--engine"),
         (["--replicas", "2"], "--replicas", "--engine"),
         (["--engine", "sim", "--replicas", "0"], "--replicas", "1 to 128"),
@@ -104,6 +105,7 @@ def test_a_dead_server_is_refused_before_anything_is_sent() -> None:
     assert "--base-url" in line
 
 
+@pytest.mark.slow
 def test_a_model_the_server_does_not_have_is_refused_with_those_it_has() -> None:
     with served("--served-model-name", "this-one") as (url, _):
         line = refused("run", "--base-url", url, "--model", "that-one", "--tokenizer", TOKENIZER)
@@ -111,6 +113,7 @@ def test_a_model_the_server_does_not_have_is_refused_with_those_it_has() -> None
     assert "this-one" in line
 
 
+@pytest.mark.slow
 def test_a_test_request_that_fails_is_refused() -> None:
     with served("--max-model-len", "64", "--max-num-batched-tokens", "8192") as (url, _):
         flags = ["--base-url", url, "--tokenizer", TOKENIZER, "--num-prompts", "1", "--ready-check-timeout-sec", "0.2"]
@@ -119,6 +122,7 @@ def test_a_test_request_that_fails_is_refused() -> None:
     assert "status" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"", "empty"), (b"{}", "--dataset-path"), (b"not json", "--dataset-path"), (b"[]", "--dataset-path")],
@@ -129,6 +133,7 @@ def test_a_file_that_is_no_sharegpt_is_refused(tmp_path: Path, content: bytes, s
     assert said in line
 
 
+@pytest.mark.slow
 def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(tmp_path: Path) -> None:
     turns = [{"from": "human", "value": "one two three four five"}, {"from": "gpt", "value": "a b c d e f"}]
     whole = json.dumps([{"id": str(number), "conversations": turns} for number in range(3)])
@@ -136,27 +141,30 @@ def test_a_sharegpt_file_that_was_cut_off_is_used_up_to_the_cut_with_a_warning(t
     flags = ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--num-prompts", "4", "--rate", "100"]
     done = loadgen("run", *flags, "--json", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "s.json: the file is cut off; its 2 whole conversations are used" in done.stderr
+    assert "s.json: the file is truncated; its 2 complete conversations are used" in done.stderr
     result = json.loads(done.stdout)
     assert result["completed"] == 4
     assert result["loadgen"]["provenance"]["prompts"]["file_cut_off"]
 
 
+@pytest.mark.slow
 def test_a_length_that_the_template_of_the_tokenizer_fills_is_refused(tmp_path: Path) -> None:
     tokenizer = str(trained.wordpiece(tmp_path))
     with served() as (url, _):
         line = refused("run", "--base-url", url, "--tokenizer", tokenizer, "--random-input-len", "2")
-    assert "--random-input-len: 2 leaves no token beside 2 special ones; give at least 3" in line
+    assert "--random-input-len: 2 leaves no token after 2 special tokens; give at least 3" in line
 
 
+@pytest.mark.slow
 def test_a_length_that_the_chat_template_fills_is_refused_with_both_numbers(tmp_path: Path) -> None:
     folder = chat_templates.beside(Path(TOKENIZER), "{% for m in messages %}<>{{ m.content }}</{% endfor %}", tmp_path)
     with served("--chat-template-tokens", "4") as (url, _):
         flags = ["--base-url", url, "--backend", "openai-chat", "--tokenizer", str(folder)]
         line = refused("run", *flags, "--random-input-len", "4", "--input-len-counts", "server")
-    assert "--random-input-len: 4 leaves no token beside 4 of the chat template; give at least 5" in line
+    assert "--random-input-len: 4 leaves no token after 4 of the chat template; give at least 5" in line
 
 
+@pytest.mark.slow
 def test_no_tokenizer_for_a_model_is_refused_with_what_to_give(tmp_path: Path) -> None:
     with served("--served-model-name", "m") as (url, _):
         line = refused("run", "--base-url", url, "--served-model-name", "m", "--model", "./models/mine", cwd=tmp_path)
@@ -179,6 +187,7 @@ def test_an_unknown_key_in_a_file_is_refused_with_the_nearest_one(tmp_path: Path
     assert "'request_rate'" in line
 
 
+@pytest.mark.slow
 def test_a_report_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}")
     assert "x.json is not a loadgen result" in refused("report", "x.json", cwd=tmp_path)

@@ -1,6 +1,7 @@
 """Connections: opened ahead, used again or not, refused, secured; whose fault it is when there is none."""
 
 import asyncio
+import contextlib
 import errno
 import itertools
 import resource
@@ -11,16 +12,20 @@ import time
 import pytest
 import trustme
 
-from loadgen.client.spare_connections import MAINTAIN_NS
 from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import REFUSED_PAUSE_S
+from loadgen.core.connection import Connection
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Connection
+from loadgen.core.record import Record
 from loadgen.testing.faulty import Faulty, serving
 from loadgen.testing.process import started
 from loadgen.testing.request import Request
 from loadgen.util import machine
 from loadgen.util.clock import now_ns
 from tests.helpers.fault_requests import NEIGHBOURS, S, Sender, assert_good, neighbours, until
+from tests.helpers.scripted_server import closing_at_once
+
+PAUSE_NS = int(REFUSED_PAUSE_S * S)
 
 
 @pytest.fixture
@@ -36,10 +41,10 @@ class TestUsedAgain:
     async def test_connections_are_opened_ahead_and_used_again(self, faulty: Faulty) -> None:
         async with Sender(faulty.url) as sender:
             assert await sender.transport.warm(3) == 3
-            for _ in range(5):
+            for number in range(5):
                 record = await sender.one()
                 assert_good(record)
-                assert record.reused
+                assert record.reused == (number > 0)
                 assert record.connect_ns == 0
             assert sender.transport.opened == faulty.connections == 3
 
@@ -108,6 +113,11 @@ class TestUsedAgain:
             assert await transport.warm(2) == 2
             assert transport.opened == 2
 
+    @pytest.mark.timeout(10)
+    async def test_opening_ahead_ends_at_a_peer_that_closes_at_once(self) -> None:
+        async with closing_at_once() as url, Sender(url) as sender:
+            assert await sender.transport.warm(200) < 200
+
     @pytest.mark.usefixtures("no_rest")
     async def test_a_request_lost_to_a_close_as_it_was_written_is_refused_and_not_repeated(
         self, faulty: Faulty
@@ -141,43 +151,6 @@ class TestUsedAgain:
             assert sender.transport.reuses
 
 
-class TestSpare:
-    async def test_requests_find_one_open(self, faulty: Faulty) -> None:
-        async with Sender(faulty.url) as sender:
-            sender.transport.keep_spare(2)
-            for _ in range(5):
-                await until(lambda: sender.transport._idle.ready(now_ns()) == 2)
-                assert (await sender.one()).reused
-            assert sender.transport.spare_opened == sender.transport.opened
-
-    async def test_old_ones_are_replaced(self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("loadgen.client.idle_connections.FIRST_LIMIT_NS", 4 * MAINTAIN_NS)
-        monkeypatch.setattr("loadgen.client.idle_connections.REPLACE_AHEAD_NS", MAINTAIN_NS)
-        async with Sender(faulty.url) as sender:
-            sender.transport.keep_spare(2)
-            await until(lambda: sender.transport.opened >= 6)
-            await until(lambda: faulty.open <= 2)
-
-    async def test_they_leave_room_for_requests(self, faulty: Faulty) -> None:
-        async with Sender(faulty.url) as sender:
-            sender.transport._spare._most = 9
-            sender.transport.keep_spare(20)
-            await until(lambda: sender.transport.opened == 9 and not sender.transport._spare._opening)
-            sender.transport._spare._refill()
-            assert not sender.transport._spare._opening
-
-    async def test_a_dead_server_is_asked_for_one_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            async with Sender(f"http://127.0.0.1:{unused.getsockname()[1]}") as sender:
-                sender.transport.keep_spare(100)
-                await until(lambda: sender.transport._spare._unreachable and not sender.transport._spare._opening)
-                sender.transport._spare._refill()
-                assert len(sender.transport._spare._opening) == 1
-                assert sender.transport.opened == 0
-                assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
-
-
 class TestRefused:
     async def test_nobody_listening(self) -> None:
         with socket.socket() as unused:
@@ -205,6 +178,49 @@ class TestRefused:
                 async with Sender(f"http://127.0.0.1:{address[1]}", Timeouts(connect=S // 10)) as sender:
                     assert (await sender.one()).outcome is Outcome.CONNECT_TIMEOUT
 
+    @pytest.mark.parametrize("fault", ["close", "reset"])
+    async def test_a_close_before_a_byte_is_told_after_a_pause(self, faulty: Faulty, fault: str) -> None:
+        async with Sender(faulty.url) as sender:
+            record = await sender.one(fault)
+            assert record.outcome is Outcome.REFUSED
+            assert now_ns() - record.closed >= PAUSE_NS // 2
+
+    async def test_what_never_connected_is_told_after_a_pause(self) -> None:
+        async with Sender("http://no-such-host.invalid:8000") as sender:
+            record = await sender.one()
+            assert record.outcome is Outcome.DNS_ERROR
+            assert now_ns() - record.closed >= PAUSE_NS // 2
+
+    async def test_what_waits_to_be_told_is_told_when_all_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("loadgen.client.transport.REFUSED_PAUSE_S", 3600)
+        async with closing_at_once() as url, Sender(url) as sender:
+            waiting = sender.start(3)
+            await until(lambda: not sender.transport._active and not sender.transport._late)
+            assert not sender.records
+            sender.transport.abandon(Outcome.CANCELLED, "enough")
+            assert [(await each).outcome for each in waiting] == [Outcome.REFUSED] * 3
+
+    async def test_a_port_that_accepts_and_closes_gives_no_sign_of_life(self) -> None:
+        async with closing_at_once() as url, Sender(url) as sender:
+            await sender.several(3)
+            contact = sender.transport.reachability(0)
+            assert (contact.answered_s, contact.refused_s is None) == (0, False)
+
+    async def test_a_request_that_is_held_is_a_sign_of_life(
+        self, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("loadgen.client.transport.HELD_NS", 0)
+        async with Sender(faulty.url) as sender:
+            sender.start(1, "silence")
+            await until(lambda: faulty.requests)
+            assert sender.transport.reachability(0).answered_s > 0
+
+    async def test_neither_a_name_nor_a_timeout_is_a_sign_of_life(self) -> None:
+        async with Sender("http://no-such-host.invalid:8000") as sender:
+            await sender.one()
+            contact = sender.transport.reachability(0)
+            assert (contact.answered_s, contact.refused_s) == (0, None)
+
 
 class TestSecured:
     async def test_a_certificate_that_cannot_be_verified_is_a_tls_error(self, tls: ssl.SSLContext) -> None:
@@ -227,10 +243,10 @@ class TestSecured:
     async def test_it_need_not_be_verified(self, tls: ssl.SSLContext) -> None:
         async with serving(tls=tls) as faulty, Sender(faulty.url, verify_tls=False) as sender:
             await sender.transport.warm(1)
-            for _ in range(3):
+            for number in range(3):
                 record = await sender.one()
                 assert_good(record)
-                assert record.reused
+                assert record.reused == (number > 0)
 
     @pytest.mark.parametrize(
         ("fault", "outcome"),
@@ -313,7 +329,7 @@ class TestEnded:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         machine.raise_open_files_limit()
         try:
-            count = min(3000, machine.most_connections() - 2 * NEIGHBOURS)
+            count = min(3000, machine.max_connections() - 2 * NEIGHBOURS)
             with started("loadgen.testing.faulty") as server:
                 async with Sender(server.url, Timeouts(connect=60 * S)) as sender:
                     async with neighbours(sender):
@@ -321,6 +337,48 @@ class TestEnded:
                     assert [(r.outcome, r.events) for r in records] == [(Outcome.TRUNCATED, 1)] * count
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    async def test_what_of_a_request_was_not_sent_is_never_sent(self) -> None:
+        """The server reads only once the request has been given up: of 32 MB the kernel has taken a part."""
+        go_on, size, came = asyncio.Event(), 32 << 20, 0
+
+        async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal came
+            writer.transport.pause_reading()  # type: ignore[attr-defined]
+            await go_on.wait()
+            writer.transport.resume_reading()  # type: ignore[attr-defined]
+            with contextlib.suppress(ConnectionError):
+                while data := await reader.read(1 << 20):
+                    came += len(data)
+            writer.close()
+            go_on.clear()
+
+        async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
+            async with Sender(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as sender:
+                record = Record(0, 1, 1, now_ns())
+                sender.transport.send(record, b"x" * size)
+                await until(lambda: sender.transport._active)
+                sender.transport.abandon(Outcome.TIMEOUT, "no end in time")
+            go_on.set()
+            await until(lambda: not go_on.is_set())
+        assert came < size
+
+    async def test_a_tls_peer_that_is_silent_holds_no_connection_open(self, tls: ssl.SSLContext) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+
+            def accepted() -> ssl.SSLSocket:
+                return tls.wrap_socket(listening.accept()[0], server_side=True)
+
+            accepting = asyncio.create_task(asyncio.to_thread(accepted))
+            url = f"https://127.0.0.1:{listening.getsockname()[1]}"
+            async with Sender(url, verify_tls=False) as sender:
+                assert await sender.transport.warm(1) == 1
+                peer = await accepting
+            with socket.socket(fileno=peer.detach()) as raw:  # which never answers the end of the TLS session
+                raw.settimeout(5)
+                with contextlib.suppress(ConnectionError):
+                    while await asyncio.to_thread(raw.recv, 4096):
+                        pass
 
 
 class TestSent:

@@ -139,6 +139,7 @@ async def test_an_odd_answer_is_a_good_one(faulty: Faulty, fault: str, events: i
     assert faulty.requests == sender.sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "timeouts", "outcome", "events"), SILENCES, ids=[f"{row[0]}-{row[2]}" for row in SILENCES]
 )

@@ -12,11 +12,12 @@ import pytest
 from loadgen.core.sketch import Sketch
 from loadgen.metrics.progress import Progress
 from loadgen.metrics.recorder import Recorder
-from loadgen.runner.measurement import Measurement
+from loadgen.runner.loop_runner import LoopRunner
 from loadgen.runner.worker_main import work
 from loadgen.testing.faults.shares import Shares
 from loadgen.testing.faulty import Faulty, serving
-from loadgen.util.messages import Voice
+from loadgen.util import machine
+from loadgen.util.child_process import PipeWriter
 from tests.helpers.fault_runs import PATIENCE_S, carried_out, job, run
 
 
@@ -24,6 +25,17 @@ async def test_every_request_of_a_run_is_accounted_for(faulty: Faulty, tmp_path:
     measured = await run(job(faulty.url, tmp_path, 30, request_rate=1000))
     assert measured.snapshot.outcomes == {"ok": 30}
     assert measured.snapshot.partial is None
+
+
+async def test_spare_connections_leave_room_by_addresses_and_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "max_connections", lambda pairs=1, processes=1: 1000 * pairs // processes)
+    asked = job("http://127.0.0.1:1", tmp_path, 1, source_address="127.0.0.1,127.0.0.2", workers="8")
+    async with LoopRunner() as runner:
+        await runner.begin(asked)
+        (transport,) = runner._transports
+    assert transport._spare._most == 225  # a tenth of 250 is left to requests that find none
 
 
 async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> None:
@@ -48,10 +60,10 @@ async def test_a_run_counts_the_faults_that_a_server_played(tmp_path: Path) -> N
 async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how(tmp_path: Path) -> None:
     shares = Shares.parse("status:503=0.2,eof:1=0.2", seed=1)
     async with serving(shares) as faulty:
-        measurement = Measurement(job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64))
-        assert measurement.progress() == Progress("connecting")
-        measured = await carried_out(measurement)
-    told, found = measurement.progress(), measured.snapshot
+        runner, given = LoopRunner(), job(faulty.url, tmp_path, 100, request_rate=2000, max_concurrency=64)
+        assert runner.progress() == Progress("connecting")
+        measured = await carried_out(runner, given)
+    told, found = runner.progress(), measured.snapshot
     assert (told.phase, told.in_flight, told.waiting, told.due) == ("draining", 0, 0, 100)
     assert {"ok": told.ok, **told.failures} == found.outcomes
     assert told.sent == (found.sent >= 0).sum() == 100
@@ -65,9 +77,9 @@ async def test_progress_tells_of_what_is_in_flight_and_of_what_has_ended_and_how
 
 
 async def test_a_request_that_finds_no_server_is_due_and_was_not_sent(tmp_path: Path) -> None:
-    measurement = Measurement(job("http://127.0.0.1:1", tmp_path, 5, request_rate=1000))
-    measured = await carried_out(measurement)
-    told = measurement.progress()
+    runner, given = LoopRunner(), job("http://127.0.0.1:1", tmp_path, 5, request_rate=1000)
+    measured = await carried_out(runner, given)
+    told = runner.progress()
     assert measured.snapshot.outcomes == told.failures == {"refused": 5}
     assert told.sent == (measured.snapshot.sent >= 0).sum() == 0
     assert told.due == told.ended == 5
@@ -77,13 +89,13 @@ async def test_a_request_that_finds_no_server_is_due_and_was_not_sent(tmp_path: 
 async def test_stopping_and_aborting_end_a_run_with_every_request_accounted_for(
     faulty: Faulty, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 50, "stall:1", **settings))
-    running = asyncio.create_task(carried_out(measurement))
+    runner, given = LoopRunner(), job(faulty.url, tmp_path, 50, "stall:1", **settings)
+    running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
-    assert measurement.progress().in_flight
-    measurement.stop("enough")
-    measurement.stop("enough")
-    measurement.abort("enough")
+    assert runner.progress().in_flight
+    runner.stop("enough")
+    runner.stop("enough")
+    runner.abort("enough")
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 50}
     assert snapshot.partial == "enough"
@@ -93,10 +105,10 @@ async def test_a_stop_before_the_clock_starts_is_a_run_of_which_nothing_was_sent
     faulty: Faulty, tmp_path: Path
 ) -> None:
     ready = asyncio.get_running_loop().create_future()
-    measurement = Measurement(job(faulty.url, tmp_path, 5))
-    running = asyncio.create_task(carried_out(measurement, ready))
+    runner, given = LoopRunner(), job(faulty.url, tmp_path, 5)
+    running = asyncio.create_task(carried_out(runner, given, ready))
     await asyncio.sleep(0)
-    measurement.stop("enough")
+    runner.stop("enough")
     ready.set_result(None)
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
@@ -112,15 +124,15 @@ def full() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("act", [Measurement.stop, Measurement.abort])
+@pytest.mark.parametrize("act", [LoopRunner.stop, LoopRunner.abort])
 async def test_a_stop_ends_connecting_to_a_server_that_takes_no_connections(
-    full: str, tmp_path: Path, act: Callable[[Measurement, str], None]
+    full: str, tmp_path: Path, act: Callable[[LoopRunner, str], None]
 ) -> None:
-    measurement = Measurement(job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0))
-    running = asyncio.create_task(carried_out(measurement))
+    runner, given = LoopRunner(), job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
+    running = asyncio.create_task(carried_out(runner, given))
     for _ in range(20):
         await asyncio.sleep(0)
-    act(measurement, "enough")
+    act(runner, "enough")
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
     assert snapshot.counters["warm_connections"] == 0
@@ -132,24 +144,24 @@ async def test_a_worker_that_is_left_alone_while_it_connects_ends(full: str, tmp
     async with asyncio.timeout(PATIENCE_S):
         alone = job(full, tmp_path, 5, warm_connections="5", connect_timeout=600.0)
         with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230 - not read from
-            await work(alone, commands, Voice(nowhere.fileno()))
+            await work(alone, commands, PipeWriter(nowhere.fileno()))
 
 
 async def test_an_abort_ends_warm_ups_that_hang(faulty: Faulty, tmp_path: Path) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3))
-    running = asyncio.create_task(carried_out(measurement))
+    runner, given = LoopRunner(), job(faulty.url, tmp_path, 5, "stall:1", num_warmups=3)
+    running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
-    assert measurement.progress().phase == "warming up"
-    measurement.abort("enough")
+    assert runner.progress().phase == "warming up"
+    runner.abort("enough")
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 5}
 
 
 async def test_a_closed_loop_that_is_stopped_invents_no_requests(faulty: Faulty, tmp_path: Path) -> None:
-    measurement = Measurement(job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0))
-    running = asyncio.create_task(carried_out(measurement))
+    runner, given = LoopRunner(), job(faulty.url, tmp_path, 10_000, max_concurrency=2, duration=20.0)
+    running = asyncio.create_task(carried_out(runner, given))
     await faulty.came(1)
-    measurement.stop("enough")
+    runner.stop("enough")
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"ok": snapshot.scheduled}
     assert 0 < snapshot.scheduled < 10_000

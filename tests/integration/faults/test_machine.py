@@ -13,11 +13,11 @@ import pytest
 
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
-from loadgen.runner.measurement import Measurement
-from loadgen.runner.prepare_main import Order, prepare
+from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.prepare_main import PrepareOrder, prepare
 from loadgen.testing.faulty import Faulty
 from loadgen.util import machine
-from loadgen.util.source_address import Sources
+from loadgen.util.source_address import SourceAddresses
 from loadgen.workload import request_store
 from loadgen.workload.prompt import Prompt
 from tests.helpers.fault_requests import target
@@ -34,7 +34,7 @@ PROMPTS = Repeated(Prompt("word " * 200, 200, 2, "test"))
 async def refused(faulty: Faulty, folder: Path, **settings: Any) -> BadInput:
     never = asyncio.get_running_loop().create_future()  # refused before the requests are waited for
     with pytest.raises(BadInput) as caught:
-        await carried_out(Measurement(job(faulty.url, folder, 500, **settings)), never)
+        await carried_out(LoopRunner(), job(faulty.url, folder, 500, **settings), never)
     assert faulty.connections == 0
     return caught.value
 
@@ -94,14 +94,14 @@ async def test_too_few_ports_are_refused_with_the_numbers_needed(faulty: Faulty,
 async def test_more_connections_than_one_address_has_ports_come_from_several(
     faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], sources: set[str]
 ) -> None:
-    seen, make = list[str](), Sources.socket
+    seen, make = list[str](), SourceAddresses.socket
 
-    def watched(self: Sources, asked: Any) -> socket.socket:
+    def watched(self: SourceAddresses, asked: Any) -> socket.socket:
         made = make(self, asked)
         seen.append(made.getsockname()[0])
         return made
 
-    monkeypatch.setattr(Sources, "socket", watched)
+    monkeypatch.setattr(SourceAddresses, "socket", watched)
     measured = await run(job(faulty.url, tmp_path, 500, warm_connections="500", **settings))
     assert measured.snapshot.outcomes == {"ok": 500}
     assert measured.snapshot.counters["warm_connections"] == len(seen) == 500
@@ -118,12 +118,12 @@ async def test_what_fits_is_not_refused(faulty: Faulty, tmp_path: Path, settings
 async def test_a_full_disk_ends_the_records_and_not_the_run(faulty: Faulty, tmp_path: Path) -> None:
     measured = await run(job(faulty.url, tmp_path, 300, max_concurrency=20, records=FULL))
     assert measured.snapshot.outcomes == {"ok": 300}
-    assert measured.records_error == os.strerror(errno.ENOSPC)
+    assert measured.trailer.records_error == os.strerror(errno.ENOSPC)
 
 
 async def test_a_disk_without_room_for_the_requests_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bodies").symlink_to(FULL)
-    order = Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path)
+    order = PrepareOrder(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path)
     with pytest.raises(BadInput, match="no room for 50 requests") as caught:
         prepare(order, PROMPTS)
     assert caught.value.field == "TMPDIR"
@@ -136,4 +136,4 @@ def test_another_fault_of_the_disk_is_not_called_a_full_one(tmp_path: Path, monk
 
     monkeypatch.setattr(request_store, "write", broken)
     with pytest.raises(OSError, match="broken"):
-        prepare(Order(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), PROMPTS)
+        prepare(PrepareOrder(RunSettings(), target("http://127.0.0.1:9"), 50, tmp_path), PROMPTS)

@@ -12,8 +12,9 @@ import pytest
 from loadgen.client import capture_file
 from loadgen.core.outcome import Outcome
 from loadgen.metrics.snapshot import Snapshot
-from loadgen.runner.measurement import Job, Measurement
-from loadgen.runner.targets import described
+from loadgen.runner.job import Job
+from loadgen.runner.loop_runner import LoopRunner
+from loadgen.runner.server import request_targets
 from loadgen.testing.faulty import HEADER, Faulty, serving
 from loadgen.testing.request import Request
 from tests.helpers.fault_runs import carried_out, job, recorded, run
@@ -31,7 +32,7 @@ def shared(urls: tuple[str, ...], folder: Path, count: int, fault: str | None = 
     """`count` requests, all of which meet `fault`, shared by the servers at these URLs."""
     header = (f"{HEADER}={fault}",) if fault else ()
     work = job(urls[0], folder, count, base_url=urls, backend="openai-chat", header=header, **settings)
-    return replace(work, targets=described(work.settings, "m"))
+    return replace(work, targets=request_targets(work.settings, "m"))
 
 
 def ok(snapshot: Snapshot) -> list[int]:
@@ -88,10 +89,10 @@ async def test_with_the_least_outstanding_one_that_hangs_holds_its_share_of_the_
 
     async with scripted(hangs) as hanging:
         settings = {"balance": "least-outstanding", "max_concurrency": 4}
-        measurement = Measurement(shared((hanging, faulty.url), tmp_path, 50, **settings))
-        running = asyncio.create_task(carried_out(measurement))
+        runner, given = LoopRunner(), shared((hanging, faulty.url), tmp_path, 50, **settings)
+        running = asyncio.create_task(carried_out(runner, given))
         await faulty.came(48)
-        measurement.abort("enough")
+        runner.abort("enough")
         snapshot = (await running).snapshot
     assert [part.ended for part in snapshot.targets] == [2, 48]
     assert snapshot.targets[0].outcomes == {"cancelled": 2}
@@ -104,13 +105,13 @@ async def test_limits_are_held_against_each(both: tuple[Faulty, Faulty], tmp_pat
 
 
 async def test_stopping_and_aborting_end_what_is_in_flight_to_each(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    work = shared((both[0].url, both[1].url), tmp_path, 50, "stall:1", request_rate=200.0)
-    measurement = Measurement(work)
-    running = asyncio.create_task(carried_out(measurement))
+    given = shared((both[0].url, both[1].url), tmp_path, 50, "stall:1", request_rate=200.0)
+    runner = LoopRunner()
+    running = asyncio.create_task(carried_out(runner, given))
     await asyncio.gather(*(one.came(1) for one in both))
-    assert measurement.progress().in_flight >= 2
-    measurement.stop("enough")
-    measurement.abort("enough")
+    assert runner.progress().in_flight >= 2
+    runner.stop("enough")
+    runner.abort("enough")
     snapshot = (await running).snapshot
     assert snapshot.outcomes == {"cancelled": 50}
     assert all(part.outcomes["cancelled"] for part in snapshot.targets)
@@ -133,7 +134,7 @@ async def test_a_capture_tells_who_gave_each_response_and_hides_the_secrets_of_a
 
 
 async def test_reads_from_each_ring_the_one_bell(both: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    measurement = Measurement(shared((both[0].url, both[1].url), tmp_path, 2))
-    assert len({id(transport.bell) for transport in measurement._transports}) == 1
-    await carried_out(measurement)
-    assert measurement._transport.bell.reads >= 2
+    runner, given = LoopRunner(), shared((both[0].url, both[1].url), tmp_path, 2)
+    await carried_out(runner, given)
+    assert len({id(transport.bell) for transport in runner._transports}) == 1
+    assert runner._transport.bell.reads >= 2

@@ -9,7 +9,7 @@ import pytest
 import loadgen
 from loadgen.checks import Verdict
 from loadgen.metrics.records.file import RecordFile
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from tests.integration.library.test_rehearsal import RUN, conversations, lines, ran
 
 LOOP = RUN.replace(num_prompts=None, max_concurrency=16, duration=4.0)
@@ -29,6 +29,7 @@ def distinct(result: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
@@ -40,10 +41,11 @@ async def test_it_never_runs_out_of_prompts_that_are_made(workers: int, tmp_path
     about = result.data["loadgen"]["provenance"]["prompts"]
     assert (about["requests"], about["further"]) == (PREPARED, True)
     assert str(loadgen.from_records(path)) == str(result)
-    sources = [told["source"] for told, _ in RecordFile(path).told()]
+    sources = [told["source"] for told, _ in RecordFile(path).lines()]
     assert len(set(sources)) == len(sources) == len(bodies)
 
 
+@pytest.mark.slow
 async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     path = conversations(tmp_path, 20_000)
     result, bodies = await asked(LOOP.replace(dataset_name="sharegpt", dataset_path=path, sharegpt_output_len=2))
@@ -52,6 +54,7 @@ async def test_a_file_goes_on_beyond_what_was_prepared(tmp_path: Path) -> None:
     assert result.data["loadgen"]["repeated_prompts"] == 0
 
 
+@pytest.mark.slow
 async def test_where_a_file_ends_the_run_is_suspect(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}
@@ -72,6 +75,7 @@ async def test_so_many_prompts_that_repeat_are_a_note(tmp_path: Path) -> None:
     assert (check["ok"], check["counts"]) == (False, False)
 
 
+@pytest.mark.slow
 async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
     await asked(LOOP.replace(max_concurrency=4, duration=0.5, records=str(path)))
@@ -85,6 +89,7 @@ async def test_a_cut_record_counts_what_has_ended(tmp_path: Path) -> None:
     assert result.data["num_prompts"] == 39
 
 
+@pytest.mark.slow
 async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> None:
     path, cut = tmp_path / "records.jsonl", tmp_path / "cut.jsonl"
     data = {"dataset_name": "jsonl", "dataset_path": lines(tmp_path, PREPARED + 50)}
@@ -99,10 +104,10 @@ async def test_a_cut_record_counts_prompts_that_came_again(tmp_path: Path) -> No
 async def test_a_worker_that_dies_takes_only_what_it_had_in_flight(tmp_path: Path) -> None:
     def kill(progress: loadgen.Progress) -> None:
         if progress.begun and progress.ended > 200:
-            workers._parts[1].kill()
+            workers._participants[1]._child.kill()
 
     settings = LOOP.replace(workers=2, records=str(tmp_path / "records.jsonl")).checked()
-    async with Workers(2) as workers:
+    async with open_workers(2) as workers:
         result, bodies = await asked(settings, measurer=workers, on_progress=kill)
     own = result.data["loadgen"]
     assert own["partial"]

@@ -100,6 +100,7 @@ DATA: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
 async def test_what_is_sent_beforehand_is_none_of_the_run(
     data: Callable[[Path], dict[str, Any]], tmp_path: Path
@@ -144,7 +145,7 @@ async def test_stand_ins_are_as_long_as_the_prompts(tmp_path: Path) -> None:
     _, server = await ran(RUN.replace(dataset_name="jsonl", dataset_path=path, **READY))
     from loadgen.workload.tokenizer import tokenizer
 
-    counts = tokenizer.of_settings(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
+    counts = tokenizer.tokenizer_of(RUN).count([ask.json["messages"][0]["content"] for ask in server.asked])
     assert counts[1 : WARM_UPS + 1] == counts[WARM_UPS + 1 : 2 * WARM_UPS + 1]
 
 
@@ -213,3 +214,10 @@ def distinct(result: Any) -> dict[str, Any]:
         check for check in result.data["loadgen"]["checks"] if check["name"] == "prompts distinct"
     )
     return found
+
+
+async def test_warm_ups_that_fail_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    await ran(RUN.replace(num_warmups=WARM_UPS), Server(failures=2))
+    assert [record.getMessage() for record in caplog.records if record.name == "loadgen"] == [
+        f"2 of {WARM_UPS} warm-up requests failed (status(503): 2)"
+    ]

@@ -104,10 +104,11 @@ async def test_without_a_template_prompts_are_held_against_their_own_tokens_and_
     data = await measured(server, SETTINGS)
     assert "0.0% of prompts have the planned length (9.0 tokens more" in check(data)["value"]
     assert data["loadgen"]["tokens"]["predicted_server_input_tokens"] is None
-    assert "no chat template lies beside" in data["loadgen"]["tokens"]["predicted_from"]["unknown"]
+    assert "has no chat template" in data["loadgen"]["tokens"]["predicted_from"]["unknown"]
     assert server.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("knows", "source", "asked"),
     [
@@ -155,7 +156,10 @@ async def test_the_server_is_not_asked_where_the_template_is_at_hand(tmp_path: P
 
 
 async def test_a_server_that_does_not_say_is_refused_before_anything_is_measured() -> None:
-    with pytest.raises(BadInput, match=r"--input-len-counts: no chat template .* does not count the tokens of a chat;"):
+    with pytest.raises(
+        BadInput,
+        match=r"--input-len-counts: the tokenizer has no chat template, .* does not count the tokens of a chat;",
+    ):
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"))
 
 
@@ -172,6 +176,7 @@ async def test_a_callers_own_prompts_cannot_be_made_to_a_measure() -> None:
         await measured(Chat(4), SETTINGS.replace(input_len_counts="server"), dataset=mine)
 
 
+@pytest.mark.slow
 async def test_the_simulator_counts_what_was_planned() -> None:
     for counts in ("raw", "server"):
         settings = loadgen.RunSettings(request_rate=100, num_prompts=5, random_input_len=9, input_len_counts=counts)

@@ -7,7 +7,7 @@ from loadgen import report
 from loadgen.client import capture_file
 from loadgen.client.capture_file import End
 from loadgen.core.outcome import Outcome
-from loadgen.runner.measurement import Measurement
+from loadgen.runner.loop_runner import LoopRunner
 from tests.helpers.fault_runs import carried_out, job, recorded
 from tests.helpers.response_bytes import HEAD, delta
 from tests.helpers.run_facts import result
@@ -31,10 +31,10 @@ async def test_an_interrupted_run_keeps_what_it_has_measured(tmp_path: Path) -> 
 
     options = {"records": str(tmp_path / "records"), "capture": str(tmp_path / "capture.jsonl")}
     async with serving(script) as url:
-        measurement = Measurement(job(url, tmp_path, 20, max_concurrency=3, **options))
-        run = asyncio.create_task(carried_out(measurement))
+        runner, given = LoopRunner(), job(url, tmp_path, 20, max_concurrency=3, **options)
+        run = asyncio.create_task(carried_out(runner, given))
         await asyncio.wait_for(all_seen.wait(), 30)
-        measurement.abort("interrupted")
+        runner.abort("interrupted")
         found = await run
     assert found.snapshot.outcomes == {"cancelled": 15, "ok": 5}
     assert found.snapshot.histograms["ttft_due"].count == 5

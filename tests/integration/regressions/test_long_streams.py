@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.util.clock import now_ns
 from tests.helpers.fault_requests import Sender
 from tests.helpers.response_bytes import DONE, delta, streamed

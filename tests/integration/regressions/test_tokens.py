@@ -2,8 +2,8 @@
 
 import pytest
 
+from loadgen.core.http1 import Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Response
 from tests.helpers.response_bytes import DONE, delta, event, usage
 from tests.helpers.run_facts import CHUNKED, LAST_CHUNK, MS, answered, at, chunk, measured, planned, read, result
 

@@ -23,8 +23,8 @@ CALLS = {
     "yaml.full_load": set(),
     "marshal.loads": set(),
     "pickle.load": set(),
-    "pickle.loads": {"messages"},
-    "messages.decode": {"child", "preparing", "scraper", "worker"},
+    "pickle.loads": {"util.child_process"},
+    "child_process.decode": {"runner.metrics_scraper_main", "runner.prepare_main", "runner.worker_main"},
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.util.atomic_file import write_whole
+from loadgen.util.atomic_file import write_atomic
 
 
 def test_a_link_where_the_new_file_is_made_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +16,7 @@ def test_a_link_where_the_new_file_is_made_is_not_followed(tmp_path: Path, monke
     monkeypatch.setattr(secrets, "token_hex", lambda size: "guessed")
     (tmp_path / ".result.json.guessed").symlink_to(victim)
     with pytest.raises(FileExistsError):
-        write_whole(path, "mine")
+        write_atomic(path, "mine")
     assert victim.read_text() == "precious"
     assert not path.exists()
 
@@ -25,7 +25,7 @@ def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path: Path, monkeypatch
     names = []
     monkeypatch.setattr(Path, "replace", lambda self, target: names.append(self.name))
     for _ in range(2):
-        write_whole(tmp_path / "result.json", "{}")
+        write_atomic(tmp_path / "result.json", "{}")
     assert len(set(names)) == 2
     assert not any(str(os.getpid()) == name.rpartition(".")[2] for name in names)
 
@@ -33,7 +33,7 @@ def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path: Path, monkeypatch
 def test_a_result_is_nobodys_to_write_but_its_owners(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
-        write_whole(tmp_path / "result.json", "{}")
+        write_atomic(tmp_path / "result.json", "{}")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "result.json").stat().st_mode) == 0o644

@@ -5,8 +5,10 @@ import contextlib
 
 import pytest
 
+from loadgen.core.http1 import MAX_HEAD, Response
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import MAX_HEAD, MAX_LINE, MAX_SAMPLE, Record, Response
+from loadgen.core.record import Record
+from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
 from loadgen.errors import Unreachable
 from loadgen.util import http_client
 from tests.helpers.response_bytes import HEAD, delta, event, streamed

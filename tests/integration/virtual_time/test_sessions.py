@@ -4,14 +4,17 @@ import asyncio
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import orjson
 import pytest
 
 from loadgen.client.load_loop import Load
+from loadgen.client.sessions import Sessions
 from loadgen.config.settings import RunSettings
-from loadgen.core.outcome import Outcome
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.metrics.failures import Failures
 from loadgen.metrics.snapshot import Snapshot
 from loadgen.testing import virtual
 from loadgen.testing.memory import Reply, Server
@@ -19,6 +22,7 @@ from loadgen.testing.memory_servers import answered, planned
 from loadgen.testing.replies import LAST_CHUNK, STREAM, chunk, delta
 from loadgen.workload.arrivals import DRAWN, FOLLOWS, Schedule
 from loadgen.workload.prompt import ANSWER, UNPLANNED, Prompt
+from tests.helpers.run_facts import failed, measured
 from tests.helpers.virtual_runs import MS, START_NS, Run, S, carried_out
 
 SERVICE_NS = 30 * MS
@@ -183,6 +187,15 @@ def test_a_turn_that_fails_ends_its_session_and_no_other() -> None:
     checks = {check["name"]: check["ok"] for check in made.own["checks"]}
     assert checks["every request sent"]
     assert checks["not cut short"]
+
+
+@pytest.mark.parametrize("fault", OUR_FAULTS)
+def test_turns_after_a_fault_of_the_client_are_its_fault_too(fault: Outcome) -> None:
+    requests = SimpleNamespace(tokens=lambda index: (2, 2), think_ns=lambda index: 0 if index % 5 else None)
+    first = failed(0, fault)
+    turns = Sessions(requests, 10).given_up(first)  # type: ignore[arg-type]
+    assert [(turn.index, turn.outcome, turn.sent) for turn in turns] == [(index, fault, 0) for index in range(1, 5)]
+    assert measured([first, *turns]).failures == Failures(of=5, server=0, client=5)
 
 
 def test_a_session_of_which_the_last_turn_fails_is_over() -> None:

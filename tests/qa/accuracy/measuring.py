@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 import loadgen
 from loadgen.core.outcome import Outcome
-from loadgen.core.wire import Record
+from loadgen.core.record import Record
 from loadgen.metrics.records.file import RecordFile
 from loadgen.runner.run_result import Result
-from loadgen.runner.workers import Workers
+from loadgen.runner.workers import open_workers
 from loadgen.testing.process import Process
 from loadgen.testing.truth import Truth
 from loadgen.util import machine
-from loadgen.util.affinity import apart
+from loadgen.util.affinity import separate_cores
 from loadgen.workload.prompt import Prompt
 from tests.qa.accuracy.stillness import STILL_SHARE, patience, stood_still
 
@@ -192,8 +192,8 @@ async def measured(
         worker: Measure in a process of its own, as the command does; else in this event loop, as the library does.
         on_progress: Told a few times a second.
     """
-    with apart([server.pid], processor):
-        async with Workers(1) if worker else contextlib.nullcontext() as measurer:
+    with separate_cores([server.pid], processor):
+        async with open_workers(1) if worker else contextlib.nullcontext() as measurer:
             return await loadgen.run(settings, dataset=Short(tokens), measurer=measurer, on_progress=on_progress)
 
 
@@ -208,12 +208,12 @@ class Watch:
         self._server = server
         self._still = patience.stillness()
         self.quietest = min(self._still, key=self._still.__getitem__)
-        self._before = machine.Busy.now(), self._friends_s()
+        self._before = machine.CpuTimes.now(), self._friends_s()
 
     def end(self) -> str:
         """What else kept the machine busy; empty if nothing did."""
         busy, friends_s = self._before
-        others = machine.disturbance(busy, machine.Busy.now(), self._friends_s() - friends_s)
+        others = machine.disturbance(busy, machine.CpuTimes.now(), self._friends_s() - friends_s)
         still = max(*self._still.values(), *stood_still().values())
         told = f"a processor stood still for {still:.1%} of the time" if still > STILL_SHARE else ""
         return ", ".join(filter(None, (others, told)))

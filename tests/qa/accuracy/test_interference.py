@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from loadgen.testing.process import Process
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 from tests.qa.accuracy.judging import PLAN, judge
 from tests.qa.accuracy.measuring import Run, compared
 
@@ -94,12 +94,12 @@ async def test_a_processor_hog_on_every_core(metronome: Process, row: Callable[.
 
 
 async def test_a_program_that_litters(metronome: Process, row: Callable[..., None]) -> None:
-    async with beside(litter()):
+    async with background_tasks(litter()):
         judge(row, "the library in a program that litters", await ask(metronome, worker=False))
 
 
 async def test_a_limited_share_of_a_processor(metronome: Process, row: Callable[..., None]) -> None:
     with quota(QUOTA) as limit:
-        async with beside(throttle(limit)):
+        async with background_tasks(throttle(limit)):
             run = await ask(metronome)
         judge(row, f"limited to {QUOTA:.0%} of a processor", run)

@@ -10,7 +10,7 @@ import pytest
 
 from loadgen.testing.process import Process
 from loadgen.util.clock import now_ns
-from loadgen.util.tasks import beside
+from loadgen.util.tasks import background_tasks
 from tests.qa.accuracy.measuring import Finding, best_of, compared, ms
 
 STALL_S, RUN_S, BASE_MS, RATE, AT_S = 1.4, 30.0, 20.0, 100, 10.0
@@ -51,7 +51,7 @@ async def p99_ns(server: Process, **settings: object) -> tuple[float, float, str
         if phase == "running":
             stall.running.set()
 
-    async with beside(stall.happen()):
+    async with background_tasks(stall.happen()):
         run = await compared(server, tokens=1, plan={"first_ms": BASE_MS}, on_phase=watch, **settings)
     p99 = run.result.snapshot.histograms["ttft_due"].percentile(99)
     assert p99 is not None

@@ -11,7 +11,7 @@ import pytest
 
 from loadgen.checks import Verdict
 from loadgen.testing.process import Process
-from loadgen.util.source_address import FROM_ONE
+from loadgen.util.source_address import CONNECTIONS_PER_LOOPBACK
 from tests.qa.accuracy.judging import red
 from tests.qa.accuracy.measuring import Finding, best_of, compared, ms
 
@@ -46,5 +46,5 @@ async def test_ten_thousand_streams_at_once(metronome: Process, row: Callable[..
         return Finding(seen, verdict is Verdict.VALID, run.excuse(sound=busy <= 0.7))
 
     found = await best_of(3, attempt)
-    load = f"{STREAMS:,} from {-(-STREAMS // FROM_ONE)} addresses, a token each in {GAP_MS} ms"
+    load = f"{STREAMS:,} from {-(-STREAMS // CONNECTIONS_PER_LOOPBACK)} addresses, a token each in {GAP_MS} ms"
     row(load, found.measured, "all at once, none lost, VALID", found.met, found.disturbance)

@@ -2,7 +2,7 @@
 
 from tests.qa.mutants.mutant import Check, Edit, Mutant, Test
 
-RECORD, TALLY, LOAD = "loadgen/core/record.pxi", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
+RECORD, TALLY, LOAD = "loadgen/core/record.pyx", "loadgen/core/accumulator.pyx", "loadgen/client/load_loop.py"
 CLOCK, PACER = "loadgen/util/clock.py", "loadgen/client/pacer.py"
 SHORT = "--rate 200 --num-prompts 400 --random-input-len 16 --random-output-len 8"
 
@@ -11,12 +11,12 @@ LIES = (
         "stamp after an await",
         (
             Edit(
-                "loadgen/core/poll.pxi",
-                "return connection._received(self.buffer, n, now_ns())",
-                "self.loop.call_soon(connection.data_received, self.buffer[:n])\n            return 0",
+                "loadgen/core/connection.pyx",
+                "return connection._received(buffer, n, now_ns())",
+                "connection.read_loop.loop.call_soon(connection.data_received, buffer[:n])\n        return 0",
             ),
         ),
-        Test("tests/core/wire/test_connection.py::test_what_a_poll_reads_is_stamped_before_anything_else_can_run"),
+        Test("tests/core/test_connection.py::test_read_loop_stamps_before_anything_else_runs"),
     ),
     Mutant(
         "time from sent instead of due",
@@ -29,7 +29,7 @@ LIES = (
             # The pacer's alone: the heartbeat's alarm bounds how long a poll waits.
             Edit(PACER, "import KERNEL, AnyAlarm, Clock", "import KERNEL, AnyAlarm, Clock, LoopAlarm"),
             Edit(PACER, "self._clock.alarm(asyncio.get_running_loop()", "LoopAlarm(asyncio.get_running_loop()"),
-            Edit(PACER, "self._bell.at_ns = max(due_ns, self._now_ns())", "pass"),
+            Edit(PACER, "self._bell.due_ns = max(due_ns, self._now_ns())", "pass"),
             Edit(
                 CLOCK,
                 "call_later(max(0, due_ns - now_ns()) / NS_PER_S, self._ring)",
@@ -132,28 +132,28 @@ LIES = (
         "ignore `reasoning`",
         (
             Edit(
-                "loadgen/core/json_scan.pxd",
-                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and scan_text(c, out, REASONING, 0, 0)',
-                'same(&key, b"reasoning", 9):\n            ok = first(&seen, 2) and skip_value(c)',
+                "loadgen/core/c/json_scan.pxd",
+                "ok = is_new_key(&seen_keys, 2) and scan_text(c, out, REASONING, 0, 0)",
+                "ok = is_new_key(&seen_keys, 2) and skip_value(c)",
             ),
         ),
-        Test("tests/core/wire/test_recorded.py"),
+        Test("tests/core/test_sse_recorded.py"),
     ),
     Mutant(
         "count the role chunk as first token",
         (
             Edit(
-                "loadgen/core/json_scan.pxd",
-                '            ok = first(&seen, 16) and take_null(c)\n',
-                '            ok = first(&seen, 16) and take_null(c)\n'
-                '        elif same(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
+                "loadgen/core/c/json_scan.pxd",
+                '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n',
+                '            ok = is_new_key(&seen_keys, 16) and take_null(c)\n'
+                '        elif text_is(&key, b"role", 4):\n            ok = scan_text(c, out, CONTENT, EMPTY, 0)\n',
             ),
         ),
         Test("tests/integration/regressions/test_tokens.py::test_the_chunk_that_names_the_role_is_no_token"),
     ),
     Mutant(
         "warm-ups send the run's own prompts",
-        (Edit("loadgen/runner/measurement.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
+        (Edit("loadgen/runner/loop_runner.py", 'first = settings.warmup_prompt == "first"', "first = True"),),
         Test("tests/integration/library/test_rehearsal.py::test_what_is_sent_beforehand_is_none_of_the_run"),
     ),
 )  # fmt: skip

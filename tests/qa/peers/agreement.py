@@ -21,7 +21,7 @@ CHUNKS = "every chunk counts there, those with tokens here"
 SECONDS = "whole seconds there, any second here"
 ACTIVE = "requests that touch a whole second there, in flight at once here"
 PACED = "not judged: under a cap a tool's own delays are part of the load"
-AGREE, DISAGREE, NOT_TOLD = "agree", "**DISAGREE**", "not told apart: the server varies more"
+AGREE, DISAGREE, NOT_TOLD = "agree", "**DISAGREE**", "no significant difference: the server varies more"
 QUEUED = "the wait before the cap stands apart there, in from-due times here"
 
 

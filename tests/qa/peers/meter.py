@@ -126,7 +126,7 @@ def run(command: Sequence[str], folder: str) -> Metered:
         raise OSError(ctypes.get_errno(), "cannot adopt orphans")
     memory = Memory()
     memory.start()
-    busy, began_ns = machine.Busy.now(), time.monotonic_ns()
+    busy, began_ns = machine.CpuTimes.now(), time.monotonic_ns()
     signal.signal(signal.SIGTERM, lambda *_: _end_children())
     with subprocess.Popen(command, cwd=folder) as process:
         code = process.wait()
@@ -135,7 +135,7 @@ def run(command: Sequence[str], folder: str) -> Metered:
     survivors = _put_away()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = used.ru_utime + used.ru_stime
-    now = machine.Busy.now()
+    now = machine.CpuTimes.now()
     elsewhere_s = max(0.0, now.used_s - busy.used_s - cpu_s - (now.own_s - busy.own_s))
     return Metered(
         began_ns,

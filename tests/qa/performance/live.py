@@ -19,7 +19,7 @@ import orjson
 from loadgen.bench.table import spread, table
 from loadgen.metrics.progress import LATENCIES, Progress
 from loadgen.metrics.recorder import Recorder
-from loadgen.util import messages
+from loadgen.util import child_process
 from tests.helpers.terminal import OnTerminal
 from tests.qa.performance.clients import flags
 from tests.qa.performance.load import STEP_MS, Load, Served, serve
@@ -84,7 +84,7 @@ def telling_us() -> tuple[float, float, int]:
         began = time.perf_counter_ns()
         sketches = map(recorder.sketch, MIDDLES)
         told = Progress("running", 60.0, **dict(zip(LATENCIES, sketches, strict=True)))
-        line = messages.encode(told)
+        line = child_process.encode(told)
         took.append((time.perf_counter_ns() - began) / 1e3)
     return statistics.median(took), max(took), len(line)
 

@@ -110,11 +110,11 @@ class Watch:
         self._overrun_s = _overrun_s(server)
         self._server_s = machine.process_cpu_s(server.pid)
         self._children_s = _children_s()
-        self._busy = machine.Busy.now()
+        self._busy = machine.CpuTimes.now()
 
     def end(self) -> Surroundings:
         """What has happened since the beginning."""
-        busy, before = machine.Busy.now(), self._busy
+        busy, before = machine.CpuTimes.now(), self._busy
         wall_s = busy.at_s - before.at_s
         tree_s = _children_s() - self._children_s
         server_s = machine.process_cpu_s(self._server.pid) - self._server_s

@@ -15,9 +15,9 @@ from loadgen.config.settings import RunSettings
 from loadgen.core.outcome import Outcome
 from loadgen.metrics import per_target
 from loadgen.metrics.records.file import RecordWriter
-from loadgen.metrics.server.prom_histogram import Buckets
+from loadgen.metrics.server.prom_histogram import PromHistogram
 from loadgen.metrics.server.telemetry import Gpu, Telemetry
-from loadgen.metrics.worker_report import Shard
+from loadgen.metrics.worker_report import WorkerReport
 from loadgen.report import series
 from loadgen.runner.run_result import from_records
 from loadgen.util.gpus import QUANTITIES
@@ -29,8 +29,8 @@ from tests.helpers.server_scrapes import telemetry
 RUN = [steady(i, due=i * 100, ttft=20 + i, gap=10, n=5) for i in range(24)]
 BAD = [*RUN, failed(24), failed(25, Outcome.STATUS), unsent(26), failed(27, Outcome.CANCELLED)]
 SAID = telemetry(
-    {"requests": 5, "generation_tokens": 70, "prefix_queries": 0, "prefix_hits": 0, "ttft": Buckets(0, 0.0, {})},
-    {"requests": 9, "generation_tokens": 78, "ttft": Buckets(4, 0.072, {0.01: 0, 0.02: 3, float("inf"): 4})},
+    {"requests": 5, "generation_tokens": 70, "prefix_queries": 0, "prefix_hits": 0, "ttft": PromHistogram(0, 0.0, {})},
+    {"requests": 9, "generation_tokens": 78, "ttft": PromHistogram(4, 0.072, {0.01: 0, 0.02: 3, float("inf"): 4})},
     {"running": 1, "waiting": 0, "kv_usage": 0.25},
 )
 GPU = Gpu("H100", [-0.5, 0.5], {quantity: [None, 1.0] for quantity in QUANTITIES})
@@ -52,7 +52,7 @@ def made(records: Any, settings: RunSettings | None = None, **options: Any) -> d
 
 
 def of_targets() -> dict[str, Any]:
-    recorder = per_target.of(TARGETS, START, 4)
+    recorder = per_target.recorder_for(TARGETS, START, 4)
     for record in (steady(0), steady(1), failed(2), failed(3, Outcome.TRUNCATED)):
         record.target = record.index % 2
         recorder.add(record)
@@ -61,7 +61,7 @@ def of_targets() -> dict[str, Any]:
 
 def of_workers() -> dict[str, Any]:
     schedule = run_facts.due_at(*(i * 100 for i in range(24)))
-    shards = [run_facts.shard(schedule, 0), Shard(number=1, lost="was killed by signal 9", host="10.0.0.2")]
+    shards = [run_facts.shard(schedule, 0), WorkerReport(number=1, lost="was killed by signal 9", host="10.0.0.2")]
     return made(RUN, schedule=schedule, shards=shards)
 
 
@@ -148,6 +148,7 @@ def test_what_has_fixed_keys_is_closed_and_wants_them_all() -> None:
             assert left_out <= {"timeline"} or where[-3:-1] == ("source", "properties"), where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["scraped", "with a timeline", "several targets", "several workers", "search"])
 def test_an_unknown_key_is_refused_wherever_keys_are_fixed(kind: str) -> None:
     """What is free: the settings, which `loadgen run --help` describes, and what a data set says of itself."""

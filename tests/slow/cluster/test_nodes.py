@@ -13,7 +13,7 @@ import pytest
 import loadgen
 from loadgen.errors import BadInput
 from loadgen.metrics.records.file import RecordFile
-from loadgen.metrics.records.shards import others
+from loadgen.metrics.records.shards import further_shards
 from loadgen.runner.cluster import driver
 from tests.helpers.command_line import SHORT, TOKENIZER, ended, hear, served, start
 from tests.helpers.command_line import loadgen as command
@@ -74,7 +74,7 @@ def test_two_nodes_ask_what_one_worker_asks(
     assert {worker["schedule_sha256"] for worker in own["workers"]} == {own["provenance"]["schedule"]["sha256"]}
     assert own["latency_ms"]["ttft_due"]["count"] == COUNT
     assert str(loadgen.from_records(path)) == str(shared)
-    assert not list(others(path))
+    assert not list(further_shards(path))
 
 
 def test_latencies_are_measured_on_each_nodes_own_clock(cluster: Cluster, settings: loadgen.RunSettings) -> None:

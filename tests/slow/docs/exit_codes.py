@@ -12,8 +12,8 @@ BEGIN, END = "<!-- exit codes: made by python -m tests.slow.docs.exit_codes -->"
 
 
 def exit_codes() -> str:
-    """The codes of all commands, and which of them goes before which."""
-    first, *others, last, _ = exits.GRAVEST
+    """The codes of all commands, and which of them wins if several apply."""
+    first, *others, last, _ = exits.SEVERITY
     order = f"Where several apply: {first}, then {', '.join(map(str, others))} and {last}."
     return f"{table(('code', 'when'), ((str(code), when) for code, when in exits.WHEN.items()))}\n\n{order}"
 

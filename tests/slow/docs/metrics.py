@@ -5,7 +5,8 @@
 
 from collections.abc import Sequence
 
-from loadgen.core.wire import Record, Response
+from loadgen.core.http1 import Response
+from loadgen.core.record import Record
 from loadgen.metrics.recorder import Recorder
 from loadgen.testing.replies import LAST_CHUNK, chunk, delta, event, usage
 from loadgen.testing.replies import STREAM as HEADERS

@@ -64,41 +64,41 @@ MISTAKES = (
     ),
     Mistake("A model that the server does not have", f"loadgen run {SERVER} --model Qwen/Qwen3-80B"),
     Mistake("No key, or a wrong one", "loadgen run --base-url http://127.0.0.1:8002"),
-    Mistake("A file of a key that is not there", f"loadgen run {SERVER} --api-key @key.txt"),
-    Mistake("A misspelt flag", f"loadgen run {SERVER} --num-promts 10"),
+    Mistake("A key file that does not exist", f"loadgen run {SERVER} --api-key @key.txt"),
+    Mistake("A misspelled flag", f"loadgen run {SERVER} --num-promts 10"),
     Mistake("A flag of another tool", f"loadgen run {SERVER} --concurrency 10"),
-    Mistake("A flag that nobody has", f"loadgen run {SERVER} --fast"),
-    Mistake("A rate that is no number", f"loadgen run {SERVER} --rate 10/s"),
+    Mistake("An unknown flag", f"loadgen run {SERVER} --fast"),
+    Mistake("A rate that is not a number", f"loadgen run {SERVER} --rate 10/s"),
     Mistake("A rate of 0", f"loadgen run {SERVER} --rate 0"),
     Mistake("Fewer than one prompt", f"loadgen run {SERVER} --num-prompts -5"),
-    Mistake("A duration with a unit that there is not", f"loadgen run {SERVER} --rate 10 --duration 30sec"),
+    Mistake("A duration with an unknown unit", f"loadgen run {SERVER} --rate 10 --duration 30sec"),
     Mistake("A duration, and no rate", f"loadgen run {SERVER} --duration 30"),
-    Mistake("No request may be in flight", f"loadgen run {SERVER} --max-concurrency 0"),
-    Mistake("A data set that there is not", f"loadgen run {SERVER} --dataset-name sharegtp"),
+    Mistake("A concurrency of 0", f"loadgen run {SERVER} --max-concurrency 0"),
+    Mistake("An unknown data set", f"loadgen run {SERVER} --dataset-name sharegtp"),
     Mistake("No file for a data set", f"loadgen run {SERVER} --dataset-name sharegpt"),
-    Mistake("A file that is not there", f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl"),
+    Mistake("A file that does not exist", f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl"),
     Mistake(
-        "A file of another form",
+        "A file in another format",
         f"loadgen run {SERVER} --dataset-name jsonl --dataset-path prompts.jsonl",
         files={"prompts.jsonl": '{"question": "What is a prompt?"}\n'},
     ),
-    Mistake("A tokenizer that is not there", f"loadgen run {SERVER} --tokenizer ./models/tokenizer.json"),
+    Mistake("A tokenizer that does not exist", f"loadgen run {SERVER} --tokenizer ./models/tokenizer.json"),
     Mistake(
         "A tokenizer of the hub, and no network", f"HF_HUB_OFFLINE=1 loadgen run {SERVER} --tokenizer Qwen/Qwen3-4B"
     ),
     Mistake(
-        "A model of which the hub has none of that name, and no tokenizer",
+        "A model that is not on the hub, and no tokenizer",
         "HF_HUB_OFFLINE=1 loadgen run --base-url http://127.0.0.1:8001",
     ),
-    Mistake("A model file that is not there", "loadgen run --engine llamacpp --model model.gguf"),
+    Mistake("A model file that does not exist", "loadgen run --engine llamacpp --model model.gguf"),
     Mistake(
         "Prompts longer than the server's context",
         f"loadgen run {SERVER} --num-prompts 10 --random-input-len 5000",
         shows=FAILED,
     ),
-    Mistake("A limit that is misspelt", f'loadgen run {SERVER} --slo "ttft_p99<500sec"'),
-    Mistake("A limit on a metric that there is not", f'loadgen run {SERVER} --slo "latency_p99<5s"'),
-    Mistake("A metric to be printed that there is not", f"loadgen run {SERVER} --percentile-metrics ttft,latency"),
+    Mistake("A misspelled limit", f'loadgen run {SERVER} --slo "ttft_p99<500sec"'),
+    Mistake("A limit on an unknown metric", f'loadgen run {SERVER} --slo "latency_p99<5s"'),
+    Mistake("An unknown metric to print", f"loadgen run {SERVER} --percentile-metrics ttft,latency"),
     Mistake("A folder that cannot be written", f"loadgen run {SERVER} --save-result --result-dir /proc/results"),
     Mistake(
         "A disk that is full", f"loadgen run {SERVER} {FEW} --records /dev/full", shows=("is not complete", "No space")
@@ -110,7 +110,7 @@ MISTAKES = (
     ),
     Mistake("Two tools at once", f"loadgen run {SERVER} --compat vllm-0.11 --compat sglang"),
     Mistake(
-        "A key that no setting has, in a file",
+        "An unknown key in a file",
         "loadgen run --config load.yaml",
         files={"load.yaml": "base-url: http://127.0.0.1:8000\nrequest-rat: 10\n"},
     ),
@@ -125,7 +125,7 @@ MISTAKES = (
         shows=FAILED,
     ),
     Mistake(
-        "A proxy in the environment, which is none: loadgen goes around it",
+        "A proxy in the environment: not a mistake, loadgen ignores it",
         f"http_proxy=http://127.0.0.1:8009 loadgen run {SERVER} {FEW}",
         shows=("^Outcomes:",),
     ),
@@ -136,12 +136,12 @@ MISTAKES = (
         presses=2,
     ),
     Mistake(
-        "A search for what cannot be had",
+        "A search for an impossible limit",
         f'loadgen search {SERVER} --over concurrency --max-concurrency 2 --slo "ttft_mean<1ms" '
         "--num-prompts 200 --random-input-len 16 --random-output-len 4 --quiet",
         shows=("^NO ",),
     ),
-    Mistake("The report of something else", "loadgen report notes.json", files={"notes.json": '{"notes": []}\n'}),
+    Mistake("A report of another file", "loadgen report notes.json", files={"notes.json": '{"notes": []}\n'}),
 )
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from loadgen.core.sketch import MOST_ERROR
+from loadgen.core.sketch import MAX_ERROR
 from loadgen.metrics.progress import Progress
 from tests.helpers.source import ROOT
 
@@ -17,4 +17,4 @@ def test_the_page_names_every_attribute_of_a_progress() -> None:
 
 def test_the_page_says_how_near_percentiles_are() -> None:
     of_the_histogram = 1 / 2048  # half a bucket
-    assert f"within {100 * (MOST_ERROR + of_the_histogram):.1f} %" in (ROOT / "docs/live.md").read_text()
+    assert f"within {100 * (MAX_ERROR + of_the_histogram):.1f} %" in (ROOT / "docs/live.md").read_text()

@@ -12,7 +12,21 @@ import sys
 from collections.abc import Iterator
 from importlib import resources
 
-COMPILED = ("core.histogram", "core.wire", "core.accumulator", "engines.sim.emit", "workload.files.json_index")
+COMPILED = (
+    "core.event_flags",
+    "core.histogram",
+    "core.record",
+    "core.record_json",
+    "core.sse",
+    "core.http1",
+    "core.read_loop",
+    "core.connection",
+    "core.accumulator",
+    "engines.sim.outlet",
+    "engines.sim.emit",
+    "engines.sim.planned",
+    "workload.files.json_index",
+)
 LENGTHS = ("--random-input-len", "16", "--random-output-len", "4")
 COUNT = 50
 

@@ -30,10 +30,3 @@ def test_no_document_holds_the_marks_of_a_merge() -> None:
     places = [ROOT.glob("*.md"), *((ROOT / name).rglob("*.md") for name in ("docs", "loadgen", "engines", "bench"))]
     for path in (path for place in places for path in place):
         assert not re.search(r"^(<{7}|>{7}) ", path.read_text(), re.MULTILINE), path
-
-
-def test_what_is_left_to_the_long_tests_exists() -> None:
-    (text,) = re.findall(r"^LEFT_TO_ALL := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    paths = re.findall(r"tests/[\w/*.]+", text)
-    assert paths
-    assert [path for path in paths if not list(ROOT.glob(path))] == []

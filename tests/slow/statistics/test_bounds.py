@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from loadgen.analysis.search.algorithm import Goal, Run, Shown, highest
+from loadgen.analysis.search.algorithm import Run, SearchRange, find_highest_level
+from loadgen.analysis.search.ratio_sample import RatioSample
 from loadgen.util.arrays import Floats
 
 LEVELS = 200
@@ -11,12 +12,12 @@ SHARES = {"p50": 0.5, "p80": 0.8, "p90": 0.9, "p95": 0.95}
 MEAN_MS = 10.0
 
 
-def shown(kind: str, fates: Floats, each: int, count: int) -> Shown:
+def shown(kind: str, fates: Floats, each: int, count: int) -> RatioSample:
     """What requests show of which `each` in a row share a fate, drawn from 0 to 1."""
     if kind == "mean":
-        return Shown(np.repeat(-MEAN_MS * np.log(fates), each)[:count], np.ones(count), MEAN_MS, is_mean=True)
+        return RatioSample(np.repeat(-MEAN_MS * np.log(fates), each)[:count], np.ones(count), MEAN_MS, is_mean=True)
     good = np.repeat(fates < SHARES[kind], each)[:count]
-    return Shown(good.astype(float), np.ones(count), SHARES[kind])
+    return RatioSample(good.astype(float), np.ones(count), SHARES[kind])
 
 
 async def met(kind: str, *, count: int, in_flight: int, each: int, seed: int) -> bool:
@@ -26,9 +27,9 @@ async def met(kind: str, *, count: int, in_flight: int, each: int, seed: int) ->
     async def measure(level: float) -> Run:
         begin = rng.integers(each)
         run = shown(kind, rng.random(count // each + 2), each, count + begin)
-        return Run([Shown(run.part[begin:], run.of[begin:], run.wanted, run.is_mean)], in_flight)
+        return Run([RatioSample(run.numerator[begin:], run.denominator[begin:], run.threshold, run.is_mean)], in_flight)
 
-    return bool((await highest(measure, 1.0, Goal(least=1.0, most=1.0))).level)
+    return bool((await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))).level)
 
 
 @pytest.mark.parametrize("kind", [*SHARES, "mean"])
@@ -50,6 +51,6 @@ async def test_a_level_well_within_its_limit_is_met() -> None:
     rng = np.random.default_rng(1)
 
     async def measure(level: float) -> Run:
-        return Run([Shown((rng.random(1000) < 0.95).astype(float), np.ones(1000), 0.9)], 20.0)
+        return Run([RatioSample((rng.random(1000) < 0.95).astype(float), np.ones(1000), 0.9)], 20.0)
 
-    assert (await highest(measure, 1.0, Goal(least=1.0, most=1.0))).level == 1.0
+    assert (await find_highest_level(measure, 1.0, SearchRange(min_level=1.0, max_level=1.0))).level == 1.0

@@ -7,7 +7,7 @@ The size of the noise matters only beside an effect, so that one is enough.
 import numpy as np
 import pytest
 
-from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare, least_effect_seen
+from loadgen.stats.group_sequential import Comparison, Decision, Plan, compare, detectable_effect
 from loadgen.stats.variance import Noise
 
 STAGES = 10_000
@@ -44,5 +44,5 @@ def test_an_arm_that_is_better_is_found(arms: int, effect: float, power: float) 
 
 @pytest.mark.parametrize("arms", [1, 6])
 def test_the_least_effect_that_is_said_to_be_seen_is_seen(arms: int) -> None:
-    effect = least_effect_seen(Noise(SIGMA, 6), arms, PLAN)
+    effect = detectable_effect(Noise(SIGMA, 6), arms, PLAN)
     assert share([effect, *[0.0] * (arms - 1)]) >= 0.8 - 0.03

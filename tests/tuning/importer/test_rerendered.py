@@ -36,6 +36,7 @@ def rows(name: str, cell: str) -> list[str]:
     return [line for line in written(name).splitlines() if cell in line and "%" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", GOLDEN, ids=lambda row: f"{row[0]}-{row[1]}-{row[2]}-{row[3]}")
 def test_a_report_has_the_throughput_and_the_percentage_that_follows_from_the_page(row: tuple) -> None:
     name, step, of, workload, expected, beside_reference, _ = row

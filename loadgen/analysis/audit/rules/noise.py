@@ -22,7 +22,7 @@ def noise(study: Study) -> Iterator[Finding]:
     within = Noise.pooled([Noise.of_replicates(np.array(each)) for each in values if each])
     if within is None or within.df < LEAST_DF or study.comparison is None:
         return
-    least = math.exp(student_t.beyond(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
+    least = math.exp(student_t.two_sided_quantile(1 - CONFIDENCE, within.df) * within.sd * math.sqrt(2))
     for row, base, cell, _ in study.comparison.pairs():
         before, after = (study.showing(found.get("total_per_s")) for found in (base, cell))
         if not before or not after or not any(arm.stage for arm in before + after):

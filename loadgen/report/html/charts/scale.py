@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from loadgen.util.number_format import four, percentile
+from loadgen.util.number_format import four_digits, percentile
 
 STEPS = (1.0, 2.0, 5.0, 10.0)
 MOST_DECADES = 2  # of a logarithmic axis that has ticks at 2 and 5 too
@@ -59,7 +59,7 @@ class Linear:
 
     def written(self, value: float) -> str:
         """See `Scale`."""
-        return four(value, self.unit)
+        return four_digits(value, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Log:
 
     def written(self, value: float) -> str:
         """See `Scale`."""
-        return four(value, self.unit)
+        return four_digits(value, self.unit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Rules: how other tools made the prompts of workloads that were published, so that their numbers can be compared.
+"""Rules of `--dataset-rule`: prompts as other tools make them, to compare with their published results.
 
-A rule is a data set of its own that stands in for the one of its kind when `--dataset-rule` names it.
+A rule is a data set that replaces the one of its kind.
 """
 
 from collections.abc import Mapping
@@ -27,15 +27,19 @@ RULES: Mapping[str, Mapping[str, str]] = {
 
 
 def find(kind: str, rule: str) -> "DatasetClass":
-    """Return the data set that makes prompts of a kind (`--dataset-name`) by a rule.
+    """Find the data set of a kind (`--dataset-name`) and a rule.
 
     Raises:
         BadInput: The kind has no such rule.
     """
     rules = RULES.get(kind, {})
     if rule not in rules:
-        remedy = f"choose one of: {', '.join(rules)}; or leave it out" if rules else "leave it out: it has none"
-        raise BadInput(FIELD, f"{kind} has no rule {rule!r}", remedy)
+        remedy = (
+            f"choose one of: {', '.join(rules)}; or leave it out"
+            if rules
+            else "leave it out: the data set has no rules"
+        )
+        raise BadInput(FIELD, f"unknown rule {rule!r} for {kind}", remedy)
     module, attribute = rules[rule].split(":")
     found: DatasetClass = getattr(import_module(module), attribute)
     return found

@@ -1,4 +1,4 @@
-"""benchmark-runner's ShareGPT prompts: the file's first questions, each answered at the recorded length."""
+"""The rule `benchmark-runner`: the first questions of a ShareGPT file, with answers of the recorded length."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Self
 from loadgen.config.settings import RunSettings
 from loadgen.errors import BadInput
 from loadgen.workload.datasets.sharegpt_file import ANSWERS, ASKS, REMEDY, Conversation, ConversationsInOrder
-from loadgen.workload.files.mapped_file import path_of
+from loadgen.workload.files.mapped_file import dataset_path
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -21,12 +21,12 @@ BATCH = 256  # conversations encoded at a time
 class BenchmarkRunnerShareGPT:
     """Conversations in the file's order whose first turn is a user's and whose second is a model's, neither empty.
 
-    Nothing is drawn, and no length is too short or too long. The rule asks the server to go on to the recorded length.
+    Nothing is random, and lengths are not limited. The rule makes the server generate the recorded length.
 
     Attributes:
         conversations: The file.
-        tokenizer: What counts the tokens, those of the answer without special ones.
-        output_tokens: Tokens wanted of every answer, None for as many as the recorded one has.
+        tokenizer: Counts the tokens, those of the answer without special ones.
+        output_tokens: Maximum tokens of each answer; None: the length of the recorded answer.
     """
 
     conversations: ConversationsInOrder
@@ -35,34 +35,34 @@ class BenchmarkRunnerShareGPT:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
+        """Create the data set from `--dataset-path`, `--tokenizer` and `--sharegpt-output-len`.
 
         Raises:
             BadInput: The file or the tokenizer cannot be used.
         """
         return cls(
-            conversations=ConversationsInOrder(path_of(settings, REMEDY)),
-            tokenizer=tokenizers.of_settings(settings),
+            conversations=ConversationsInOrder(dataset_path(settings, REMEDY)),
+            tokenizer=tokenizers.tokenizer_of(settings),
             output_tokens=settings.sharegpt_output_len,
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield the first `count` prompts; a batch at a time is in memory, and no more of the file is read.
+        """Yield the first `count` prompts. One batch at a time is in memory, and no more of the file is read.
 
         Raises:
-            BadInput: The file is not JSON where it is read, or has fewer such conversations.
+            BadInput: The part of the file that is read is not JSON, or the file has fewer such conversations.
         """
-        found = (conversation for conversation in self.conversations if _is_asked_and_answered(conversation))
+        found = (conversation for conversation in self.conversations if _has_question_and_answer(conversation))
         made = 0
         while batch := list(islice(found, min(BATCH, count - made))):
             made += len(batch)
-            yield from self._counted(batch)
+            yield from self._prompts(batch)
         if made < count:
-            problem = f"{count} are more than the {made} questions with an answer in {self.conversations.path}"
-            raise BadInput("--num-prompts", problem, "ask for fewer, or give the whole file")
+            problem = f"{count} is more than the {made} questions with an answer in {self.conversations.path}"
+            raise BadInput("--num-prompts", problem, "give a lower number, or the complete file")
 
     def provenance(self) -> dict[str, Any]:
-        """Return the rule, and name, size and hash of file and tokenizer; reads the whole file."""
+        """Return the rule, and name, size and hash of file and tokenizer. Reads the whole file."""
         return {
             "name": "sharegpt",
             "rule": RULE,
@@ -71,7 +71,7 @@ class BenchmarkRunnerShareGPT:
             **self.tokenizer.provenance(),
         }
 
-    def _counted(self, batch: list[Conversation]) -> Iterator[Prompt]:
+    def _prompts(self, batch: list[Conversation]) -> Iterator[Prompt]:
         inputs = self.tokenizer.count([conversation.prompt for conversation in batch], special=True)
         if self.output_tokens is None:
             outputs = self.tokenizer.count([conversation.answer for conversation in batch])
@@ -81,6 +81,6 @@ class BenchmarkRunnerShareGPT:
             yield Prompt(conversation.prompt, tokens, wanted, f"sharegpt/{conversation.source}")
 
 
-def _is_asked_and_answered(conversation: Conversation) -> bool:
+def _has_question_and_answer(conversation: Conversation) -> bool:
     asks, answers = conversation.speakers
     return asks in ASKS and answers in ANSWERS and bool(conversation.prompt and conversation.answer)

@@ -1,7 +1,7 @@
-"""Consecutive ids: random prompts as `vllm bench serve` makes them, each a stretch of the vocabulary.
+"""`ConsecutiveIds`: random prompts of `vllm bench serve`, each a range of consecutive ids of the vocabulary.
 
-The ids of a stretch are decoded, the text is encoded again and cut to the length, and what is left is decoded: that is
-the prompt. Neighbours that are one token when they stand together make it come out short.
+The ids are decoded, the text is encoded again and cut to the length, and the rest is decoded: that is the prompt. It
+becomes shorter where neighbouring tokens merge.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadgen.config.settings import RunSettings, seed_of
-from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, parse_ratios, plain
+from loadgen.workload.datasets.lengths import INPUT_LEN, Lengths, parse_ratios, plain_length
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
@@ -22,14 +22,14 @@ BLOCK_TOKENS = 1 << 18  # tokens of the prompts made at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """All that a rule draws, ids and lengths in tokens; the arrays have a number for each prompt.
+class RandomNumbers:
+    """The random numbers of a rule; arrays have a number for each prompt.
 
     Attributes:
-        prefix: Ids that every prompt begins with.
-        inputs: Ids of each prompt's own.
-        outputs: Tokens wanted of each answer.
-        offsets: Where in the vocabulary each stretch begins, the number of the prompt left out.
+        prefix: The ids of the shared prefix.
+        inputs: The number of ids of each prompt without its prefix.
+        outputs: Maximum tokens of each answer.
+        offsets: The offset of each range in the vocabulary, without the number of the prompt.
     """
 
     prefix: list[int]
@@ -40,15 +40,15 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class ConsecutiveIds(ABC):
-    """Prompt i is the shared prefix, then the ids from offset + i on, around the end of the vocabulary.
+    """Prompt i is the shared prefix, then the ids from offset + i on, modulo the vocabulary.
 
     Attributes:
-        tokenizer: What decodes and encodes; ids are drawn from its vocabulary without added tokens.
+        tokenizer: Decodes and encodes; ids are from its vocabulary without added tokens.
         prefix_tokens: Ids of the shared prefix, 0 for none.
-        input_mean: Tokens asked of each prompt, those that the tokenizer puts around a text taken off.
-        output_mean: Tokens wanted of each answer.
-        ratios: How far the lengths of inputs and outputs may go from these, in [0, 1).
-        seed: Draws everything.
+        input_mean: Mean tokens of a prompt, without special tokens.
+        output_mean: Maximum tokens of each answer.
+        ratios: Relative half widths of the ranges of input and output lengths, in [0, 1).
+        seed: The seed of everything.
     """
 
     RULE: ClassVar[str]
@@ -62,17 +62,17 @@ class ConsecutiveIds(ABC):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--tokenizer`, the `--random-*` fields and the seed of the prompts.
+        """Create the data set from `--tokenizer`, the `--random-*` fields and the seed of the prompts.
 
         Raises:
-            BadInput: A length or ratio leaves no token, or the tokenizer cannot be had.
+            BadInput: A length or ratio leaves no token, or the tokenizer cannot be loaded.
         """
         ratios = parse_ratios(settings.random_range_ratio)
-        inputs = plain(INPUT_LEN, settings.random_input_len, cls.RULE)
-        outputs = plain("--random-output-len", settings.random_output_len, cls.RULE)
-        tokenizer = tokenizers.of_settings(settings)
+        inputs = plain_length(INPUT_LEN, settings.random_input_len, cls.RULE)
+        outputs = plain_length("--random-output-len", settings.random_output_len, cls.RULE)
+        tokenizer = tokenizers.tokenizer_of(settings)
         special = tokenizer.special_tokens
-        Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses what leaves no token by any of the rules
+        Lengths.around(INPUT_LEN, inputs, ratios[0], less=special)  # refuses lengths below one token
         return cls(
             tokenizer=tokenizer,
             prefix_tokens=settings.random_prefix_len,
@@ -84,41 +84,41 @@ class ConsecutiveIds(ABC):
 
     @abstractmethod
     def input_range(self) -> tuple[int, int]:
-        """Return the least and the most ids of a prompt's own."""
+        """Return the minimum and maximum number of ids of a prompt without its prefix."""
 
     @abstractmethod
     def output_range(self) -> tuple[int, int]:
-        """Return the least and the most tokens wanted of an answer."""
+        """Return the minimum and maximum of the tokens of an answer."""
 
     @abstractmethod
-    def draw(self, count: int) -> Drawn:
-        """Draw everything of `count` prompts, in the rule's order."""
+    def draw(self, count: int) -> RandomNumbers:
+        """Draw the random numbers of `count` prompts, in the order of the rule."""
 
     @abstractmethod
     def cut_at(self, own: int) -> int:
-        """Return to how many tokens the text is cut whose stretch has `own` ids."""
+        """Return the number of tokens to which the text of a range of `own` ids is cut."""
 
     @abstractmethod
-    def counted(self, own: int, left: int) -> int:
-        """Return what the tool counts as the input tokens: of `own` ids asked for, `left` were left of the text."""
+    def reported_tokens(self, own: int, left: int) -> int:
+        """Return the input tokens that the tool reports for `own` requested ids, of which `left` remain."""
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, always the same ones in the same order; a block at a time is in memory."""
+        """Yield `count` prompts, the same in every call. One block at a time is in memory."""
         drawn = self.draw(count)
         block = max(1, BLOCK_TOKENS // (self.prefix_tokens + self.input_range()[1]))
         for start in range(0, count, block):
             rows = range(start, min(start + block, count))
             lengths = drawn.inputs[start : start + block].tolist()
-            stretches = [
+            ranges = [
                 drawn.prefix + ((drawn.offsets[row] + row + np.arange(own)) % self.tokenizer.own_size).tolist()
                 for row, own in zip(rows, lengths, strict=True)
             ]
-            encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(stretches))
+            encoded = self.tokenizer.encode_batch(self.tokenizer.decode_batch(ranges))
             cut = [ids[: self.cut_at(own)] for ids, own in zip(encoded, lengths, strict=True)]
             texts = self.tokenizer.decode_batch(cut)
             outputs = drawn.outputs[start : start + block].tolist()
             for row, text, own, ids, wanted in zip(rows, texts, lengths, cut, outputs, strict=True):
-                yield Prompt(text, self.counted(own, len(ids)), wanted, f"random/{self.RULE}/{self.seed}/{row}")
+                yield Prompt(text, self.reported_tokens(own, len(ids)), wanted, f"random/{self.RULE}/{self.seed}/{row}")
 
     def provenance(self) -> dict[str, Any]:
         """Return the rule, its seed and lengths in tokens, and the tokenizer's name and hash."""

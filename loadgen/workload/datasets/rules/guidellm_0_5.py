@@ -1,4 +1,4 @@
-"""guidellm 0.5's synthetic text: made-up sentences of Faker's, cut to a number of tokens."""
+"""The rule `guidellm-0.5`: synthetic sentences from Faker, cut to a number of tokens."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
 from loadgen.util.packages import require
 from loadgen.workload.datasets import rules
-from loadgen.workload.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain
+from loadgen.workload.datasets.lengths import INPUT_LEN, RATIO, parse_ratios, plain_length
 from loadgen.workload.prompt import Prompt
 from loadgen.workload.tokenizer import tokenizer as tokenizers
 from loadgen.workload.tokenizer.tokenizer import Tokenizer
 
 RULE = "guidellm-0.5"
-CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number, and to spare
+CHARACTERS_PER_TOKEN = 5 * 1.5  # the usual number with a margin
 
 
 @dataclass(frozen=True, slots=True)
 class Guidellm05Random:
-    """Prompt i is "1 i " and sentences, of which the first `input_tokens` tokens are taken.
+    """Prompt i is "1 i " and sentences, cut to the first `input_tokens` tokens.
 
-    What is left of a text may be another number of tokens when it is encoded again: that is `input_tokens` of a Prompt.
-    Its last token may be white space, which a chat template may trim. Sentences are drawn one prompt after the other.
+    The cut text may have another number of tokens when it is encoded again: that is `input_tokens` of its Prompt. Its
+    last token may be white space, which a chat template may trim. Sentences are drawn prompt by prompt.
 
     Attributes:
-        tokenizer: What encodes, its special tokens included, and decodes, without them.
-        input_tokens: Tokens asked of each prompt.
-        output_tokens: Tokens wanted of each answer; the rule asks the server to go on to this number.
-        seed: Seeds Faker.
+        tokenizer: Encodes with special tokens, and decodes without them.
+        input_tokens: Requested tokens of each prompt.
+        output_tokens: Maximum tokens of each answer; the rule makes the server generate all of them.
+        seed: The seed of Faker.
     """
 
     tokenizer: Tokenizer
@@ -38,25 +38,25 @@ class Guidellm05Random:
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it of `--tokenizer`, `--random-input-len`, `--random-output-len` and the seed of the prompts.
+        """Create the data set from `--tokenizer`, `--random-input-len`, `--random-output-len` and the prompts' seed.
 
         Raises:
-            BadInput: Faker is missing, a prefix or a range is asked for, or the tokenizer cannot be had.
+            BadInput: Faker is missing, a prefix or a range is given, or the tokenizer cannot be loaded.
         """
         if any(parse_ratios(settings.random_range_ratio)):
-            raise BadInput(RATIO, f"{RULE} knows no range", "leave it out")
+            raise BadInput(RATIO, f"{RULE} does not support ranges", "leave it out")
         if settings.random_prefix_len:
-            raise BadInput("--random-prefix-len", f"{RULE} knows no prefix", "leave it out")
+            raise BadInput("--random-prefix-len", f"{RULE} does not support a prefix", "leave it out")
         _faker(0)
         return cls(
-            tokenizer=tokenizers.of_settings(settings),
-            input_tokens=plain(INPUT_LEN, settings.random_input_len, RULE),
-            output_tokens=plain("--random-output-len", settings.random_output_len, RULE),
+            tokenizer=tokenizers.tokenizer_of(settings),
+            input_tokens=plain_length(INPUT_LEN, settings.random_input_len, RULE),
+            output_tokens=plain_length("--random-output-len", settings.random_output_len, RULE),
             seed=seed_of(settings, "prompts"),
         )
 
     def prompts(self, count: int) -> Iterator[Prompt]:
-        """Yield `count` prompts, of which the first k are those of `prompts(k)`; one at a time is in memory."""
+        """Yield `count` prompts, the first k of which are those of `prompts(k)`. One at a time is in memory."""
         faker = _faker(self.seed)
         for row in range(count):
             text = self._text(faker, row)

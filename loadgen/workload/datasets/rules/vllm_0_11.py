@@ -1,11 +1,11 @@
-"""vLLM 0.11's random prompts: drawn from numpy's PCG64, cut to prefix and length together, counted as they came out."""
+"""The rule `vllm-0.11`: random prompts drawn from numpy's PCG64, cut to prefix plus length, with their real counts."""
 
 import math
 from typing import ClassVar
 
 import numpy as np
 
-from loadgen.workload.datasets.rules.consecutive import ConsecutiveIds, Drawn
+from loadgen.workload.datasets.rules.consecutive import ConsecutiveIds, RandomNumbers
 
 
 class Vllm011Random(ConsecutiveIds):
@@ -23,19 +23,19 @@ class Vllm011Random(ConsecutiveIds):
         low = math.floor(self.output_mean * (1 - self.ratios[1]))
         return max(low, 1), math.ceil(self.output_mean * (1 + self.ratios[1]))
 
-    def draw(self, count: int) -> Drawn:
+    def draw(self, count: int) -> RandomNumbers:
         """Draw from one generator of the seed."""
         generator = np.random.default_rng(self.seed)
         inputs = generator.integers(*self.input_range(), size=count, endpoint=True)
         outputs = generator.integers(*self.output_range(), size=count, endpoint=True)
         offsets = generator.integers(0, self.tokenizer.own_size, size=count)
         prefix = generator.integers(0, self.tokenizer.own_size, size=self.prefix_tokens).tolist()
-        return Drawn(prefix, inputs, outputs, offsets)
+        return RandomNumbers(prefix, inputs, outputs, offsets)
 
     def cut_at(self, own: int) -> int:
-        """Return prefix and length together."""
+        """Return prefix plus length."""
         return self.prefix_tokens + own
 
-    def counted(self, own: int, left: int) -> int:
-        """Return the tokens that were left: fewer than asked where neighbours merged."""
+    def reported_tokens(self, own: int, left: int) -> int:
+        """Return the remaining tokens: fewer than requested where neighbours merged."""
         return left

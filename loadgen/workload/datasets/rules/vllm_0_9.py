@@ -1,4 +1,4 @@
-"""vLLM 0.9's random prompts: drawn from numpy's old generator, and counted as they were asked, whatever came out."""
+"""The rule `vllm-0.9`: random prompts drawn from numpy's legacy generator, with requested instead of real counts."""
 
 from typing import ClassVar, Self
 
@@ -6,14 +6,13 @@ import numpy as np
 
 from loadgen.config.settings import RunSettings, seed_of
 from loadgen.errors import BadInput
-from loadgen.workload.datasets.rules.consecutive import ConsecutiveIds, Drawn
+from loadgen.workload.datasets.rules.consecutive import ConsecutiveIds, RandomNumbers
 
 
 class Vllm09Random(ConsecutiveIds):
     """The rule of `vllm bench serve` 0.9: the prefix, lengths of inputs, of outputs, and offsets, in this order.
 
-    A prompt is cut to the length without the prefix, and counted with it: with a prefix it is shorter than it is said
-    to be.
+    A prompt is cut to the length without the prefix, and reported with it: with a prefix, its real length is shorter.
     """
 
     __slots__ = ()
@@ -21,10 +20,10 @@ class Vllm09Random(ConsecutiveIds):
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> Self:
-        """Make it as all rules of consecutive ids are made, of a seed that numpy's old generator takes.
+        """Create the data set like all rules of consecutive ids, with a seed for numpy's legacy generator.
 
         Raises:
-            BadInput: The seed has more than 32 bits, or what the other rules refuse.
+            BadInput: The seed has more than 32 bits, or a setting is invalid for all rules.
         """
         seed = seed_of(settings, "prompts")
         if seed >= 1 << 32:
@@ -36,25 +35,25 @@ class Vllm09Random(ConsecutiveIds):
         return _rounded_down(self.input_mean, self.ratios[0])
 
     def output_range(self) -> tuple[int, int]:
-        """Return mean * (1 -+ ratio), both rounded down; the least may be 0."""
+        """Return mean * (1 -+ ratio), both rounded down; the minimum may be 0."""
         return _rounded_down(self.output_mean, self.ratios[1])
 
-    def draw(self, count: int) -> Drawn:
+    def draw(self, count: int) -> RandomNumbers:
         """Draw from one generator of the seed."""
         generator = np.random.RandomState(self.seed)
         prefix = generator.randint(0, self.tokenizer.own_size, size=self.prefix_tokens).tolist()
-        (low, high), (least, most) = self.input_range(), self.output_range()
+        (low, high), (output_low, output_high) = self.input_range(), self.output_range()
         inputs = generator.randint(low, high + 1, size=count)
-        outputs = generator.randint(least, most + 1, size=count)
+        outputs = generator.randint(output_low, output_high + 1, size=count)
         offsets = generator.randint(0, self.tokenizer.own_size, size=count)
-        return Drawn(prefix, inputs, outputs, offsets)
+        return RandomNumbers(prefix, inputs, outputs, offsets)
 
     def cut_at(self, own: int) -> int:
         """Return the length without the prefix."""
         return own
 
-    def counted(self, own: int, left: int) -> int:
-        """Return what was asked for."""
+    def reported_tokens(self, own: int, left: int) -> int:
+        """Return the requested tokens."""
         return self.prefix_tokens + own
 
 

@@ -1,0 +1,66 @@
+"""The JSON form of a comparison."""
+
+from typing import Any
+
+from loadgen.analysis.compare.comparison import Comparison
+from loadgen.analysis.compare.row import Row
+from loadgen.analysis.compare.side import Side
+from loadgen.report.run_summary import reasons
+
+SCHEMA = 1
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the JSON form of a comparison; docs/compare.md describes its keys."""
+    return {
+        "loadgen_comparison": SCHEMA,
+        "notes": list(comparison.notes),
+        "sides": [_side(side) for side in comparison.sides],
+        "comparisons": [
+            {
+                "base": comparison.baseline.name,
+                "side": each.candidate.name,
+                "differ": {difference.name: [difference.one, difference.other] for difference in each.differences},
+                "survivors": each.error_rates_differ or None,
+                "block_requests": each.block_length,
+                "repeated": dict(each.repeated),
+                "rows": [_row(row) for row in each.rows],
+            }
+            for each in comparison.candidates
+        ],
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "path": side.path,
+        "starts": [
+            {
+                "file": run.where,
+                "date": run.date,
+                "verdict": run.verdict,
+                "reasons": reasons(run.result),
+                "partial": run.partial,
+                "simulated": run.simulated,
+                "records": run.records is not None,
+            }
+            for run in side.starts
+        ],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "metric": row.metric.name,
+        "unit": row.metric.unit,
+        "base": row.baseline,
+        "side": row.candidate,
+        "change": row.change,
+        "resolution": row.resolution,
+        "interval": row.bounds,
+        "basis": row.interval and str(row.interval.basis),
+        "by_chance": row.interval and row.interval.p_value,
+        "why_no_interval": row.why_no_interval or None,
+        "word": str(row.conclusion),
+    }

@@ -1,0 +1,212 @@
+"""RequestSample: the requests of one run, from which the metrics of the run are resampled."""
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadgen.analysis.compare.latency_values import LatencyValues
+from loadgen.analysis.compare.metrics import ERROR_RATE, LATENCIES, Metric
+from loadgen.analysis.request_latencies import gaps_ms, latency_ms
+from loadgen.config import slo
+from loadgen.config.settings import RunSettings
+from loadgen.core.histogram import Histogram
+from loadgen.core.outcome import OUR_FAULTS, Outcome
+from loadgen.core.record import Record
+from loadgen.metrics.records import shards
+from loadgen.metrics.records.file import RecordFile
+from loadgen.stats import block_bootstrap
+from loadgen.util.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRequests:
+    """The requests that ended, in the order of their ends, shape (k,).
+
+    Attributes:
+        waits_s: Time since the request before it ended, for the first one since any was sent: their sum is the duration
+            of the run.
+        counts: What each request adds to a throughput, by the name of the metric.
+    """
+
+    waits_s: Floats
+    counts: dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class RequestSample:
+    """The requests of a run, in the order of its schedule.
+
+    Attributes:
+        failed: 1 if the server failed the request, else 0, shape (n,).
+        counted: 1 if the request counts in the error rate (`Failures`), else 0, shape (n,).
+        latencies: Of the requests that ended, by the name of the latency.
+        ended: The requests that ended, for throughputs.
+        in_flight: Requests due and not ended, on average over the run.
+    """
+
+    failed: Floats
+    counted: Floats
+    latencies: dict[str, LatencyValues]
+    ended: EndedRequests
+    in_flight: float
+
+    @classmethod
+    def read(cls, path: str, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]) -> "RequestSample":
+        """Read a file of --records in one pass; a row of numbers is kept for each request.
+
+        Args:
+            path: Of the file.
+            histograms: The distributions of the run's result, by name.
+            metrics: That will be resampled.
+
+        Raises:
+            BadInput: A line of the records is malformed.
+        """
+        file = RecordFile(path)
+        settings = file.header.settings
+        groups = [_LatencyColumns(name, settings, histograms, metrics) for name in LATENCIES]
+        rows = array("d")
+        for _, record in shards.lines(file):
+            rows.extend((record.index, *_outcome_columns(record, file.start_ns)))
+            for group in groups:
+                rows.extend(group.row(record))
+        table = np.array(rows).reshape(-1, 1 + _OUTCOME_WIDTH + sum(group.width for group in groups))
+        table = table[np.argsort(table[:, 0], kind="stable")]
+        ends = np.cumsum([1, _OUTCOME_WIDTH, *(group.width for group in groups)])[:-1]
+        _, outcomes, *parts = np.split(table, ends, axis=1)
+        latencies = {group.name: group.values(part) for group, part in zip(groups, parts, strict=True)}
+        ok, failed, counted = outcomes[:, 0], outcomes[:, 1], outcomes[:, 2]
+        good = ok.copy()
+        for name, limit_ns in slo.parse_goodput(settings.goodput).items():
+            good *= ~(latencies[name].means > limit_ns / 1e6)  # true for NaN: a single token has no TPOT
+        return cls(failed, counted, latencies, *_ended_requests(outcomes, good))
+
+    @property
+    def block_length(self) -> int:
+        """Block length, in requests. Gaps are left out: those of a request are as late as the request."""
+        series = [values.means for name, values in self.latencies.items() if name not in slo.GAPS]
+        return block_bootstrap.block_length(self.count, self.in_flight, *series)
+
+    @property
+    def count(self) -> int:
+        """Number of requests that ended."""
+        return len(self.ended.waits_s)
+
+    def too_short_for(self, length: int) -> str | None:
+        """Return why the run is too short for blocks of this length; None if it is not."""
+        if block_bootstrap.enough_blocks(self.count, length):
+            return None
+        return f"{self.count} requests are fewer than {block_bootstrap.MIN_BLOCKS} blocks of {length}"
+
+    def resample(self, metric: Metric, length: int, seed: int) -> Floats | None:
+        """Return bootstrap replicates of a metric, shape (block_bootstrap.RESAMPLES,); None if it has none.
+
+        Args:
+            metric: One of those that `read` was given.
+            length: Of a block, in requests.
+            seed: Of the random numbers.
+        """
+        if metric.latency is not None:
+            values = self.latencies[metric.latency[0]]
+            if metric.percentile is not None:
+                return values.resample_percentile(metric.percentile, length, seed)
+            return values.resample_mean(length, seed) if metric.latency[1] == "mean" else None
+        if metric.name == ERROR_RATE:
+            return block_bootstrap.resample_ratio(self.failed, self.counted, length, seed)
+        counts = self.ended.counts.get(metric.name)
+        return None if counts is None else block_bootstrap.resample_ratio(counts, self.ended.waits_s, length, seed)
+
+
+class _LatencyColumns:
+    """The columns of a latency in the table of a run's requests.
+
+    Args:
+        name: Of the latency.
+        settings: Of the run.
+        histograms: The distributions of the run, by name.
+        metrics: Whose percentiles will be resampled.
+    """
+
+    def __init__(
+        self, name: str, settings: RunSettings, histograms: Mapping[str, Histogram], metrics: Iterable[Metric]
+    ) -> None:
+        self.name, self._settings = name, settings
+        self._distribution = histograms[slo.distribution(name, settings.latency_from)]
+        found = {each.percentile for each in metrics if each.latency is not None and each.latency[0] == name}
+        self._percentiles = sorted(p for p in found if p is not None)
+        percentiles_ns = np.array(self._distribution.percentiles(self._percentiles), dtype=float)  # NaN without values
+        self._percentiles_ms: Floats = percentiles_ns / 1e6
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return 2 + len(self._percentiles)
+
+    def row(self, record: Record) -> Sequence[float]:
+        """Return the sum of a request's values, their number, and the number of them up to each percentile."""
+        if self.name in slo.GAPS:
+            gaps, counts = gaps_ms(record, self.name)
+            within = counts @ (gaps[:, None] <= self._percentiles_ms)
+            return (float(counts @ gaps), float(counts.sum()), *within.tolist())
+        ms = latency_ms(record, self.name, self._settings) if record.outcome is Outcome.OK else None
+        return (0.0,) * self.width if ms is None else (ms, 1.0, *(ms <= self._percentiles_ms).tolist())
+
+    def values(self, columns: Floats) -> LatencyValues:
+        """Return the values in the columns of all requests."""
+        sums, counts, *within = columns.T
+        return LatencyValues(sums, counts, dict(zip(self._percentiles, within, strict=True)), self._distribution)
+
+
+_OUTCOME_WIDTH = 8
+
+
+def _outcome_columns(record: Record, start_ns: int) -> tuple[float, ...]:
+    """Return the outcome of a request.
+
+    Returns:
+        Whether it succeeded, whether the server failed it, and whether it counts in the error rate (`Failures`); when
+        it was due, sent (infinite: never) and ended, in ns after the start of the clock; its input and output tokens,
+        0 unless it succeeded.
+    """
+    ok = record.outcome is Outcome.OK
+    counted = not (record.outcome is Outcome.CANCELLED and record.ready)
+    failed = counted and not ok and record.outcome not in OUR_FAULTS
+    sent = record.sent - start_ns if record.sent else math.inf
+    inputs = record.prompt_tokens if record.prompt_tokens >= 0 else record.expected_tokens
+    return (
+        ok,
+        failed,
+        counted,
+        record.due - start_ns,
+        sent,
+        record.closed - start_ns,
+        ok * inputs,
+        ok * record.answer_tokens,
+    )
+
+
+def _ended_requests(columns: Floats, good: Floats) -> tuple[EndedRequests, float]:
+    """Return the requests for throughputs, and how many were in flight on average.
+
+    Args:
+        columns: A row of `_outcome_columns` for each request.
+        good: 1 if the request met --goodput, else 0.
+    """
+    ok, _, _, due, sent, closed, inputs, outputs = columns.T
+    begin = sent.min(initial=math.inf)
+    if not math.isfinite(begin):
+        begin = 0.0
+    order = np.argsort(closed, kind="stable")
+    waits_s = np.diff(np.maximum(closed[order], begin), prepend=begin) / 1e9
+    counts = {
+        "request_throughput": ok,
+        "output_throughput": outputs,
+        "total_throughput": inputs + outputs,
+        "goodput": good,
+    }
+    sojourns_s = (closed - due)[np.isfinite(sent)].sum() / 1e9
+    in_flight = sojourns_s / waits_s.sum() if waits_s.any() else len(waits_s)  # all at once, or none
+    return EndedRequests(waits_s, {name: each[order] for name, each in counts.items()}), float(in_flight)

@@ -1,0 +1,128 @@
+"""The numbers of a comparison as text, and the lines that explain them, for the console and for pages."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+
+from loadgen.analysis.compare.comparison import CandidateRows, Comparison
+from loadgen.analysis.compare.confidence_interval import CONFIDENCE, Basis
+from loadgen.analysis.compare.metrics import metric_by_name
+from loadgen.analysis.compare.noise_file import NoiseFile
+from loadgen.analysis.compare.row import Conclusion, Row
+from loadgen.analysis.compare.side import MIN_STARTS, Side
+from loadgen.report.run_summary import failed
+from loadgen.util.number_format import percent, signed
+
+AT = f"{100 * CONFIDENCE:g} %"
+SIGNIFICANT = (Conclusion.BETTER, Conclusion.WORSE, Conclusion.DIFFERS)
+NARROW = 4  # rounding steps: rounding matters to intervals that are narrower
+
+
+def values(row: Row) -> tuple[str, str]:
+    """Format both values without unit but %, with two decimals, or as many as show a significant difference."""
+    scale = 100 if row.metric.is_share else 1
+    digits = _decimals(scale * (row.candidate - row.baseline), 2) if row.conclusion in SIGNIFICANT else 2
+    one, other = (f"{scale * each:.{digits}f}{'%' * row.metric.is_share}" for each in (row.baseline, row.candidate))
+    return one, other
+
+
+def change(row: Row) -> str:
+    """Format the change: "+1.6%", "-0.20pp"; n/a if the baseline is 0."""
+    return "n/a" if row.change is None else _signed(row.change, row)
+
+
+def bounds(row: Row) -> str:
+    """Format the interval of the change: "-0.5% to +0.6%"; empty without an interval."""
+    return "" if row.bounds is None else " to ".join(_signed(end, row) for end in row.bounds)
+
+
+def _signed(share: float, row: Row) -> str:
+    """Format a share with as many decimals as show on which side of 0 a significant interval lies."""
+    digits = 2 if row.metric.is_share else 1
+    if row.bounds is not None and row.conclusion in SIGNIFICANT:
+        digits = _decimals(100 * min(map(abs, row.bounds)), digits)
+    return signed(share, digits).replace("%", "pp" if row.metric.is_share else "%")
+
+
+def _decimals(number: float, usual: int) -> int:
+    """Return how many decimals show that a number is not 0, at least `usual`."""
+    return max(usual, math.ceil(-math.log10(abs(number)))) if number else usual
+
+
+def runs(side: Side) -> str:
+    """Summarize the runs: "3 starts, VALID (2), SUSPECT (1) for lag p99, 20250102-030405 to 20250102-040506"."""
+    verdicts = Counter(run.verdict for run in side.starts)
+    parts = [f"{len(side.starts)} starts" if len(side.starts) > 1 else "1 run"]
+    parts += [
+        f"{name} ({count})" if len(verdicts) > 1 else name for name, count in sorted(verdicts.items(), reverse=True)
+    ]
+    if why := dict.fromkeys(check["name"] for run in side.starts for check in failed(run.result)):
+        parts[-1] += f" for {' and '.join(why)}"
+    dates = dict.fromkeys((side.starts[0].date, side.starts[-1].date))
+    return ", ".join((*parts, " to ".join(dates)))
+
+
+def explanations(comparison: Comparison, candidate: CandidateRows) -> Iterator[str]:
+    """Yield how to read the rows of a candidate, one line each."""
+    bases = {row.interval.basis for row in candidate.rows if row.interval is not None}
+    if Basis.WITHIN in bases:
+        yield (
+            f"Intervals are at {AT}, from the variation within the run (blocks of {candidate.block_length} requests). "
+            f"The variation between starts is unknown: give {MIN_STARTS} starts of each side, or --noise."
+        )
+    if Basis.STARTS in bases:
+        yield f"Intervals are at {AT}, from the variation between the starts of each side, each for its own row only."
+    if Basis.NOISE in bases:
+        yield f"Intervals are at {AT}, from the noise of --noise and of the starts, each for its own row only."
+    if rounded := _rounding(candidate):
+        yield f"Intervals include the rounding of values: {rounded}."
+    if comparison.has_unusable_runs and bases - {Basis.WITHIN}:
+        yield "No row is called better or worse, because some runs are INVALID or partial."
+    elif comparison.tested_rows:
+        yield f"better and worse are corrected for all {len(comparison.tested_rows)} rows that were tested (Holm)."
+    if candidate.error_rates_differ:
+        yield f"No latency is called better or worse, because the error rates differ: {candidate.error_rates_differ}."
+    if any(row.conclusion is Conclusion.DIFFERS for row in candidate.rows):
+        yield f"differs: by its own interval only, as 1 of {round(1 / (1 - CONFIDENCE))} rows does by chance."
+    if candidate.repeated:
+        yield f"Left out, because they are fixed multiples of others in every run: {_repeated(candidate)}."
+    without: dict[str, list[str]] = {}
+    for row in candidate.rows:
+        if row.interval is None:
+            without.setdefault(row.why_no_interval, []).append(row.metric.name)
+    for why, names in without.items():
+        yield f"No interval ({why})" + (f": {', '.join(names)}." if bases or len(without) > 1 else ".")
+
+
+def _rounding(candidate: CandidateRows) -> str:
+    """List rounding steps that matter to an interval: of throughputs a request, of percentiles a bucket."""
+    found: dict[str, None] = {}
+    for row in candidate.rows:
+        if row.interval is not None and row.interval.high - row.interval.low < NARROW * row.resolution:
+            what = "percentiles" if row.metric.latency else row.metric.name
+            unit = "a bucket" if row.metric.latency else "a request"
+            found[f"{what} to {percent(row.resolution, _decimals(100 * row.resolution, 2))} ({unit})"] = None
+    return ", ".join(found)
+
+
+def _repeated(candidate: CandidateRows) -> str:
+    """List metrics without a row, with those that they repeat: "output_throughput (request_throughput)"."""
+    found: dict[str, dict[str, None]] = {}
+    for pair in candidate.repeated.items():
+        name, first = (
+            metric.latency[0] if (metric := metric_by_name(each)) and metric.latency else each for each in pair
+        )
+        found.setdefault(first, {})[name] = None
+    return ", ".join(f"{', '.join(names)} ({first})" for first, names in found.items())
+
+
+def noise_lines(file: NoiseFile) -> Iterator[str]:
+    """Yield a line for each metric of a noise file: the standard deviation of one start, and its degrees of freedom."""
+    width = max(map(len, file.noise), default=0)
+    for name, noise in file.noise.items():
+        metric = metric_by_name(name)
+        first = file.noise.get(metric.may_repeat) if metric else None
+        if first is not None and first.df == noise.df and math.isclose(first.sd, noise.sd):
+            continue
+        sd = percent(noise.sd, 2)
+        yield f"{name:<{width}}  {sd.replace('%', 'pp') if metric and metric.is_share else sd} ({noise.df} df)"

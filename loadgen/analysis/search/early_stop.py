@@ -1,0 +1,87 @@
+"""EarlyStop: ends a run that can no longer meet a criterion."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from loadgen.analysis.search.criteria import Criterion, RequestShare
+from loadgen.analysis.search.ratio_sample import LOOK_CONFIDENCE
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.progress import ON_THE_CLOCK, Progress
+from loadgen.metrics.records.line import record_from_line
+from loadgen.metrics.records.shards import shard_path
+from loadgen.stats import block_bootstrap
+from loadgen.stats.ratio_interval import share_bounds
+from loadgen.util.number_format import percent
+from loadgen.util.tail import TailReader
+
+StopRule = Callable[[Progress], str | None]  # returns why a run need not go on; None as long as it must
+
+
+class EarlyStop:
+    """A stop rule that follows the records of a run while they are written.
+
+    It stops the run when the upper confidence bound of a share, computed as the run would be judged, is below the
+    criterion even if every request that has not ended turned out good. Answers that only a tokenizer counts are taken
+    to have one token per event. A mean, and a share of gaps, may always recover. Until all workers are on the clock,
+    the files may hold records of an earlier run. The first line of the first file tells how many files there are. A run
+    on a cluster is never stopped early, because the records of its machines arrive after it has ended.
+
+    Args:
+        path: Of the records.
+        criteria: That the run must meet.
+        settings: Of the run.
+
+    Attributes:
+        reason: Why the run need not go on; None as long as it must.
+    """
+
+    def __init__(self, path: Path, criteria: Sequence[Criterion], settings: RunSettings) -> None:
+        assert settings.num_prompts is not None
+        self._settings, self._count, self._path = settings, settings.num_prompts, path
+        self._tails = [TailReader(path)]
+        self._bad: dict[RequestShare, set[int]] = {each: set() for each in criteria if isinstance(each, RequestShare)}
+        self._start_ns = 0
+        self.reason: str | None = None
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Read the records written since the last call and return `reason`."""
+        readable = progress.phase in ON_THE_CLOCK and not self._settings.ray
+        if self.reason is None and readable and self._read():
+            self.reason = next(filter(None, map(self._missed, self._bad)), None)
+        return self.reason
+
+    def _missed(self, share: RequestShare) -> str | None:
+        """Return that a share cannot be met any more; None if it can."""
+        bad = self._bad[share]
+        if len(bad) <= (1 - share.attainment) * self._count:
+            return None
+        good = np.ones(self._count)
+        good[list(bad)] = 0
+        # How far the requests to come depend on each other is unknown, so the blocks are the shortest.
+        length = block_bootstrap.block_length(self._count, 0)
+        if share_bounds(good, np.ones(self._count), length, LOOK_CONFIDENCE)[1] >= share.attainment:
+            return None
+        missed = f"{len(bad)} of {self._count} requests have missed {share.text}"
+        return f"{missed}, which {percent(share.attainment, 1)} of them must meet"
+
+    def _read(self) -> bool:
+        """Read complete lines; tell whether there were bad requests among them."""
+        before = sum(map(len, self._bad.values()))
+        for row in (orjson.loads(line) for tail in self._tails for line in tail.lines()):
+            self._take(row)
+        return sum(map(len, self._bad.values())) > before
+
+    def _take(self, row: dict[str, Any]) -> None:
+        if "loadgen_records" in row:
+            self._start_ns = row["start_ns"]
+            more = range(len(self._tails), row["stripe"][1])
+            self._tails += (TailReader(shard_path(self._path, number)) for number in more)  # `_read` goes on with these
+        elif "end" not in row:
+            record = record_from_line(row, self._start_ns)
+            for share, bad in self._bad.items():
+                if not share.is_good(record, self._settings):
+                    bad.add(record.index)  # a set: lines are read again if the files are joined meanwhile

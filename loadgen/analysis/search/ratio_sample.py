@@ -1,0 +1,58 @@
+"""RatioSample: what the requests of a run show of a share or a mean that has a limit."""
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from loadgen.stats import block_bootstrap
+from loadgen.stats.ratio_interval import mean_bounds, share_bounds
+from loadgen.util.arrays import Floats
+
+LOOKS = 3  # runs at a level whose first run is inconclusive
+# Confidence of each bound, so that "met" holds one-sided with 95 % over all LOOKS at a level: the normal quantile 1.992
+# at each look (Pocock, Biometrika 64, 1977), or Student's at the same level.
+LOOK_CONFIDENCE = NormalDist().cdf(1.992)
+
+
+@dataclass(frozen=True, slots=True)
+class RatioSample:
+    """A ratio of two sums over the requests of a run, and its threshold. Requests are in the order of their due times.
+
+    Attributes:
+        numerator: Of each request, how much of it is good; for a mean, the sum of its values.
+        denominator: Of each request, how much there is; for a mean, the number of its values. 0 if it does not count.
+        threshold: The smallest share that meets the criterion; for a mean, the largest mean.
+        is_mean: Whether it is a mean, else a share.
+    """
+
+    numerator: Floats
+    denominator: Floats
+    threshold: float
+    is_mean: bool = False
+
+    def __add__(self, other: "RatioSample") -> "RatioSample":
+        numerator = np.concatenate((self.numerator, other.numerator))
+        denominator = np.concatenate((self.denominator, other.denominator))
+        return RatioSample(numerator, denominator, self.threshold, self.is_mean)
+
+    @property
+    def value(self) -> float | None:
+        """The share or the mean; None if no request counts."""
+        return float(self.numerator.sum() / self.denominator.sum()) if self.denominator.any() else None
+
+    def met(self, in_flight: float) -> bool | None:
+        """Tell whether the threshold is met, by a confidence bound; None if the requests are too few to tell.
+
+        Args:
+            in_flight: Requests in flight, on average.
+        """
+        if not self.denominator.any():
+            return None
+        residuals = self.numerator - self.numerator.sum() / self.denominator.sum() * self.denominator
+        length = block_bootstrap.block_length(len(residuals), in_flight, residuals)
+        bounds = mean_bounds if self.is_mean else share_bounds
+        low, high = bounds(self.numerator, self.denominator, length, LOOK_CONFIDENCE)
+        if self.is_mean:
+            return True if high <= self.threshold else False if low > self.threshold else None
+        return True if low >= self.threshold else False if high < self.threshold else None

@@ -1,0 +1,107 @@
+"""A flag of another tool's command line, and its translation into settings."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from loadgen.config.option import flag as spelled
+from loadgen.errors import BadInput
+from loadgen.util.argument_parser import integer, number
+
+Given = Mapping[str, Any]
+Convert = Callable[[Any, Given], dict[str, Any]]
+NONE, ONE, SOME = "none", "one", "some"  # how many values a flag takes
+DEST = "tool_flags"  # the attribute of a namespace that holds such flags
+
+# Why flags that several tools have are refused, and what to use instead.
+PROFILER = "loadgen does not start the server's profiler"
+POST = "send a POST to /start_profile before the run, and to /stop_profile after it"
+ONE_MODEL = "a run uses one model"
+ADAPTER = "name one adapter with --served-model-name, and run once for each"
+TEMPLATE = "the server applies the chat template"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFlag:
+    """A flag of another tool.
+
+    Attributes:
+        name: The flag, with dashes.
+        convert: Makes settings from its value and the settings so far; None: the flag is refused.
+        meaning: The meaning of the flag here or, if it is refused, the reason.
+        remedy: What to do instead of a refused flag.
+        values: How many values it takes: NONE, ONE or SOME.
+        type_: Converts a word of the command line into a value.
+        no_op_value: The value that changes nothing, and is accepted even if the flag is refused.
+    """
+
+    name: str
+    convert: Convert | None
+    meaning: str
+    remedy: str = ""
+    values: str = ONE
+    type_: Callable[[str], Any] = str
+    no_op_value: Any = None
+
+    def fields(self, value: Any, given: Given) -> dict[str, Any]:
+        """Convert a value of the flag into settings.
+
+        Raises:
+            BadInput: It is refused.
+        """
+        if self.convert is not None:
+            return self.convert(value, given)
+        if self.no_op_value is not None and value == self.no_op_value:
+            return {}
+        raise BadInput(self.name, self.meaning, self.remedy)
+
+
+def no_op(name: str, meaning: str, values: str = NONE) -> ToolFlag:
+    """Return a flag that changes nothing here."""
+    return ToolFlag(name, lambda value, given: {}, meaning, values=values)
+
+
+def renamed(name: str, field: str, type_: Callable[[str], Any] = str, values: str = ONE) -> ToolFlag:
+    """Return a flag that has another name here."""
+    return ToolFlag(name, lambda value, given: {field: value}, f"`{spelled(field)}`", type_=type_, values=values)
+
+
+def refused(name: str, reason: str, remedy: str, values: str = ONE, no_op_value: Any = None) -> ToolFlag:
+    """Return a flag that is not supported here."""
+    type_ = {int: integer, float: number}.get(type(no_op_value), str)
+    return ToolFlag(name, None, reason, remedy, values, type_, no_op_value)
+
+
+def names_a_server(given: Given) -> bool:
+    """Whether the settings name a server or an engine, other than by --host and --port."""
+    return bool(given.get("base_url") or given.get("engine"))
+
+
+def add_flags(parser: argparse.ArgumentParser, flags: Sequence[ToolFlag]) -> None:
+    """Add the flags to a parser; its help does not list them."""
+    for flag in flags:
+        options: dict[str, Any] = {} if flag.values == NONE else {"type": flag.type_}
+        if flag.values != ONE:
+            options["nargs"] = 0 if flag.values == NONE else "*"
+        parser.add_argument(flag.name, action=_AppendFlag, const=flag, dest=DEST, help=argparse.SUPPRESS, **options)
+
+
+def translated(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings with the flags of another tool translated; the later of two for one setting wins.
+
+    Raises:
+        BadInput: A flag is refused.
+    """
+    found = dict(given)
+    for flag, value in found.pop(DEST, ()):
+        found |= flag.fields(value, found)
+    return found
+
+
+class _AppendFlag(argparse.Action):
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        flags = (*getattr(namespace, DEST, ()), (self.const, values))
+        setattr(namespace, DEST, flags)

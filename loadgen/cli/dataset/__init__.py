@@ -1,0 +1,1 @@
+"""The parts of `loadgen dataset`: the overview as text, downloads, and the prompt cache."""

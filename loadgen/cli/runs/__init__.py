@@ -1,0 +1,1 @@
+"""One run or a series of runs at a server: execution, interrupts, crash journal, live export."""

@@ -1,0 +1,70 @@
+"""Signal handling: what Ctrl-C, SIGTERM and SIGHUP do to a command that measures."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loadgen.cli.live.view import Silent, View
+from loadgen.errors import GivenUp
+
+if TYPE_CHECKING:
+    from loadgen.runner.participant import Participant
+
+T = TypeVar("T")
+
+
+class Interrupts:
+    """Handles signals: the first Ctrl-C drains the run; a second one, SIGTERM or SIGHUP ends it at once.
+
+    While no run is measured, each of them cancels the command.
+
+    Attributes:
+        count: Signals received so far.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._measurer: Participant | None = None
+        self._view: View = Silent()
+
+    def attach(self, measurer: "Participant", view: View) -> None:
+        """Direct further signals to a run.
+
+        Args:
+            measurer: What measures it, and can stop or abort it.
+            view: Shows its progress, and knows whether it is being measured.
+        """
+        self._measurer, self._view = measurer, view
+
+    def detach(self) -> None:
+        """Direct further signals to the command itself, until the next run is attached."""
+        self._measurer = None
+
+    async def run_interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await `work` with the signal handlers installed.
+
+        Raises:
+            GivenUp: A signal cancelled it.
+        """
+        task = asyncio.ensure_future(work)
+
+        def interrupt(patient: bool) -> None:
+            self.count += 1
+            if self._measurer is None or not self._view.measuring:
+                task.cancel()
+            elif patient and self.count == 1:
+                self._view.note("interrupted: waiting for requests in flight; Ctrl-C again ends them")
+                self._measurer.stop("interrupted")
+            else:
+                self._measurer.abort("interrupted")
+
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, interrupt, True)
+        loop.add_signal_handler(signal.SIGTERM, interrupt, False)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # under nohup the run outlives the terminal
+            loop.add_signal_handler(signal.SIGHUP, interrupt, False)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            raise GivenUp from None

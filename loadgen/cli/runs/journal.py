@@ -1,0 +1,102 @@
+"""The journal: a file of records that every run writes as it goes on, so that no run is lost when it crashes."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from loadgen.util import machine, private_files
+
+MAX_KEPT = 10
+PATTERN = "*.jsonl"
+
+
+class Journal:
+    """The journal of one run.
+
+    Attributes:
+        path: The file; None if no journal is wanted, or the user's state folder cannot be written.
+        needed: Whether the file is kept; set it to False once the results of the run are safe elsewhere.
+        error: Why the journal is incomplete, if it is.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.needed = path, True
+        self.error: str | None = None
+
+    @property
+    def holds_records(self) -> bool:
+        """Whether it holds at least one request."""
+        return self.path is not None and _holds_records(self.path)
+
+
+@contextlib.contextmanager
+def journal(wanted: bool) -> Iterator[Journal]:
+    """Open a journal for one run; at the end remove it, or print its path if it is still needed.
+
+    Args:
+        wanted: False for a run that writes its records to a file of the user's anyway.
+    """
+    kept = Journal(_new() if wanted else None)
+    try:
+        yield kept
+    finally:
+        if kept.path is not None:
+            if kept.needed and kept.holds_records:
+                problem = f" (incomplete: {kept.error})" if kept.error else ""
+                print(
+                    f"loadgen: the records of this run are kept{problem}; to print its report: "
+                    f"loadgen report {kept.path}",
+                    file=sys.stderr,
+                )
+            else:
+                _remove(kept.path)
+
+
+def journals() -> list[Path]:
+    """List the journals with records that ended runs have left, the latest last."""
+    return [path for path in _left() if _holds_records(path)]
+
+
+def _left() -> list[Path]:
+    left = [path for path in private_files.state_folder().glob(PATTERN) if not _still_runs(path)]
+    return sorted(left, key=lambda path: path.stat().st_mtime)
+
+
+def _holds_records(path: Path) -> bool:
+    """Whether there is a second line, the first being the header."""
+    try:
+        with open(path, "rb") as file:
+            return sum(1 for _ in zip(file, range(2), strict=False)) == 2
+    except OSError:
+        return False
+
+
+def _still_runs(path: Path) -> bool:
+    process = path.stem.rpartition("-")[2]
+    return process.isdecimal() and int(process) != os.getpid() and machine.is_running(int(process))
+
+
+def _new() -> Path | None:
+    import time
+
+    path = private_files.state_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.jsonl"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for old in _left()[: 1 - MAX_KEPT]:
+            _remove(old)
+        with open(path, "xb", opener=private_files.opener):
+            pass
+    except OSError as error:
+        why = f"{path.parent} cannot be written ({error.strerror})"
+        print(f"loadgen: no crash journal: {why}; set XDG_STATE_HOME to a writable folder", file=sys.stderr)
+        return None
+    return path
+
+
+def _remove(path: Path) -> None:
+    from loadgen.metrics.records import shards
+
+    for one in (path, *shards.further_shards(path)):
+        one.unlink(missing_ok=True)

@@ -1,0 +1,179 @@
+"""The HTTP endpoint of --prometheus: serves the progress of a run as Prometheus metrics, in a thread of its own."""
+
+import contextlib
+import math
+import sys
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from loadgen.config.output import parse_listen
+from loadgen.config.settings import RunSettings
+from loadgen.core.sketch import Sketch
+from loadgen.errors import BadInput
+from loadgen.metrics.progress import DONE, LATENCIES, PHASES, Progress
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+# Four per doubling, from 4 us to 64 min. Buckets of a sketch end at the same bounds, so that counts are exact.
+BOUNDS_NS = tuple((4 + quarter) << (doubling - 2) for doubling in range(12, 42) for quarter in range(4))
+# A last scrape is waited for as long as 1.5 intervals of the scraper, but at most this long.
+INTERVALS, MAX_WAIT_S = 1.5, 60.0
+HELP = {
+    "ttft": "Time to first token of successful requests, from due (from sent with --latency-from sent).",
+    "itl": "Inter-token latency of successful requests.",
+    "icl": "Inter-chunk latency of successful requests: the time between events that bear tokens.",
+    "e2el": "Time to the last token of successful requests, from due (from sent with --latency-from sent).",
+    "lag": "How late the client sent requests, through its own fault.",
+    "loop_stall": "How long tokens waited for the measuring event loop.",
+}
+
+
+class Metrics:
+    """The metrics of the current run, as a collector of prometheus_client.
+
+    Args:
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._progress, self._clock = Progress(PHASES[0]), clock
+        self._scrapes_s: list[float] = []  # the times of the last two
+        self._final_scraped = threading.Event()
+
+    @property
+    def final(self) -> bool:
+        """Whether the current values are those of a whole run."""
+        return self._progress.phase == DONE
+
+    def update(self, progress: Progress) -> None:
+        """Serve the numbers of `progress` from now on; before the clock starts, serve zeros."""
+        self._progress = progress if progress.begun else Progress(PHASES[0])
+        self._final_scraped.clear()
+
+    @property
+    def wait_s(self) -> float:
+        """How long to wait for a scraper that has come at least twice, but not yet for the final values."""
+        if not self.final or self._final_scraped.is_set() or len(self._scrapes_s) < 2:
+            return 0.0
+        before_s, last_s = self._scrapes_s
+        return max(0.0, min(last_s + INTERVALS * (last_s - before_s) - self._clock(), MAX_WAIT_S))
+
+    def wait(self) -> None:
+        """Wait up to `wait_s` for a scrape of the final values."""
+        self._final_scraped.wait(self.wait_s)
+
+    def collect(self) -> "Iterator[Metric]":
+        """Yield the metric families, and note the time of the scrape."""
+        progress = self._progress
+        self._scrapes_s = [*self._scrapes_s[-1:], self._clock()]
+        yield from self._families(progress)
+
+    def mark_final_scraped(self) -> None:
+        """Note that a scraper has received the final values."""
+        self._final_scraped.set()
+
+    @staticmethod
+    def _families(progress: Progress) -> "Iterator[Metric]":
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+        yield GaugeMetricFamily("loadgen_elapsed_seconds", "Time since the run's clock started.", progress.elapsed_s)
+        requests = CounterMetricFamily("loadgen_requests", "Requests that have ended, by outcome.", labels=["outcome"])
+        for outcome, count in {"ok": progress.ok, **progress.failures}.items():
+            requests.add_metric([outcome], count)
+        yield requests
+        for name, text, count in (
+            ("loadgen_requests_due", "Requests that have become due.", progress.due),
+            ("loadgen_requests_sent", "Requests that were handed to a connection.", progress.sent),
+            ("loadgen_output_tokens", "Output tokens of successful requests.", progress.output_tokens),
+            ("loadgen_streamed_tokens", "Output tokens so far, counted by stream events.", progress.streamed_tokens),
+        ):
+            yield CounterMetricFamily(name, text, count)
+        for name, text, value in (
+            ("loadgen_requests_scheduled", "Requests of the whole run.", progress.scheduled or None),
+            (
+                "loadgen_in_flight",
+                "Requests that were sent or wait for a connection, and have not ended.",
+                progress.in_flight,
+            ),
+            ("loadgen_in_flight_limit", "Maximum number of requests in flight.", progress.cap),
+            ("loadgen_waiting", "Requests that are due and have not been sent.", progress.waiting),
+            ("loadgen_loop_busy_ratio", "Busy share of the measuring event loop.", progress.busy_share),
+            ("loadgen_server_running", "Running requests, reported by the server.", progress.server.get("running")),
+            ("loadgen_server_waiting", "Waiting requests, reported by the server.", progress.server.get("waiting")),
+            (
+                "loadgen_server_kv_usage_ratio",
+                "KV cache usage, reported by the server.",
+                progress.server.get("kv_usage"),
+            ),
+        ):
+            if value is not None:
+                yield GaugeMetricFamily(name, text, value)
+        for name in LATENCIES:
+            sketch: Sketch = getattr(progress, name)
+            yield HistogramMetricFamily(f"loadgen_{name}_seconds", HELP[name], buckets(sketch), sketch.total_ns / 1e9)
+
+
+def buckets(sketch: Sketch) -> list[tuple[str, float]]:
+    """Return the cumulative buckets of a Prometheus histogram: upper bounds in seconds, and counts."""
+    lowest, upto = list(sketch.counts), [0, *accumulate(sketch.counts.values())]
+    below = [(str((bound - 1) / 1e9), float(upto[bisect_left(lowest, bound)])) for bound in BOUNDS_NS]
+    return [*below, ("+Inf", float(upto[-1]))]
+
+
+class Response(list[bytes]):
+    """The body of a WSGI response; `close` is called once it has been written to the socket."""
+
+    def __init__(self, parts: Iterable[bytes], close: Callable[[], None]) -> None:
+        super().__init__(parts)
+        self.close = close
+
+
+@contextlib.contextmanager
+def exported(settings: RunSettings) -> Iterator[Callable[[Progress], None]]:
+    """Serve metrics while the context lasts, if --prometheus asks for it; yields the function that updates them.
+
+    On leaving, and outside of any event loop, wait for a regular scraper to fetch the final values.
+
+    Raises:
+        BadInput: The address cannot be listened on.
+    """
+    if settings.prometheus is None:
+        yield lambda progress: None
+        return
+    from prometheus_client import CollectorRegistry, start_http_server
+
+    host, port = parse_listen(settings.prometheus)
+    metrics, registry = Metrics(), CollectorRegistry()
+    registry.register(metrics)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        problem = f"cannot listen on {host}:{port} ({error.strerror})"
+        raise BadInput("--prometheus", problem, "give a free port, and an address of this machine") from error
+    app = server.get_app()
+    assert app is not None  # start_http_server has set it
+
+    def noting_final_scrape(environ: Any, start_response: Any) -> Iterable[bytes]:
+        final = metrics.final
+        return Response(app(environ, start_response), metrics.mark_final_scraped if final else lambda: None)
+
+    server.set_app(noting_final_scrape)
+    try:
+        if not settings.quiet:
+            where = f"[{host}]" if ":" in host else host
+            print(f"loadgen: metrics at http://{where}:{port}/metrics", file=sys.stderr, flush=True)
+        yield metrics.update
+        if (wait_s := metrics.wait_s) and not settings.quiet:
+            text = f"waiting up to {math.ceil(wait_s)} s for Prometheus to scrape the final values; Ctrl-C to skip"
+            print(f"loadgen: {text}", file=sys.stderr, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            metrics.wait()
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

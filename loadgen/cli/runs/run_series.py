@@ -1,0 +1,253 @@
+"""A series of runs at one server: each run is shown and saved, and so is the series as a whole."""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loadgen.cli import exit_codes
+from loadgen.cli.import_guard import single_threaded
+from loadgen.cli.live.view import progress_view
+from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.metrics_endpoint import exported
+from loadgen.cli.runs.single_run import execute, human, print_text, say_overwriting
+from loadgen.config.output import FILES
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput, EngineError, LoadgenError
+
+if TYPE_CHECKING:
+    from loadgen.metrics.progress import Progress
+    from loadgen.runner.participant import Participant
+    from loadgen.runner.run_result import Result
+    from loadgen.runner.server import Server
+
+Stop = Callable[["Progress"], str | None]
+Show = Callable[[RunSettings, dict[str, Any], list[str]], None]
+
+
+class Series:
+    """Executes runs at one server, and keeps a point of the series for each.
+
+    Args:
+        kind: sweep or search.
+        over: rate or concurrency.
+        requested: The checked settings of the command.
+        slo: The limits that each run is held against.
+        plot: The path of the chart, or None.
+
+    Attributes:
+        data: The series as JSON.
+        codes: The exit codes of the runs.
+        interrupts: Receives the signals.
+    """
+
+    def __init__(self, kind: str, over: str, requested: RunSettings, slo: str | None, plot: str | None) -> None:
+        with single_threaded():
+            from loadgen import report
+            from loadgen.runner import run as runner  # noqa: F401 - imported here, without BLAS threads
+
+        check_plot(plot)
+        report.check_writable(requested)
+        together = requested.replace(records=None, hlog=None, capture=None)  # each run has files of its own for these
+        plotted = [plot] if plot is not None and Path(plot).is_file() else []
+        say_overwriting([*report.overwritten(together), *plotted])
+        self._requested, self._plot = requested, plot
+        self.codes: list[int] = []
+        self.interrupts = Interrupts()
+        self.data = report.series.begun(kind, over, slo, requested.latency_from)
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The points of the runs that have ended."""
+        points: list[dict[str, Any]] = self.data["points"]
+        return points
+
+    def execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
+        """Start or probe the server, let `measure` execute the runs, then print and save the series.
+
+        Args:
+            measure: Executes the runs; a LoadgenError ends the series.
+            first: The settings by which the server is found.
+
+        Returns:
+            The most severe exit code of the runs.
+
+        Raises:
+            LoadgenError: The series ended before anything was measured.
+        """
+        with exported(self._requested) as self._export:
+            return asyncio.run(self.interrupts.run_interruptible(self._execute(measure, first)))
+
+    async def _execute(self, measure: "Callable[[Server], Awaitable[None]]", first: RunSettings) -> int:
+        try:
+            async with self._serving(first) as server:
+                await measure(server)
+        except (asyncio.CancelledError, LoadgenError) as error:
+            if not self.points:
+                raise
+            self.data["partial"] = "interrupted" if self.interrupts.count else str(error)
+            if isinstance(error, EngineError):
+                self.codes.append(exit_codes.INTERNAL)
+        if self.interrupts.count:
+            self.codes.append(exit_codes.INTERRUPTED)
+        return self._end()
+
+    @contextlib.asynccontextmanager
+    async def _serving(self, first: RunSettings) -> "AsyncIterator[Server]":
+        from loadgen.runner.run import serving
+
+        async with contextlib.AsyncExitStack() as stack:
+            with progress_view(first) as view:
+                server = await stack.enter_async_context(serving(first, view.show))
+            yield server
+
+    async def run(
+        self,
+        server: "Server",
+        requested: RunSettings,
+        level: float,
+        *,
+        title: str,
+        stop: Stop = lambda progress: None,
+        show: Show = print_text,
+    ) -> "Result":
+        """Execute one run, and keep its point.
+
+        Args:
+            server: The server, with the settings of this run resolved for it.
+            requested: The settings of this run as a user would give them.
+            level: The load: requests per second, or requests in flight.
+            title: The line that is printed before the run.
+            stop: Returns why the run can end early, or None.
+            show: Prints the report of the run.
+        """
+        from loadgen import report
+
+        self.interrupts.detach()
+        if self.interrupts.count:  # since the previous run ended
+            raise asyncio.CancelledError
+        if self.points:
+            await self._flush(server)
+        if not requested.quiet:
+            print(f"loadgen: {title}", file=sys.stderr, flush=True)
+
+        def watch(progress: "Progress", measurer: "Participant") -> None:
+            self._export(progress)
+            if (why := stop(progress)) is not None:
+                measurer.abort(why)
+
+        ended = await execute(requested, self.interrupts, server=server, watch=watch, show=show)
+        saved = [path for path in ended.saved if path != requested.records or self._requested.records]
+        result = ended.result
+        self.points.append(
+            report.series.point(level, result.data, result.snapshot, limits=self.data["slo"], saved=saved)
+        )
+        self.codes.append(ended.code)
+        self.save_so_far()
+        return result
+
+    async def _flush(self, server: "Server") -> None:
+        """Empty the caches of the engines that this command started: a small data set repeats its prompts."""
+        for process in server.processes:
+            try:
+                await asyncio.to_thread(process.flush)
+            except EngineError as error:
+                self.data["notes"].append(str(error))
+
+    def save_so_far(self) -> None:
+        """Save the series after each run, in case the command dies; `_end` reports if it cannot be written."""
+        with contextlib.suppress(OSError):
+            self._save()
+
+    def _save(self) -> list[str]:
+        """Write the series if the settings ask for it; returns the paths."""
+        from loadgen import report
+        from loadgen.util.atomic_file import write_atomic
+
+        path = report.series_path(self._requested, self.data)
+        if path is None:
+            return []
+        write_atomic(path, report.to_json(self.data) + "\n", report.opener_of(self._requested))
+        return [str(path)]
+
+    def _end(self) -> int:
+        from loadgen import report
+
+        report.series.conclude(self.data)
+        saved, trouble = [], None
+        try:
+            saved = (
+                self._save() + self._save_plot() + self._save_page()
+            )  # before printing: the reader of a pipe may be gone
+        except OSError as error:
+            trouble = error
+        if self.data["kind"] == "search":  # its runs print no report that names their files
+            saved = [path for point in self.points for path in point["saved"]] + saved
+        text = report.series.render(self.data) + "".join(f"Saved: {path}\n" for path in saved)
+        print(text, end="", file=human(self._requested), flush=True)
+        if self._requested.json:
+            print(report.to_json(self.data), flush=True)
+        if trouble is not None:
+            print(f"loadgen: the series could not be saved: {trouble}", file=sys.stderr)
+            self.codes.append(exit_codes.INTERNAL)
+        return exit_codes.most_severe(self.codes)
+
+    def _save_plot(self) -> list[str]:
+        if self._plot is None:
+            return []
+        from loadgen.report import html
+        from loadgen.report.run_page.load_curve import curve
+        from loadgen.util.atomic_file import write_atomic
+
+        chart = curve(self.data)
+        if chart is None:
+            print("loadgen: --plot: nothing to draw: no run had a successful request", file=sys.stderr)
+            return []
+        write_atomic(Path(self._plot), html.drawn(chart))
+        return [self._plot]
+
+    def _save_page(self) -> list[str]:
+        if self._requested.html is None:
+            return []
+        from loadgen import report
+
+        report.save_page(self._requested.html, [self.data])
+        return [self._requested.html]
+
+
+def differences(one: RunSettings, other: RunSettings) -> dict[str, Any]:
+    """Return the fields in which `other` differs from `one`, with the values of `other`."""
+    each = (field.name for field in dataclasses.fields(RunSettings))
+    return {name: getattr(other, name) for name in each if getattr(other, name) != getattr(one, name)}
+
+
+def numbered(requested: RunSettings, number: int) -> RunSettings:
+    """Return the settings with output files numbered for one run of a series: r.json becomes r-01.json.
+
+    Devices keep their names, and so does the file of --append-result, which has a line for each run.
+    """
+    named: dict[str, str] = {}
+    for name in FILES:
+        path = getattr(requested, name)
+        if path and not path.startswith("/dev/") and not (name == "result_filename" and requested.append_result):
+            stem, ending = os.path.splitext(path)
+            named[name] = f"{stem}-{number:02}{ending}"
+    return requested.replace(**named)
+
+
+def check_plot(path: str | None) -> None:
+    """Check the path of --plot.
+
+    Raises:
+        BadInput: It does not end in .svg, or cannot be written.
+    """
+    if path is None:
+        return
+    if not path.endswith(".svg"):
+        raise BadInput("--plot", f"{path!r} does not end in .svg", "write FILE.svg")
+    if not os.access(Path(path).resolve().parent, os.W_OK) or Path(path).is_dir():
+        raise BadInput("--plot", f"{path} cannot be written", "choose another path")

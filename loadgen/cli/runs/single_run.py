@@ -1,0 +1,131 @@
+"""One run of a command: measured, shown and saved."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from loadgen.cli import exit_codes
+from loadgen.cli.import_guard import single_threaded
+from loadgen.cli.live.view import progress_view
+from loadgen.cli.runs.interrupts import Interrupts
+from loadgen.cli.runs.journal import journal
+from loadgen.config.settings import RunSettings
+
+if TYPE_CHECKING:
+    from loadgen.metrics.progress import Progress
+    from loadgen.runner.participant import Participant
+    from loadgen.runner.run_result import Result
+    from loadgen.runner.server import Server
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run.
+
+    Attributes:
+        result: Its result.
+        saved: The paths of the files that were written.
+        code: Its exit code.
+    """
+
+    result: "Result"
+    saved: list[str]
+    code: int
+
+
+async def execute(
+    settings: RunSettings,
+    interrupts: Interrupts,
+    *,
+    server: "Server | None" = None,
+    watch: "Callable[[Progress, Participant], None]" = lambda progress, measurer: None,
+    also: "Callable[[Result], list[str]]" = lambda result: [],
+    show: "Callable[[RunSettings, dict[str, Any], list[str]], None]",
+) -> FinishedRun:
+    """Execute one run, print its report and save the files that the settings ask for.
+
+    Args:
+        settings: The checked settings of the run.
+        interrupts: Receives the signals while the run goes on.
+        server: A server that answers already, with the settings of this run; None: start or probe it.
+        watch: Is called with each progress update, and may stop the measurer.
+        also: Saves more of the result and returns the paths; an OSError counts as one of the result's own files.
+        show: Prints the report, given the settings, the result and the saved paths.
+    """
+    from loadgen.runner.coordinator import open_participant
+    from loadgen.runner.prepare import Preparer
+
+    with journal(wanted=not settings.records) as kept:  # closed when nothing writes to it any more
+        # The processes import their modules while this one imports its own.
+        async with open_participant(settings) as measurer, Preparer() as preparer:
+            with single_threaded():
+                from loadgen import report
+                from loadgen.runner import run
+
+            report.check_writable(settings)
+            say_overwriting(report.overwritten(settings))
+            with progress_view(settings) as view:
+                interrupts.attach(measurer, view)
+
+                def on_progress(progress: "Progress") -> None:
+                    watch(progress, measurer)
+                    view.show(progress)  # last, so that the exported metrics are never older than what is shown
+
+                result = await run.run(
+                    settings,
+                    server=server,
+                    measurer=measurer,
+                    preparer=preparer,
+                    on_progress=on_progress,
+                    journal=kept.path,
+                )
+            saved = report.save(
+                settings, result.data, result.snapshot
+            )  # before printing: the reader of a pipe may be gone
+            try:
+                saved.paths.extend(also(result))
+            except OSError as error:
+                saved.lost.append(f"the result could not be saved: {error}")
+            show(settings, result.data, saved.paths)
+            kept.error = result.data["loadgen"]["client"]["records_error"]
+            for line in saved.lost:
+                print(f"loadgen: {line}", file=sys.stderr)
+            kept.needed = result.snapshot.partial is not None or bool(saved.lost)
+    if saved.lost:
+        return FinishedRun(result, saved.paths, exit_codes.INTERNAL)
+    code = exit_codes.code(
+        result.data,
+        strict=settings.strict,
+        max_error_rate=settings.max_error_rate,
+        interrupted=interrupts.count > 0,
+    )
+    return FinishedRun(result, saved.paths, code)
+
+
+def say_overwriting(paths: Sequence[str]) -> None:
+    """Print which existing files will be overwritten."""
+    for path in paths:
+        print(f"loadgen: overwriting {path}", file=sys.stderr, flush=True)
+
+
+def print_report(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+    """Print the report of a run, the paths of its files, and with --json the result as JSON."""
+    from loadgen import report
+
+    print_text(settings, data, saved)
+    if settings.json:
+        print(report.to_json(data), flush=True)
+
+
+def print_text(settings: RunSettings, data: dict[str, Any], saved: list[str]) -> None:
+    """Print the report of a run and the paths of its files."""
+    from loadgen import report
+
+    text = report.render(data) + "".join(f"Saved: {path}\n" for path in saved)
+    print(text, end="", file=human(settings), flush=True)
+
+
+def human(settings: RunSettings) -> TextIO:
+    """Return the stream for text: stdout, or stderr if stdout is for JSON."""
+    return sys.stderr if settings.json else sys.stdout

@@ -1,0 +1,88 @@
+"""Settings of the load: arrivals, concurrency, seeds, connections, timeouts, and limits on the result."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from loadgen.config.option import CONNECTIONS, JUDGEMENT, LOAD, option
+
+SeedPurpose = Literal["arrivals", "prompts", "order"]
+SEEDS: tuple[SeedPurpose, ...] = get_args(SeedPurpose)
+SWEPT = ("request_rate", "max_concurrency")  # a command takes several values of these, for one run each
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadSettings:
+    """Fields of the load, with the names and meanings of `vllm bench serve`. Times are seconds, rates requests/s."""
+
+    request_rate: float = option(
+        math.inf,
+        LOAD,
+        "requests per second, or inf to send all at once; several values, such as 1,2,4, mean one run each",
+        alias="--rate",
+        metavar="RPS",
+    )
+    burstiness: float = option(
+        1.0, LOAD, "shape of the gamma-distributed gaps: 1 Poisson, < 1 burstier, inf constant", metavar="SHAPE"
+    )
+    max_concurrency: int | None = option(
+        None,
+        LOAD,
+        "maximum requests in flight; the wait for a slot is measured; several values, such as 1,2,4, mean one run each",
+        metavar="N",
+    )
+    num_prompts: int | None = option(
+        None, LOAD, "number of requests (1000, or as many as --duration allows)", metavar="N"
+    )
+    duration: float | None = option(None, LOAD, "seconds in which requests become due", metavar="SECONDS")
+    ramp_up_strategy: Literal["linear", "exponential"] | None = option(None, LOAD, "increase the rate over the run")
+    ramp_up_start_rps: float | None = option(None, LOAD, "rate at the start of the ramp", metavar="RPS")
+    ramp_up_end_rps: float | None = option(None, LOAD, "rate at the end of the ramp", metavar="RPS")
+    num_warmups: int = option(0, LOAD, "warm-up requests before the clock starts; they are not measured", metavar="N")
+    warmup_prompt: Literal["other", "first"] = option(
+        "other",
+        LOAD,
+        "prompts of warm-up and test requests: others than those of the run, or always its first prompt, as in "
+        "`vllm bench serve`",
+    )
+    ready_check_timeout_sec: float = option(
+        0.0,
+        LOAD,
+        "seconds to wait for the server and for one successful test request (0: no wait, no test)",
+        metavar="SECONDS",
+    )
+    seed: int = option(0, LOAD, "seed of all random choices")
+    seed_arrivals: int | None = option(None, LOAD, "seed of the due times (--seed)", metavar="SEED")
+    seed_prompts: int | None = option(None, LOAD, "seed of the prompts' contents and lengths (--seed)", metavar="SEED")
+    seed_order: int | None = option(None, LOAD, "seed of the prompts' order (--seed)", metavar="SEED")
+
+    warm_connections: str = option(
+        "auto", CONNECTIONS, "connections to open before the clock starts: auto, N or 0", metavar="auto|N"
+    )
+    source_address: str | None = option(
+        None, CONNECTIONS, "local addresses that connections use in turn", metavar="A,B"
+    )
+    connect_timeout: float = option(60.0, CONNECTIONS, "seconds to open a connection", metavar="SECONDS")
+    first_token_timeout: float = option(
+        0.0, CONNECTIONS, "seconds from sending a request to its first token (0: no limit)", metavar="SECONDS"
+    )
+    stall_timeout: float = option(
+        600.0, CONNECTIONS, "seconds without data after an answer has begun (600; 0: no limit)", metavar="SECONDS"
+    )
+    timeout: float = option(21600.0, CONNECTIONS, "seconds for a whole request (0: no limit)", metavar="SECONDS")
+
+    latency_from: Literal["due", "sent"] = option(
+        "due", JUDGEMENT, "start of loadgen's own latencies: when a request is due, or sent"
+    )
+    goodput: tuple[str, ...] = option(
+        (), JUDGEMENT, "limits in ms for a good request: ttft:200 tpot:50 e2el:5000", metavar="METRIC:MS"
+    )
+    slo: str | None = option(None, JUDGEMENT, 'limits: "ttft_p99<500ms,error_rate<1%"; repeatable', metavar="LIMITS")
+    max_error_rate: float = option(
+        0.01,
+        JUDGEMENT,
+        "exit with code 5 if a larger share of the requests failed, on the server or the client",
+        metavar="SHARE",
+    )
+    keep_going: bool = option(False, JUDGEMENT, "continue the run although the server refuses every connection for 5 s")
+    strict: bool = option(False, JUDGEMENT, "exit with code 4 if the run is SUSPECT")

@@ -1,0 +1,98 @@
+"""Settings of the target: the servers or the engine to start, and the sampling parameters of requests."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loadgen.config.option import ENGINE, SAMPLING, TARGET, option
+
+Backend = Literal["openai-chat", "openai", "vllm", "lmdeploy", "scalellm", "sglang", "llama.cpp"]
+Balance = Literal["round-robin", "least-outstanding"]
+CHAT_ENDPOINT, COMPLETIONS_ENDPOINT = "/v1/chat/completions", "/v1/completions"
+BALANCE: Balance = "round-robin"  # the default
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetSettings:
+    """Fields of the target, with the names and meanings of `vllm bench serve`.
+
+    `base_url` is one URL or, for several targets that share the requests, a tuple.
+    """
+
+    base_url: str | tuple[str, ...] | None = option(
+        None,
+        TARGET,
+        "server with scheme and port, instead of --host and --port; repeat it to share the load among several servers",
+        metavar="URL",
+    )
+    balance: Balance | None = option(None, TARGET, "distribution of the requests over several servers (round-robin)")
+    host: str | None = option(None, TARGET, "server host; with --engine, the address it listens on (127.0.0.1)")
+    port: int | None = option(None, TARGET, "server port (8000)")
+    endpoint: str | None = option(None, TARGET, "path of the API (depends on --backend)", metavar="PATH")
+    backend: Backend | None = option(
+        None,
+        TARGET,
+        "openai-chat, or openai for completions; all others mean openai (openai; the simulator: openai-chat)",
+    )
+    model: str | None = option(None, TARGET, "model name (the first model of the server)")
+    served_model_name: str | None = option(
+        None, TARGET, "model name in requests, if it differs from --model", metavar="NAME"
+    )
+    tokenizer: str | None = option(
+        None,
+        TARGET,
+        "tokenizer.json, its folder, or a hub name (that of the server, or --model); none: only the server counts",
+        metavar="PATH|NAME|none",
+    )
+    header: tuple[str, ...] = option(
+        (), TARGET, "extra request headers, each Name=value or Name=@FILE", metavar="NAME=VALUE|@FILE"
+    )
+    api_key: str | None = option(
+        None, TARGET, "bearer token, or @FILE with the token (OPENAI_API_KEY)", metavar="@FILE|KEY"
+    )
+    request_id_prefix: str = option(
+        "loadgen-", TARGET, "prefix of every X-Request-Id; a unique part follows", metavar="TEXT"
+    )
+    insecure: bool = option(False, TARGET, "do not verify TLS certificates")
+    server_metrics: tuple[str, ...] = option(
+        (),
+        TARGET,
+        "server metrics to scrape: URLs, auto (/metrics, if the server has it; the default) or off",
+        metavar="URL|auto|off",
+    )
+    extra_body: dict[str, Any] | None = option(
+        None, TARGET, "JSON object that is merged into every request body", metavar="JSON"
+    )
+    continuous_usage: bool = option(
+        False, TARGET, "request usage with every event, to know its tokens; dropped if the server refuses it"
+    )
+
+    engine: str | None = option(
+        None, ENGINE, "engine to start for --model, and to stop after the run (`loadgen engines` lists them)"
+    )
+    engine_arg: tuple[str, ...] = option(
+        (),
+        ENGINE,
+        "knobs as NAME=VALUE, or flags of the engine, for example --engine-arg='--dtype half'",
+        metavar="ARG",
+    )
+    replicas: int = option(1, ENGINE, "number of servers to start; they share the requests and --devices", metavar="N")
+    devices: str | None = option(None, ENGINE, "accelerators that the engine may use (all)", metavar="ID,ID")
+    engine_timeout: float = option(600.0, ENGINE, "seconds for the engine to start", metavar="SECONDS")
+
+    temperature: float | None = option(None, SAMPLING, "sampling temperature (the server's default)")
+    top_p: float | None = option(None, SAMPLING, "nucleus sampling")
+    top_k: int | None = option(None, SAMPLING, "top-k sampling")
+    min_p: float | None = option(None, SAMPLING, "min-p sampling")
+    frequency_penalty: float | None = option(None, SAMPLING, "frequency penalty")
+    presence_penalty: float | None = option(None, SAMPLING, "presence penalty")
+    repetition_penalty: float | None = option(None, SAMPLING, "repetition penalty")
+    ignore_eos: bool | None = option(
+        None, SAMPLING, "ask the server to generate past the end of the answer (on for random prompts)"
+    )
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """All --base-url values; empty where the settings use --host and --port or their defaults."""
+        if self.base_url is None:
+            return ()
+        return (self.base_url,) if isinstance(self.base_url, str) else self.base_url

@@ -1,0 +1,322 @@
+"""Validation of the settings of a run: ranges, choices, and combinations. Nothing is sent or written before it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from loadgen.config import slo
+from loadgen.config.data import TRACE, DataSettings
+from loadgen.config.load import LoadSettings
+from loadgen.config.option import flag
+from loadgen.config.output import METRICS, NAMING, OutputSettings, parse_listen
+from loadgen.config.scale import ScaleSettings
+from loadgen.config.target import TargetSettings
+from loadgen.errors import BadInput
+from loadgen.util import source_address
+from loadgen.util.redaction import HEADER_NAME
+
+MAX_RATE = 1e6  # requests/s: far above what one host can send, far below what overflows int64 ns
+MAX_REQUESTS = 50_000_000
+MAX_DURATION_S = 30 * 86400.0
+MAX_REPLICAS = 128  # sixteen accelerators, each split into seven, are the most in one machine
+MAX_WORKERS = 256
+SINGLE_ANSWER = {"n": 1, "best_of": 1, "use_beam_search": False}  # fields of a request body for one answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFields(LoadSettings, TargetSettings, DataSettings, OutputSettings, ScaleSettings):
+    """All fields of a run, in the order of the topics scale, output, data, target, load."""
+
+
+Range = tuple[tuple[str, ...], Callable[[Any], bool], str]  # fields, what must hold, and what to give instead
+_SEEDS = ("seed", "seed_arrivals", "seed_prompts", "seed_order")
+_TOKENS = (
+    *("sharegpt_output_len", "prefix_repetition_suffix_len", "prefix_repetition_output_len"),
+    *("sonnet_input_len", "sonnet_output_len", "hf_output_len"),
+)
+_RUN_RANGES: tuple[Range, ...] = (
+    (
+        ("request_rate", "burstiness", "max_concurrency", "num_prompts", "duration", "engine_timeout"),
+        lambda v: v > 0,
+        "a number above 0",
+    ),
+    (("replicas",), lambda v: 0 < v <= MAX_REPLICAS, f"1 to {MAX_REPLICAS}"),
+    (
+        (
+            *("ramp_up_start_rps", "ramp_up_end_rps", "ready_check_timeout_sec", "num_warmups"),
+            *("connect_timeout", "first_token_timeout", "stall_timeout", "timeout", *_SEEDS),
+        ),
+        lambda v: 0 <= v < math.inf,
+        "0 or more",
+    ),
+    (_SEEDS, lambda v: v < 1 << 63, "less than 2**63"),
+    (("max_error_rate",), lambda v: 0 <= v <= 1, "a share between 0 and 1"),
+    (("port",), lambda v: 0 < v < 65536, "a port between 1 and 65535"),
+    (("request_rate",), lambda v: v <= MAX_RATE or math.isinf(v), f"at most {MAX_RATE:g} requests/s, or inf"),
+    (("duration",), lambda v: v <= MAX_DURATION_S, f"at most {MAX_DURATION_S:g} s"),
+    (("num_prompts",), lambda v: v <= MAX_REQUESTS, f"at most {MAX_REQUESTS:,}"),
+)
+_DATA_RANGES: tuple[Range, ...] = (
+    (_TOKENS, lambda v: v >= 1, "1 token or more"),
+    (("time_scale",), lambda v: 1e-3 <= v <= 1e6, "a number from 0.001 to 1,000,000"),
+    (
+        ("random_prefix_len", "prefix_repetition_prefix_len", "sonnet_prefix_len"),
+        lambda v: v >= 0,
+        "0 tokens or more",
+    ),
+    (("prefix_repetition_num_prefixes",), lambda v: v >= 1, "1 or more"),
+    (("custom_output_len",), lambda v: v >= 1 or v == -1, "1 token or more, or -1 if every row has output_tokens"),
+)
+
+
+def check(settings: RunFields) -> None:
+    """Check every field of a run, and their combinations.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    _check_choices(settings)
+    _check_ranges(settings, _RUN_RANGES)
+    if settings.warm_connections != "auto" and not settings.warm_connections.isdecimal():
+        problem = f"invalid number {settings.warm_connections!r}"
+        raise BadInput("--warm-connections", problem, "write auto, or a number from 0")
+    check_data(settings)
+    _check_trace(settings)
+    _check_ramp(settings)
+    _check_duration(settings)
+    _check_scale(settings)
+    _check_engine(settings)
+    _check_target(settings)
+    _check_body(settings)
+    check_output(settings)
+    source_address.parse(settings.source_address)
+    slo.parse_goodput(settings.goodput)
+    if settings.slo is not None:
+        slo.parse(settings.slo)
+
+
+def check_data(settings: DataSettings) -> None:
+    """Check the values that no data set accepts. Each data set checks the rest itself.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    for name in ("random_input_len", "random_output_len"):
+        if not isinstance(getattr(settings, name), str):
+            require(name, getattr(settings, name), lambda v: v >= 1, "1 token or more")
+    _check_ranges(settings, _DATA_RANGES)
+
+
+def check_output(settings: OutputSettings) -> None:
+    """Check what is to be reported and written.
+
+    Raises:
+        BadInput: The first value that cannot be used.
+    """
+    for metric in settings.percentile_metrics.split(","):
+        if metric not in METRICS:
+            raise BadInput("--percentile-metrics", f"unknown metric {metric!r}", f"choose from {','.join(METRICS)}")
+    for part in settings.metric_percentiles.split(","):
+        try:
+            usable = 0 <= float(part) <= 100
+        except ValueError:
+            usable = False
+        if not usable:
+            remedy = "write numbers from 0 to 100, for example 50,99"
+            raise BadInput("--metric-percentiles", f"invalid percentile {part!r}", remedy)
+    check_page("--html", settings.html)
+    for pair in settings.metadata:
+        key, equals, _ = pair.partition("=")
+        if not equals:
+            raise BadInput("--metadata", f"{pair!r} has no value", "write KEY=VALUE")
+        if key.strip() in NAMING:
+            problem = f"{key.strip()!r} is a key of the result itself, which identifies the run"
+            raise BadInput("--metadata", problem, "choose another key")
+    if settings.prometheus is not None:
+        parse_listen(settings.prometheus)
+
+
+def check_page(name: str, path: str | None) -> None:
+    """Check that the name of an HTML page ends in .html.
+
+    Args:
+        name: The flag.
+        path: Its value, None if it is not given.
+
+    Raises:
+        BadInput: The name has another ending.
+    """
+    if path is not None and not path.endswith(".html"):
+        raise BadInput(name, f"{path!r} does not end in .html", "write FILE.html")
+
+
+def check_share(cap: int | None, workers: int, machines: int = 1) -> None:
+    """Check that each process gets a part of the cap on requests in flight.
+
+    Args:
+        cap: --max-concurrency, if it is given.
+        workers: Processes on each machine.
+        machines: Machines that share the run.
+
+    Raises:
+        BadInput: There are more processes than requests.
+    """
+    count = workers * machines
+    if cap is not None and count > cap:
+        processes = f"{workers} processes" if machines == 1 else f"{machines} machines of {workers} processes"
+        problem = f"{processes} cannot share {cap} requests in flight"
+        raise BadInput("--workers", problem, f"give --max-concurrency {count} or more, or use fewer processes")
+
+
+def require(name: str, value: Any, holds: Callable[[Any], bool], expected: str) -> None:
+    """Check that a field is None, or a number for which `holds` is true; NaN never passes.
+
+    Raises:
+        BadInput: The value is out of range.
+    """
+    if value is not None and (not isinstance(value, Real) or not holds(value)):
+        raise BadInput(flag(name), f"{value} is out of range", f"give {expected}")
+
+
+def _check_ranges(settings: Any, ranges: tuple[Range, ...]) -> None:
+    for names, holds, expected in ranges:
+        for name in names:
+            require(name, getattr(settings, name), holds, expected)
+
+
+def _check_choices(settings: RunFields) -> None:
+    for name, kind in get_type_hints(type(settings)).items():
+        value = getattr(settings, name)
+        if value == "":
+            raise BadInput(flag(name), "is empty", "give a value, or leave it out")
+        choices = _choices(kind)
+        if choices and value not in choices:
+            known = ", ".join(str(choice) for choice in choices if choice is not None)
+            raise BadInput(flag(name), f"unknown value {value!r}", f"choose from {known}")
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """List the values of a field type, if they are literals; else return nothing."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    members = [_choices(member) if member is not type(None) else (None,) for member in get_args(kind)]
+    return tuple(choice for choices in members for choice in choices) if all(members) else ()
+
+
+def _check_trace(settings: RunFields) -> None:
+    if settings.dataset_name != TRACE:
+        return
+    for name in ("request_rate", "burstiness", "ramp_up_strategy"):
+        if getattr(settings, name) != getattr(RunFields, name):
+            problem = "given together with a trace, which has its own times"
+            raise BadInput(flag(name), problem, "leave it out; --time-scale makes the trace faster or slower")
+
+
+def _check_ramp(settings: RunFields) -> None:
+    start, end = settings.ramp_up_start_rps, settings.ramp_up_end_rps
+    if settings.ramp_up_strategy is None:
+        if (start, end) != (None, None):
+            raise BadInput(
+                "--ramp-up-strategy", "missing, although ramp-up rates are given", "give linear or exponential"
+            )
+        return
+    if start is None or end is None:
+        raise BadInput("--ramp-up-strategy", "given without rates", "give --ramp-up-start-rps and --ramp-up-end-rps")
+    if math.isfinite(settings.request_rate):
+        raise BadInput("--request-rate", "given together with a ramp", "leave it out: the ramp has its own rates")
+    if not start < end <= MAX_RATE or (settings.ramp_up_strategy == "exponential" and start == 0):
+        problem = f"invalid ramp from {start:g} to {end:g} requests/s"
+        raise BadInput("--ramp-up-end-rps", problem, "the rate must rise; an exponential ramp starts above 0")
+
+
+def _check_duration(settings: RunFields) -> None:
+    if settings.duration is None or settings.dataset_name == TRACE:
+        return
+    if math.isinf(settings.request_rate) and settings.ramp_up_strategy is None:
+        if settings.max_concurrency is None:
+            problem = "a duration does not limit requests that are all sent at once"
+            remedy = "add --request-rate or --max-concurrency, or give --num-prompts instead"
+            raise BadInput("--duration", problem, remedy)
+        return
+    rate = settings.request_rate if settings.ramp_up_end_rps is None else settings.ramp_up_end_rps
+    if settings.num_prompts is None and rate * settings.duration > MAX_REQUESTS:
+        problem = f"{rate * settings.duration:.3g} requests are too many"
+        raise BadInput("--duration", problem, f"keep a run under {MAX_REQUESTS:,} requests")
+
+
+def _check_scale(settings: RunFields) -> None:
+    if settings.workers != "auto":
+        require("workers", settings.workers, lambda v: 0 < v <= MAX_WORKERS, f"auto, or 1 to {MAX_WORKERS}")
+    require("ray_nodes", settings.ray_nodes, lambda v: v > 0, "a number above 0")
+    if settings.workers != "auto":
+        check_share(settings.max_concurrency, int(settings.workers), settings.ray_nodes or 1)
+    if settings.capture is not None and (settings.ray is not None or settings.workers not in (1, "auto")):
+        other = "--workers" if settings.ray is None else "--ray"
+        problem = f"given together with {other}: only a single process can capture responses"
+        raise BadInput("--capture", problem, f"leave out --capture or {other}")
+    if settings.ray is None:
+        if settings.ray_nodes is not None:
+            raise BadInput("--ray-nodes", "given without a cluster", "give --ray")
+        return
+    if settings.ray.startswith("ray://"):
+        remedy = "run loadgen on a machine of the cluster, and give HOST:PORT of its head, or auto"
+        raise BadInput("--ray", "ray:// addresses a proxy of Ray, which loadgen cannot use", remedy)
+    if not settings.urls and settings.host is None:
+        problem = "given without a server that the machines of the cluster can reach"
+        raise BadInput("--ray", problem, "start a server that they can reach, and give --base-url")
+
+
+def _check_engine(settings: RunFields) -> None:
+    if settings.engine is None:
+        for name in ("engine_arg", "replicas", "devices"):
+            if getattr(settings, name) != getattr(RunFields, name):
+                raise BadInput(flag(name), "given without an engine to start", "give --engine")
+        return
+    for name in ("base_url", "port"):
+        if getattr(settings, name) is not None:
+            problem = "given together with --engine, which starts its own server"
+            raise BadInput(flag(name), problem, f"leave out {flag(name)} or --engine")
+    if settings.model is None and settings.engine != "sim":
+        raise BadInput("--model", "missing, although --engine is given", "give a folder, file or hub name")
+    if settings.devices is None:
+        return
+    devices = settings.devices.split(",")
+    if not all(map(str.strip, devices)):
+        raise BadInput("--devices", f"{settings.devices!r} contains an empty id", "write ID,ID, for example 0,1")
+    if len(set(devices)) < len(devices):
+        raise BadInput("--devices", f"{settings.devices} contains an id twice", "give each id once")
+    if len(devices) % settings.replicas:
+        problem = f"{settings.devices} cannot be split equally among {settings.replicas} servers"
+        raise BadInput("--devices", problem, f"give a multiple of {settings.replicas}")
+
+
+def _check_target(settings: RunFields) -> None:
+    if settings.base_url == ():
+        raise BadInput("--base-url", "is empty", "give a URL, or leave it out")
+    if settings.balance is not None and len(settings.urls) < 2 and settings.replicas < 2:
+        remedy = "leave it out, or give --base-url for each server, or --replicas"
+        raise BadInput("--balance", "given for a single target", remedy)
+    chat_path = settings.endpoint is not None and settings.endpoint.endswith("chat/completions")
+    chat_backend = settings.backend == "openai-chat"
+    if settings.endpoint is not None and settings.backend is not None and chat_path != chat_backend:
+        problem = f"{settings.endpoint} is not an endpoint of the backend {settings.backend}"
+        raise BadInput("--endpoint", problem, "leave it out, or use --backend openai-chat with .../chat/completions")
+    if not HEADER_NAME.fullmatch(settings.request_id_prefix):
+        problem = f"{settings.request_id_prefix!r} contains characters that are not allowed in a header"
+        raise BadInput("--request-id-prefix", problem, "use letters, digits, - and _")
+
+
+def _check_body(settings: RunFields) -> None:
+    if not isinstance(settings.extra_body, dict | None):
+        raise BadInput("--extra-body", "not a JSON object", "write for example '{\"min_tokens\": 10}'")
+    body = settings.extra_body or {}
+    if not body.get("stream", True):
+        raise BadInput("--extra-body", "stream: false", "leave it out: latencies of tokens need a stream")
+    for field in {"messages", "prompt"} & set(body):
+        raise BadInput("--extra-body", f"{field} would replace every prompt", "give prompts with --dataset-name")
+    for field, single in SINGLE_ANSWER.items():
+        if (value := body.get(field)) is not None and value != single:
+            problem = f"{field}: {value!r} requests several answers to a prompt"
+            raise BadInput("--extra-body", problem, "leave it out: tokens of several answers arrive mixed")

@@ -1,0 +1,45 @@
+# cython: language_level=3
+"""The C side of the reader of HTTP/1.1 responses."""
+from libc.stdint cimport int64_t
+
+from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.c.http_head cimport ResponseHead
+from loadgen.core.record cimport Record
+from loadgen.core.sse cimport SseReader
+
+
+cdef enum Phase:
+    IDLE          # no request under way
+    HEAD          # status line and fields
+    LENGTH        # a body of known length
+    UNTIL_CLOSE   # a body that ends with the connection
+    CHUNK_SIZE    # the line before a chunk
+    CHUNK         # inside a chunk
+    CHUNK_END     # the line end after a chunk
+    TRAILER       # fields after the last chunk
+    READER        # aiohttp's reader has taken over
+    ENDED
+
+
+cdef class Response:
+    cdef readonly Record record
+    cdef readonly bint complete, keep_alive, wants_reader
+    cdef readonly int64_t keep_alive_ns
+    cdef Phase phase
+    cdef SseReader events
+    cdef bint is_stream
+    cdef int64_t at_ns, body_left, received
+    cdef ResponseHead head
+    cdef Buffer undecoded  # a head, a line before or after a chunk, or all that aiohttp's reader must decode
+    cdef Buffer body  # of a response that is no stream
+    cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef bint _count_received(self, Py_ssize_t n) except -1
+    cdef int _clear_head(self) except -1
+    cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1
+    cdef int _start_body(self) except -1
+    cdef int _read_chunk_line(self) except -1
+    cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
+    cdef int _end(self) except -1
+    cdef int _end_json(self, bytes body) except -1
+    cdef int _fail(self, object outcome, object detail) except -1
+    cdef int _finish(self) except -1

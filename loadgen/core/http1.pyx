@@ -1,0 +1,298 @@
+# cython: language_level=3
+"""Response: the bytes of an HTTP/1.1 response in, stamps and an Outcome out, without I/O.
+
+It gets what a socket gave and when, in slices of any size, and fills one Record. It removes the framing; an SseReader
+reads the stream inside. Bodies that are compressed are left to aiohttp's reader.
+
+Budget per read: one comparison with the size limit, and for each chunk one memchr and a parsed size; no Python object.
+"""
+from libc.stdint cimport int64_t
+from libc.string cimport memchr
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.http_head cimport clear_head, find_head_end, parse_chunk_size, parse_head
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, RESPONSES, count_objects, live_count
+from loadgen.core.record cimport Record
+from loadgen.core.sse cimport SseReader
+
+from loadgen.core import sse_event
+from loadgen.core.outcome import NO_FINISH_REASON, Outcome
+from loadgen.core.sse import MAX_LINE, MAX_SAMPLE
+
+MAX_HEAD = 64 * 1024
+MAX_RESPONSE = 1 << 30
+cdef Py_ssize_t max_head = MAX_HEAD, max_line = MAX_LINE, max_sample = MAX_SAMPLE
+cdef int64_t max_response = MAX_RESPONSE
+
+
+def live():
+    """Return the number of this module's live objects and their bytes; None unless it is a debug build."""
+    return {"responses": live_count(RESPONSES), "bytes": live_count(BYTES)} if COUNTING else None
+
+
+cdef class Response:
+    """Reads one response at a time into a Record.
+
+    Attributes:
+        record: What it writes to; None before the first request.
+        complete: Whether the response has ended and the record has its outcome.
+        keep_alive: Whether the connection may carry another request.
+        keep_alive_ns: For how long it may be idle, if the server says so; else 0.
+        wants_reader: Whether aiohttp's reader must decode the body: give it the bytes of `raw()`.
+    """
+
+    def __cinit__(self):
+        self.events = SseReader()
+        clear_head(&self.head)
+        count_objects(RESPONSES, 1)
+
+    def __dealloc__(self):
+        count_objects(RESPONSES, -1)
+        free_buffer(&self.undecoded)
+        free_buffer(&self.body)
+
+    def begin(self, Record record not None):
+        """Expect the response to a request just sent, to be written into `record`."""
+        self.record, self.complete = record, False
+        self.events.begin(record)
+        self.received = 0
+        self.phase = HEAD
+        self._clear_head()
+        self.undecoded.size = self.body.size = 0
+
+    def feed(self, bytes data not None, int64_t at_ns):
+        """Read the next bytes of the connection, which arrived at `at_ns`."""
+        self.feed_raw(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at_ns)
+
+    def feed_body(self, bytes data not None, int64_t at_ns):
+        """Read the next bytes of a body that aiohttp's reader has decoded."""
+        self.at_ns = at_ns
+        if self._count_received(PyBytes_GET_SIZE(data)):
+            self._read_body(PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
+
+    def raw(self):
+        """Return all bytes so far of a response that `wants_reader`."""
+        return self.undecoded.data[:self.undecoded.size]
+
+    def eof(self, int64_t at_ns, str error=None):
+        """End the response with its connection, or with the body that aiohttp's reader has decoded.
+
+        Args:
+            at_ns: When it ended.
+            error: What reset the connection; None: it was closed.
+        """
+        self.at_ns = at_ns
+        self.keep_alive = False
+        if error is None and (self.phase == UNTIL_CLOSE or self.phase == READER):
+            self._end()
+        elif self.phase == HEAD and self.undecoded.size == 0 and self.record.first_byte == 0:
+            self._fail(Outcome.REFUSED, error or "connection closed before any byte of a response")
+        elif self.phase == HEAD:
+            self._fail(Outcome.PROTOCOL_ERROR, "connection closed inside the response head")
+        elif self.phase != IDLE and self.phase != ENDED:
+            self._fail(Outcome.TRUNCATED, error or "connection closed inside the stream")
+
+    def abandon(self, outcome, detail, int64_t at_ns):
+        """End the response from the client's side: a timeout, an interrupt."""
+        self.at_ns = at_ns
+        self.keep_alive = False
+        if self.phase != IDLE and self.phase != ENDED:
+            self._fail(outcome, detail)
+
+    cdef int feed_raw(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
+        """Read the next n bytes of the connection, which arrived at `at_ns`."""
+        cdef Py_ssize_t k
+        cdef const char *lf
+        self.at_ns = at_ns
+        if n > 0 and self.phase == HEAD and self.record.first_byte == 0:
+            self.record.first_byte = at_ns
+        if not self._count_received(n):
+            return 0
+        while n > 0:
+            if self.phase == CHUNK or self.phase == LENGTH:
+                assert self.body_left > 0
+                k = min(n, self.body_left)
+                self.body_left -= k
+                self._read_body(p, k)
+                p += k
+                n -= k
+                if self.body_left == 0 and self.phase == CHUNK:
+                    self.phase = CHUNK_END
+                elif self.body_left == 0 and self.phase == LENGTH:
+                    self._end()
+            elif self.phase == CHUNK_SIZE or self.phase == CHUNK_END or self.phase == TRAILER:
+                lf = <const char *>memchr(p, b"\n", n)
+                k = n if lf == NULL else lf + 1 - p
+                if self.undecoded.size + k > max_head:
+                    return self._fail(Outcome.PROTOCOL_ERROR, "chunk header too long")
+                append_bytes(&self.undecoded, p, k)
+                p += k
+                n -= k
+                if lf != NULL:
+                    self._read_chunk_line()
+            elif self.phase == HEAD:
+                k = self._read_head(p, n)
+                p += k
+                n -= k
+            elif self.phase == UNTIL_CLOSE:
+                self._read_body(p, n)
+                return 0
+            elif self.phase == READER:
+                append_bytes(&self.undecoded, p, n)
+                return 0
+            else:  # bytes that no request asked for: this connection cannot be trusted with another
+                self.keep_alive = False
+                return 0
+        return 0
+
+    cdef bint _count_received(self, Py_ssize_t n) except -1:
+        """Count n further bytes of a response; return False if it has become too large, and has failed."""
+        self.received += n
+        if self.received > max_response and self.phase != IDLE and self.phase != ENDED:
+            self._fail(Outcome.PROTOCOL_ERROR, f"the response is larger than {max_response >> 20} MiB")
+            return False
+        return True
+
+    cdef int _clear_head(self) except -1:
+        clear_head(&self.head)
+        self.keep_alive, self.keep_alive_ns, self.wants_reader = True, 0, False
+        self.body_left = -1
+        self.is_stream = True
+        return 0
+
+    cdef Py_ssize_t _read_head(self, const char *p, Py_ssize_t n) except -1:
+        """Collect the head, and read it once it is whole; return how many of the n bytes it took."""
+        cdef Py_ssize_t before = self.undecoded.size, searched = max(0, before - 2), size
+        cdef const char *end
+        cdef const char *wrong
+        append_bytes(&self.undecoded, p, n)
+        end = find_head_end(self.undecoded.data + searched, self.undecoded.data + self.undecoded.size)
+        size = self.undecoded.size if end == NULL else end + (2 if end[1] == b"\n" else 3) - self.undecoded.data
+        if size > max_head:
+            self._fail(Outcome.PROTOCOL_ERROR, "response head too long")
+            return n
+        if end == NULL:
+            return n
+        wrong = parse_head(self.undecoded.data, end, &self.head)
+        self.keep_alive, self.keep_alive_ns = self.head.keep_alive, self.head.keep_alive_ns
+        if wrong != NULL:
+            self._fail(Outcome.PROTOCOL_ERROR, wrong.decode())
+            return n
+        if self.head.status < 200:  # an interim response: the real one follows
+            self.undecoded.size = 0
+            self._clear_head()
+            return size - before
+        self.record.status = self.head.status
+        self._start_body()
+        return n if self.phase == READER else size - before
+
+    cdef int _start_body(self) except -1:
+        """Choose how the body is read, by the head."""
+        self.is_stream, self.body_left = not self.head.is_json, self.head.content_length
+        if self.head.status == 204 or self.head.status == 304 or (self.body_left == 0 and not self.head.is_chunked):
+            self.undecoded.size = 0
+            return self._end()
+        if self.head.is_encoded:
+            self.wants_reader = True
+            self.phase = READER
+            return 0
+        self.undecoded.size = 0
+        if self.head.is_chunked:
+            self.phase = CHUNK_SIZE
+        elif self.body_left > 0:
+            self.phase = LENGTH
+        else:
+            self.phase = UNTIL_CLOSE
+            self.keep_alive = False
+        return 0
+
+    cdef int _read_chunk_line(self) except -1:
+        """Read a line before or after a chunk, or a field after the last one."""
+        cdef char *p = self.undecoded.data
+        cdef Py_ssize_t n = self.undecoded.size - 1
+        cdef const char *wrong
+        if n > 0 and p[n - 1] == b"\r":
+            n -= 1
+        self.undecoded.size = 0
+        if self.phase == TRAILER:
+            return self._end() if n == 0 else 0
+        if self.phase == CHUNK_END:
+            if n > 0:
+                return self._fail(Outcome.PROTOCOL_ERROR, "a chunk is longer than its size")
+            self.phase = CHUNK_SIZE
+            return 0
+        wrong = parse_chunk_size(p, n, &self.body_left)
+        if wrong != NULL:
+            return self._fail(Outcome.PROTOCOL_ERROR, wrong.decode())
+        self.phase = CHUNK if self.body_left > 0 else TRAILER
+        return 0
+
+    cdef int _read_body(self, const char *p, Py_ssize_t n) except -1:
+        """Read n bytes of the body, without framing: a stream, or what is kept of anything else."""
+        if self.phase == ENDED:
+            return 0
+        if self.record.status != 200:
+            return append_bytes(&self.body, p, min(n, max_sample - self.body.size))
+        if not self.is_stream and self.body.size == 0:
+            while n > 0 and (p[0] == b"\n" or p[0] == b"\r"):
+                p += 1
+                n -= 1
+            # Gateways label a stream as JSON. None of the fields that may begin one begins a JSON value.
+            self.is_stream = n > 0 and memchr(b"deir:", p[0], 5) != NULL
+        if self.is_stream:
+            self.events.feed(p, n, self.at_ns)
+            if self.events.failed:
+                return self._fail(self.events.outcome, self.events.detail)
+            return 0
+        if self.body.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
+        return append_bytes(&self.body, p, n)
+
+    cdef int _end(self) except -1:
+        """Give the record the outcome of a response whose body has ended."""
+        cdef Record record = self.record
+        if record.status != 200:
+            sample = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
+            record.outcome, record.detail = Outcome.STATUS, sample
+            return self._finish()
+        if not self.is_stream and self.body.size:
+            return self._end_json(self.body.data[:self.body.size])
+        self.events.finish(self.at_ns)
+        if self.events.failed:
+            return self._fail(self.events.outcome, self.events.detail)
+        if record.events == 0:
+            record.outcome, record.detail = Outcome.EMPTY, "the response has no token"
+        elif record.finish_reason is None:
+            record.outcome, record.detail = Outcome.TRUNCATED, NO_FINISH_REASON
+        else:
+            record.outcome = Outcome.OK
+            record.drop_implausible_counts()
+        return self._finish()
+
+    cdef int _end_json(self, bytes body) except -1:
+        """End a JSON body where a stream was asked for: an error, or an answer whose tokens have no times."""
+        try:
+            error = sse_event.parse(body).error
+        except ValueError:
+            error = None
+        if error is not None:
+            return self._fail(Outcome.STREAM_ERROR, error[:max_sample])
+        return self._fail(Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked")
+
+    cdef int _fail(self, object outcome, object detail) except -1:
+        """End the response with a failure; a status other than 200 remains the outcome."""
+        self.keep_alive = False
+        if self.record.status > 200 and self.phase != HEAD:
+            return self._end()
+        self.record.outcome, self.record.detail = outcome, detail
+        return self._finish()
+
+    cdef int _finish(self) except -1:
+        if COUNTING and (self.complete or self.record.outcome is None):  # an assert would leave unused variables
+            raise AssertionError("each response has one end, and that an outcome")
+        self.phase = ENDED
+        self.complete = True
+        self.wants_reader = False
+        self.record.closed = self.at_ns
+        return 0

@@ -1,0 +1,38 @@
+# cython: language_level=3
+"""The C side of the loop that reads sockets."""
+cimport cython
+from libc.stdint cimport int64_t
+
+cdef enum:
+    EVENTS_AT_ONCE = 1024  # readable files that the kernel reports in one call
+    READ_BYTES = 1 << 18
+
+# What a ReadLoop calls when a file can be read, with what was given for it to `watch`.
+ctypedef int (*OnReadable)(object target) except -1
+
+
+cdef class SendHook:
+    cdef public int64_t due_ns
+    cdef public object callback
+    cdef public bint probed
+    cdef readonly int64_t reads, tokens, sends
+
+
+@cython.final
+cdef class Watcher:
+    cdef OnReadable on_readable
+    cdef object target
+
+
+@cython.final
+cdef class ReadLoop:
+    cdef readonly SendHook hook
+    cdef readonly int64_t linger_ns
+    cdef public int loop_users
+    cdef int fd  # of the epoll set; -1: not open, or there is no epoll
+    cdef int users
+    cdef object loop
+    cdef list watchers  # by file descriptor; None: not watched
+    cdef char[READ_BYTES] buffer
+    cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1
+    cdef int forget(self, int fd) except -1

@@ -1,0 +1,54 @@
+"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms of the sender."""
+
+import asyncio
+from collections.abc import Callable
+from typing import final
+
+NEVER: int
+
+class SendHook:
+    """A callback that is due at a time and must not wait for a long turn of the loop.
+
+    Attributes:
+        due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
+        callback: Called without arguments by the first read whose stamp is not before `due_ns`.
+        probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        reads: Reads of sockets.
+        tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
+        sends: Requests that were written.
+    """
+
+    due_ns: int
+    callback: Callable[[], object] | None
+    probed: bool
+    @property
+    def reads(self) -> int: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def sends(self) -> int: ...
+    def __init__(self) -> None: ...
+
+@final
+class ReadLoop:
+    """Calls readers of sockets, and the alarms of the sender, in the order in which they became ready.
+
+    Args:
+        linger_ns: How long it waits for more after it has read something, instead of handing over to the event loop.
+
+    Attributes:
+        hook: The send hook of its connections.
+        loop_users: Connections that the event loop itself opens, reads or writes.
+    """
+
+    loop_users: int
+    @property
+    def hook(self) -> SendHook: ...
+    @property
+    def linger_ns(self) -> int: ...
+    def __init__(self, linger_ns: int = 0) -> None: ...
+    def open(self, loop: asyncio.AbstractEventLoop) -> None: ...
+    def close(self) -> None: ...
+    def add_reader(self, fd: int, callback: Callable[[], object]) -> None: ...
+    def remove_reader(self, fd: int) -> None: ...
+    def turn(self) -> None: ...

@@ -1,0 +1,167 @@
+# cython: language_level=3
+"""ReadLoop: an epoll set that reads sockets ahead of the event loop, in one queue with the alarms of the sender.
+
+Budget per read: one list look-up and one call through a C pointer, then the reader's own recv, stamp and parsing, and
+one comparison with the time of the next send. One epoll_wait reports up to 1,024 sockets.
+"""
+cimport cython
+from libc.errno cimport errno
+from libc.stdint cimport int64_t, uint32_t
+
+from loadgen.core.c.clock cimport now_ns
+
+import os
+
+NEVER = (1 << 63) - 1
+
+cdef extern from *:
+    """
+    #include <unistd.h>
+    #ifdef __linux__
+    #include <sys/epoll.h>
+    #else  /* no epoll: epoll_create1 fails, and the event loop reads */
+    #include <stdint.h>
+    enum { EPOLLIN = 1, EPOLL_CLOEXEC = 0, EPOLL_CTL_ADD = 1, EPOLL_CTL_DEL = 2 };
+    struct epoll_event { uint32_t events; union { int fd; } data; };
+    static int epoll_create1(int flags) { return -1; }
+    static int epoll_ctl(int set, int operation, int fd, struct epoll_event *event) { return -1; }
+    static int epoll_wait(int set, struct epoll_event *events, int max_events, int timeout_ms) { return -1; }
+    #endif
+    """
+    ctypedef union epoll_data_t:
+        int fd
+    ctypedef struct epoll_event "struct epoll_event":
+        uint32_t events
+        epoll_data_t data
+    enum: EPOLLIN, EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL
+    int epoll_create1(int) nogil
+    int epoll_ctl(int, int, int, epoll_event *) nogil
+    int epoll_wait(int, epoll_event *, int, int) nogil
+    int close_fd "close"(int) nogil
+
+
+cdef class SendHook:
+    """A callback that is due at a time and must not wait for a long turn of the loop.
+
+    An engine that steps a large batch makes a thousand streams readable at once, and a loop reads them all before it
+    looks at its timers. So each read compares its stamp with `due_ns`, and then calls `callback`. The hook also counts
+    what the connections of its loop do.
+
+    Attributes:
+        due_ns: When `callback` is due, on the clock of the stamps; NEVER: not at all.
+        callback: Called without arguments by the first read whose stamp is not before `due_ns`.
+        probed: Whether a loop probe runs, whose alarm is in the same queue as the sockets.
+        reads: Reads of sockets.
+        tokens: Tokens that these reads brought; an event that does not say how many it bears counts as one.
+        sends: Requests that were written.
+    """
+
+    def __init__(self):
+        self.due_ns, self.callback, self.probed = NEVER, None, False
+
+
+@cython.final
+cdef class Watcher:
+    """What to call when a file can be read."""
+
+
+cdef int call_target(object target) except -1:
+    """Call a Python callable: the `on_readable` of `add_reader`."""
+    target()
+    return 0
+
+
+@cython.final
+cdef class ReadLoop:
+    """Calls readers of sockets, and the alarms of the sender, in the order in which they became ready.
+
+    The event loop watches the epoll set as one file. Where there is no epoll, or the set is not open, `watch` returns
+    False and the event loop reads.
+
+    Args:
+        linger_ns: How long it waits for more after it has read something, instead of handing over to the event loop:
+            that saves a turn of the event loop. It lingers only while a loop probe bounds each wait, and while
+            `loop_users` is 0.
+
+    Attributes:
+        hook: The send hook of its connections.
+        loop_users: Connections that the event loop itself opens, reads or writes.
+    """
+
+    def __init__(self, int64_t linger_ns=0):
+        self.hook = SendHook()
+        self.fd, self.linger_ns, self.watchers = -1, linger_ns, []
+
+    def open(self, loop):
+        """Have the event loop `loop` watch it, until it has been closed as often as opened."""
+        self.users += 1
+        if self.users == 1:
+            self.loop = loop
+            self.fd = epoll_create1(EPOLL_CLOEXEC)
+            if self.fd >= 0:
+                loop.add_reader(self.fd, self.turn)
+
+    def close(self):
+        """Undo one `open`; the last one closes the epoll set."""
+        self.users -= 1
+        if self.users == 0 and self.fd >= 0:
+            self.loop.remove_reader(self.fd)
+            close_fd(self.fd)
+            self.fd, self.watchers = -1, []
+
+    def add_reader(self, int fd, callback):
+        """Call `callback` whenever `fd` can be read, as the method of an event loop does.
+
+        Raises:
+            OSError: The kernel watches no more files.
+        """
+        if self.fd < 0:
+            self.loop.add_reader(fd, callback)
+        elif not self.watch(fd, callback, call_target):
+            raise OSError(errno, os.strerror(errno))
+
+    def remove_reader(self, int fd):
+        """Undo `add_reader`."""
+        if self.fd < 0:
+            self.loop.remove_reader(fd)
+        else:
+            self.forget(fd)
+
+    cdef bint watch(self, int fd, object target, OnReadable on_readable) except -1:
+        """Call `on_readable(target)` whenever `fd` can be read; return False if the kernel watches no more files."""
+        cdef epoll_event event
+        cdef Watcher watcher
+        event.events, event.data.fd = EPOLLIN, fd
+        if epoll_ctl(self.fd, EPOLL_CTL_ADD, fd, &event) != 0:
+            return False
+        if fd >= len(self.watchers):
+            self.watchers.extend([None] * (fd + 1 - len(self.watchers)))
+        watcher = Watcher()
+        watcher.target, watcher.on_readable = target, on_readable
+        self.watchers[fd] = watcher
+        return True
+
+    cdef int forget(self, int fd) except -1:
+        """Undo `watch`."""
+        cdef epoll_event event
+        if self.fd >= 0 and fd < len(self.watchers) and self.watchers[fd] is not None:
+            epoll_ctl(self.fd, EPOLL_CTL_DEL, fd, &event)
+            self.watchers[fd] = None
+        return 0
+
+    def turn(self):
+        """Call the readers of all files that can be read."""
+        cdef epoll_event[EVENTS_AT_ONCE] events
+        cdef int64_t until_ns = now_ns() + self.linger_ns
+        cdef Watcher watcher
+        cdef int i, fd, n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, 0)
+        while n > 0:
+            for i in range(n):
+                fd = events[i].data.fd
+                watcher = self.watchers[fd] if fd < len(self.watchers) else None
+                if watcher is not None:  # else forgotten since the kernel was asked
+                    watcher.on_readable(watcher.target)
+            if not self.hook.probed or self.loop_users or self.fd < 0 or now_ns() >= until_ns:
+                return
+            with nogil:
+                n = epoll_wait(self.fd, events, EVENTS_AT_ONCE, -1)

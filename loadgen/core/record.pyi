@@ -1,0 +1,102 @@
+"""Record: everything known about one scheduled request."""
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from loadgen.core.outcome import Outcome
+
+UNPLANNED: int
+BY_EVENTS: int
+BY_IDS: int
+BY_USAGE: int
+
+@final
+class Record:
+    """Everything known about one scheduled request; record.pyx says what each attribute is.
+
+    Stamps are CLOCK_MONOTONIC ns, 0 if it did not happen; counts are -1 if they are not known.
+    """
+
+    index: int
+    input_tokens: int
+    output_tokens: int
+    server_tokens: int
+    outcome: Outcome | None
+    detail: str | None
+    finish_reason: str | None
+    matched_stop: int | str | None
+    status: int
+    target: int
+    due: int
+    ready: int
+    sent: int
+    connect_ns: int
+    first_byte: int
+    first_token: int
+    first_answer: int
+    last_token: int
+    closed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    content_events: int
+    reasoning_events: int
+    other_events: int
+    nan_events: int
+    reads: int
+    counted: int
+    counted_by: int
+    tokenized: int
+    redaction: Callable[[str], str] | None
+    keeps_text: bool
+    keeps_answer: bool
+    reused: bool
+    done_seen: bool
+    by_reader: bool
+    @property
+    def events(self) -> int: ...
+    @property
+    def ordered(self) -> bool: ...
+    @property
+    def stamps(self) -> list[int]: ...
+    @property
+    def marks(self) -> bytes: ...
+    @property
+    def token_counts(self) -> list[int] | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answer(self) -> bytes: ...
+    @property
+    def answer_text(self) -> str: ...
+    @property
+    def generated_text(self) -> str: ...
+    @property
+    def stream(self) -> list[tuple[int, int]] | None: ...
+    @property
+    def first_tokens(self) -> int: ...
+    @property
+    def expected_tokens(self) -> int: ...
+    @property
+    def answer_tokens(self) -> int: ...
+    @property
+    def counts_tokens(self) -> bool: ...
+    @property
+    def hidden_tokens(self) -> int: ...
+    @property
+    def tpot_ns(self) -> int | None: ...
+    @property
+    def tpot_n1_ns(self) -> int | None: ...
+    @property
+    def lag_ns(self) -> int | None: ...
+    def __init__(self, index: int = 0, input_tokens: int = 0, output_tokens: int = 0, due: int = 0) -> None: ...
+    def restore(
+        self,
+        stamps: Sequence[int],
+        tokens: Sequence[int] | None = None,
+        stream: Sequence[tuple[int, int]] | None = None,
+        answer: str = "",
+    ) -> None: ...
+
+def live() -> dict[str, int] | None: ...

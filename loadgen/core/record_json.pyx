@@ -1,0 +1,153 @@
+# cython: language_level=3
+"""A record as a line of JSON, as docs/records.md describes it.
+
+It is written in C into one buffer: only texts and the list of flags go through Python.
+"""
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport strlen
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+from loadgen.core.c.buffer cimport Buffer, append_bytes, free_buffer
+from loadgen.core.c.digits cimport PLACES, put_decimal
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
+from loadgen.core.event_flags cimport TOKENS
+from loadgen.core.record cimport EventRun, Record
+
+import orjson
+
+from loadgen.core.event_flags import names_json
+
+
+cdef int put_int(Buffer *out, int64_t value) except -1:
+    cdef char[PLACES + 1] text
+    cdef char *end = &text[0]
+    if value < 0:
+        end[0] = b"-"
+        end += 1
+    end = put_decimal(end, -<uint64_t>value if value < 0 else <uint64_t>value)
+    return append_bytes(out, &text[0], end - &text[0])
+
+
+cdef int put_python_bytes(Buffer *out, bytes text) except -1:
+    return append_bytes(out, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+
+
+cdef int put_object(Buffer *out, const char *key, object value) except -1:
+    """Write a member whose value is a string, an int, or null."""
+    append_bytes(out, key, strlen(key))
+    return append_bytes(out, b"null", 4) if value is None else put_python_bytes(out, orjson.dumps(value))
+
+
+cdef int put_number(Buffer *out, const char *key, int64_t value) except -1:
+    append_bytes(out, key, strlen(key))
+    return put_int(out, value)
+
+
+cdef int put_optional(Buffer *out, const char *key, int64_t value, bint is_known) except -1:
+    """Write a member whose value is a number, or null if it is not known."""
+    append_bytes(out, key, strlen(key))
+    return put_int(out, value) if is_known else append_bytes(out, b"null", 4)
+
+
+cdef int put_bool(Buffer *out, const char *key, bint value) except -1:
+    append_bytes(out, key, strlen(key))
+    return append_bytes(out, b"true", 4) if value else append_bytes(out, b"false", 5)
+
+
+cdef int put_stream(Buffer *out, Record record) except -1:
+    """Write the runs of events with the names of their flags; null if they are not all known."""
+    cdef Py_ssize_t i
+    cdef EventRun run
+    append_bytes(out, b',"stream":', 10)
+    if not record.has_all_runs():
+        return append_bytes(out, b"null", 4)
+    append_bytes(out, b"[", 1)
+    for i in range(record.n_runs):
+        run = record.runs[i]
+        append_bytes(out, b",[" if i else b"[", 2 if i else 1)
+        put_python_bytes(out, names_json(run.flags))
+        append_bytes(out, b",", 1)
+        put_int(out, run.count if run.flags & TOKENS else run.at_ns - record.due)
+        append_bytes(out, b"]", 1)
+    return append_bytes(out, b"]", 1)
+
+
+cdef int put_events(Buffer *out, Record record) except -1:
+    """Write the tokens of each event, or null if each bears one, and the time of each event."""
+    cdef Py_ssize_t i
+    append_bytes(out, b',"tokens_per_event":', 20)
+    if record.tokens == NULL:
+        append_bytes(out, b"null", 4)
+    else:
+        append_bytes(out, b"[", 1)
+        for i in range(record.events):
+            if i:
+                append_bytes(out, b",", 1)
+            put_int(out, record.tokens[i])
+        append_bytes(out, b"]", 1)
+    put_stream(out, record)
+    append_bytes(out, b',"token_times":[', 16)
+    for i in range(record.events):
+        if i:
+            append_bytes(out, b",", 1)
+        put_int(out, record.stamps_ns[i] - record.due)
+    return append_bytes(out, b"]", 1)
+
+
+def live():
+    """Return the bytes that this module has allocated; None unless it is a debug build."""
+    return {"bytes": live_count(BYTES)} if COUNTING else None
+
+
+def record_line(Record record not None, int64_t start_ns, source, *, bint answer=False):
+    """Return an ended record as a line of JSON.
+
+    Args:
+        record: The record.
+        start_ns: When the clock of the run started; `due` is written from there, other times from `due`.
+        source: Where its prompt comes from, or None.
+        answer: Whether to write the text of the answer too.
+    """
+    cdef Buffer out
+    cdef int64_t due = record.due
+    out.data, out.size, out.capacity = NULL, 0, 0
+    try:
+        put_number(&out, b'{"index":', record.index)
+        put_object(&out, b',"source":', source)
+        put_object(&out, b',"outcome":', record.outcome)
+        put_object(&out, b',"detail":', record.detail or None)
+        put_object(&out, b',"finish_reason":', record.finish_reason)
+        put_object(&out, b',"matched_stop":', record.matched_stop)
+        put_optional(&out, b',"planned_input_tokens":', record.input_tokens, record.input_tokens >= 0)
+        put_number(&out, b',"planned_output_tokens":', record.output_tokens)
+        put_optional(&out, b',"predicted_server_input_tokens":', record.server_tokens, record.server_tokens >= 0)
+        put_number(&out, b',"target":', record.target)
+        put_optional(&out, b',"status":', record.status, record.status != 0)
+        put_optional(&out, b',"prompt_tokens":', record.prompt_tokens, record.prompt_tokens >= 0)
+        put_optional(&out, b',"completion_tokens":', record.completion_tokens, record.completion_tokens >= 0)
+        put_optional(&out, b',"cached_tokens":', record.cached_tokens, record.cached_tokens >= 0)
+        put_optional(&out, b',"reasoning_tokens":', record.reasoning_tokens, record.reasoning_tokens >= 0)
+        put_number(&out, b',"due":', due - start_ns)
+        put_optional(&out, b',"ready":', record.ready - due, record.ready != 0)
+        put_optional(&out, b',"sent":', record.sent - due, record.sent != 0)
+        put_number(&out, b',"connect":', record.connect_ns)
+        put_optional(&out, b',"first_byte":', record.first_byte - due, record.first_byte != 0)
+        put_optional(&out, b',"first_token":', record.first_token - due, record.first_token != 0)
+        put_optional(&out, b',"first_answer":', record.first_answer - due, record.first_answer != 0)
+        put_optional(&out, b',"last_token":', record.last_token - due, record.last_token != 0)
+        put_optional(&out, b',"closed":', record.closed - due, record.closed != 0)
+        put_bool(&out, b',"reused":', record.reused)
+        put_bool(&out, b',"by_reader":', record.by_reader)
+        put_number(&out, b',"reads":', record.reads)
+        put_number(&out, b',"content_events":', record.content_events)
+        put_number(&out, b',"reasoning_events":', record.reasoning_events)
+        put_number(&out, b',"other_events":', record.other_events)
+        put_number(&out, b',"nan_events":', record.nan_events)
+        put_number(&out, b',"counted_by":', record.counted_by)
+        put_events(&out, record)
+        if answer:
+            put_object(&out, b',"answer":', record.generated_text)
+        append_bytes(&out, b"}\n", 2)
+        return out.data[:out.size]
+    finally:
+        free_buffer(&out)

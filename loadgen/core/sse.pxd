@@ -1,0 +1,25 @@
+# cython: language_level=3
+"""The C side of the reader of server-sent events."""
+cimport cython
+from libc.stdint cimport int64_t
+
+from loadgen.core.c.buffer cimport Buffer
+from loadgen.core.record cimport Record
+
+
+@cython.final
+cdef class SseReader:
+    cdef readonly Record record
+    cdef readonly bint failed
+    cdef readonly object outcome, detail  # of a stream that has failed
+    cdef int64_t at_ns
+    cdef bint skips_lf  # the last line ended with CR: an LF that follows belongs to it
+    cdef bint has_data, at_first_line, at_end
+    cdef Buffer partial_line, event
+    cdef int begin(self, Record record) except -1
+    cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1
+    cdef int finish(self, int64_t at_ns) except -1
+    cdef int _read_line(self, const char *p, Py_ssize_t n) except -1
+    cdef int _read_event(self, const char *p, Py_ssize_t n) except -1
+    cdef int _parse_event(self, bytes payload) except -1
+    cdef int _fail(self, object outcome, object detail) except -1

@@ -1,0 +1,188 @@
+# cython: language_level=3
+"""SseReader: server-sent events in, tokens and their stamps into a Record.
+
+Budget per event that bears a token: two memchr per line, one copy of its data, one pass over its JSON, two stores in
+the record; no Python object and no allocation. That is 0.23 us for 190 bytes, and 0.27 us with an HTTP chunk and a call
+of its own. An event that the scanner is not sure of costs a JSON parser.
+"""
+cimport cython
+from libc.stdint cimport int64_t
+from libc.string cimport memchr
+from cpython.bytes cimport PyBytes_AS_STRING
+
+from loadgen.core.c.buffer cimport append_bytes, free_buffer
+from loadgen.core.c.json_scan cimport Delta, scan_event
+from loadgen.core.c.leak_count cimport BYTES, COUNTING, live_count
+from loadgen.core.event_flags cimport CONTENT, DONE, USAGE
+from loadgen.core.record cimport Record
+
+import json
+
+from loadgen.core import sse_event
+from loadgen.core.outcome import Outcome
+
+MAX_LINE = 64 * 1024 * 1024
+MAX_SAMPLE = 1024  # bytes of a message from the server that are kept
+cdef Py_ssize_t max_line = MAX_LINE, max_sample = MAX_SAMPLE
+
+
+def live():
+    """Return the bytes that this module has allocated; None unless it is a debug build."""
+    return {"bytes": live_count(BYTES)} if COUNTING else None
+
+
+@cython.final
+cdef class SseReader:
+    """Cuts the body of a stream into lines and events, and writes into a Record which tokens they bear, and when.
+
+    It follows the WHATWG HTML standard: lines end with LF, CR or CRLF, a byte order mark is skipped, and only `data`
+    fields count.
+
+    Attributes:
+        record: What it writes to.
+        failed: Whether the stream broke the protocol; then it reads no further.
+        outcome, detail: Those of a stream that has failed.
+    """
+
+    def __dealloc__(self):
+        free_buffer(&self.partial_line)
+        free_buffer(&self.event)
+
+    cdef int begin(self, Record record) except -1:
+        """Expect a new stream, to be written into `record`."""
+        self.record, self.outcome, self.detail = record, None, None
+        self.failed = self.skips_lf = self.has_data = self.at_end = False
+        self.at_first_line = True
+        self.partial_line.size = self.event.size = 0
+        return 0
+
+    cdef int feed(self, const char *p, Py_ssize_t n, int64_t at_ns) except -1:
+        """Read the next n bytes of the body, which arrived at `at_ns`."""
+        cdef const char *lf
+        cdef const char *cr
+        cdef const char *eol
+        self.at_ns = at_ns
+        while n > 0 and not self.failed:
+            if self.skips_lf:
+                self.skips_lf = False
+                if p[0] == b"\n":
+                    p += 1
+                    n -= 1
+                    continue
+            lf = <const char *>memchr(p, b"\n", n)
+            cr = <const char *>memchr(p, b"\r", n if lf == NULL else lf - p)
+            eol = lf if cr == NULL else cr
+            if eol == NULL:
+                if self.partial_line.size + n > max_line:
+                    return self._fail(Outcome.PROTOCOL_ERROR, "an event line without end")
+                return append_bytes(&self.partial_line, p, n)
+            if self.partial_line.size:
+                append_bytes(&self.partial_line, p, eol - p)
+                self._read_line(self.partial_line.data, self.partial_line.size)
+                self.partial_line.size = 0
+            else:
+                self._read_line(p, eol - p)
+            self.skips_lf = eol == cr
+            n -= eol + 1 - p
+            p = eol + 1
+        return 0
+
+    cdef int finish(self, int64_t at_ns) except -1:
+        """The body has ended: read an event that no blank line ends."""
+        self.at_ns = at_ns
+        if self.partial_line.size or self.has_data:
+            self.at_end = True
+            if self.partial_line.size:
+                self._read_line(self.partial_line.data, self.partial_line.size)
+            if not self.failed:
+                self._read_line(NULL, 0)
+        return 0
+
+    cdef int _read_line(self, const char *p, Py_ssize_t n) except -1:
+        """Collect the data of an event; at an empty line, read the event."""
+        cdef Py_ssize_t k
+        if self.at_first_line:
+            self.at_first_line = False
+            if n >= 3 and p[:3] == b"\xef\xbb\xbf":
+                p += 3
+                n -= 3
+        if n == 0:
+            if self.has_data:
+                self.has_data = False
+                self._read_event(self.event.data, self.event.size)
+                self.event.size = 0
+            return 0
+        if n < 4 or p[0] != b"d" or p[1] != b"a" or p[2] != b"t" or p[3] != b"a" or (n > 4 and p[4] != b":"):
+            return 0  # a comment, a ping, or a field that carries no token
+        k = min(n, 5)  # the field's name alone is an empty line of data
+        p += k
+        n -= k
+        if n > 0 and p[0] == b" ":
+            p += 1
+            n -= 1
+        if self.event.size + n > max_line:
+            return self._fail(Outcome.PROTOCOL_ERROR, "an event without end")
+        if self.has_data:
+            append_bytes(&self.event, b"\n", 1)
+        self.has_data = True
+        return append_bytes(&self.event, p, n)
+
+    cdef int _read_event(self, const char *p, Py_ssize_t n) except -1:
+        """Read the data of one event with the scanner."""
+        cdef Delta delta
+        cdef Record record = self.record
+        if record.done_seen or n == 0:
+            return 0
+        if n == 6 and p[:6] == b"[DONE]":
+            record.done_seen = True
+            return record.log_event(DONE, self.at_ns)
+        if not scan_event(p, n, &delta):
+            return self._parse_event(p[:n])
+        record.log_event(delta.kinds | delta.says, self.at_ns)
+        if delta.kinds:
+            record.add_token_event(delta.kinds, delta.tokens, delta.completion_tokens, self.at_ns)
+            if record.keeps_text:
+                record.append_text(delta.text, delta.text_len)
+            if record.keeps_answer and delta.kinds == CONTENT:
+                record.append_answer(delta.text, delta.text_len)
+        if delta.finish != NULL:
+            record.finish_reason = delta.finish[:delta.finish_len].decode("utf-8", "replace")
+        if delta.says & USAGE:
+            record.set_usage(
+                delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens
+            )
+        return 0
+
+    cdef int _parse_event(self, bytes payload) except -1:
+        """Read the data of one event with the JSON parser."""
+        cdef Record record = self.record
+        try:
+            # An event stream is UTF-8, and bytes that are not stand as U+FFFD.
+            delta = sse_event.parse(payload.decode("utf-8", "replace").encode())
+        except ValueError as wrong:
+            if self.at_end:
+                return self._fail(Outcome.TRUNCATED, "the stream ended inside an event")
+            sample = payload[:200].decode("utf-8", "replace")
+            return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
+        if delta.error is not None:
+            return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
+        record.log_event(delta.kinds | delta.says, self.at_ns)
+        if delta.kinds:
+            record.add_token_event(delta.kinds, delta.tokens, delta.completion_tokens, self.at_ns)
+            if record.keeps_text:
+                escaped = json.dumps(delta.text).encode()
+                record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
+            if record.keeps_answer:
+                escaped = json.dumps(delta.answer).encode()
+                record.append_answer(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
+        record.finish_reason = delta.finish_reason or record.finish_reason
+        if delta.matched_stop is not None:
+            record.matched_stop = delta.matched_stop
+        record.nan_events += delta.has_nan
+        return record.set_usage(
+            delta.prompt_tokens, delta.completion_tokens, delta.cached_tokens, delta.reasoning_tokens
+        )
+
+    cdef int _fail(self, object outcome, object detail) except -1:
+        self.failed, self.outcome, self.detail = True, outcome, detail
+        return 0

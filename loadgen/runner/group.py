@@ -1,0 +1,127 @@
+"""Groups of participants: workers of one machine, or machines of a cluster. A group is a participant, too.
+
+Light to import, as `participant` is.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from loadgen.errors import WorkerDied
+from loadgen.metrics.progress import Progress
+from loadgen.runner.participant import Participant
+from loadgen.util.tasks import gather_or_cancel
+
+if TYPE_CHECKING:
+    from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.server.telemetry import LatestServerMetrics
+    from loadgen.runner.job import Job
+
+
+class Group:
+    """Participants that take each step together: none takes a step before all have taken the one before.
+
+    Where one dies while the clock runs, its part is recovered from its records; the others send nothing more.
+
+    Args:
+        participants: Those that share the job.
+        workers: How many loops on each machine share it.
+    """
+
+    job: "Job"
+    pid = None
+
+    def __init__(self, participants: Sequence[Participant], workers: int) -> None:
+        self._participants, self.workers = participants, workers
+        self._jobs: list[Job] = []
+        self._server_metrics: LatestServerMetrics | None = None
+
+    async def begin(self, job: "Job") -> None:
+        """Share the job among the participants."""
+        from loadgen.metrics.server.telemetry import LatestServerMetrics
+
+        self.job, self._jobs = job, self.shares(job)
+        self._server_metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
+        pairs = zip(self._participants, self._jobs, strict=True)
+        await gather_or_cancel(participant.begin(own) for participant, own in pairs)
+
+    def shares(self, job: "Job") -> "list[Job]":
+        """Split a job into one for each participant; the coordinator alone scrapes server metrics."""
+        from loadgen.metrics.records.shards import shard_path
+
+        pids, count = [participant.pid for participant in self._participants], len(self._participants)
+        return [
+            replace(
+                job,
+                partition=job.partition.split(index, count),
+                records=job.records and shard_path(job.records, index),
+                scraping=None,
+                sibling_pids=tuple(pid for pid in pids if pid not in (None, own)),
+            )
+            for index, own in enumerate(pids)
+        ]
+
+    async def check_ready(self) -> None:
+        """Have all take this step."""
+        await gather_or_cancel(participant.check_ready() for participant in self._participants)
+
+    async def warm_up(self) -> None:
+        """Have all take this step."""
+        await gather_or_cancel(participant.warm_up() for participant in self._participants)
+
+    async def connect(self) -> None:
+        """Have all take this step."""
+        await gather_or_cancel(participant.connect() for participant in self._participants)
+
+    async def carry_out(self, start_ns: int) -> "Measurement":
+        """Have all send on one clock; merge what they measured, and join their records to one file."""
+        from loadgen.metrics.measurement import Measurement
+        from loadgen.metrics.records.shards import join_shards
+
+        pairs = zip(self._participants, self._jobs, strict=True)
+        whole = reduce(
+            Measurement.merge, await gather_or_cancel(self._carry_out_one(one, own, start_ns) for one, own in pairs)
+        )
+        paths = [own.records for own in self._jobs if own.records]
+        return whole.with_records_error(await asyncio.to_thread(join_shards, paths)) if paths else whole
+
+    def progress(self) -> Progress:
+        """Return how far all are, with the latest server metrics."""
+        whole = Progress.together([participant.progress() for participant in self._participants])
+        return whole if self._server_metrics is None else replace(whole, server=self._server_metrics.latest())
+
+    def snapshot(self) -> None:
+        """Return None: to send snapshots takes longer than loops that stamp tokens can wait."""
+
+    def stop(self, reason: str) -> None:
+        """Stop all."""
+        for participant in self._participants:
+            participant.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """Abort all."""
+        for participant in self._participants:
+            participant.abort(reason)
+
+    def clear(self) -> None:
+        """Remove shards of the records that are empty; call once all participants have ended."""
+        from loadgen.metrics.records.shards import remove_empty_shards
+
+        if self._jobs and self.job.records is not None:
+            remove_empty_shards(self.job.records)
+
+    async def _carry_out_one(self, participant: Participant, job: "Job", start_ns: int) -> "Measurement":
+        """Return what a participant measured, recovered where it died; the others stop where a worker was lost."""
+        from loadgen.runner import recovery
+
+        try:
+            measurement = await participant.carry_out(start_ns)
+        except WorkerDied as died:
+            self.stop(str(died))
+            return await asyncio.to_thread(recovery.recover_worker, job, participant.workers, start_ns, died)
+        if any(worker.lost for worker in measurement.trailer.workers):
+            assert measurement.snapshot.partial is not None
+            self.stop(measurement.snapshot.partial)
+        return measurement

@@ -1,0 +1,56 @@
+"""The job of one participant: which partition of a run it carries out, and what it needs to know for that."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from loadgen.config.settings import RunSettings
+from loadgen.metrics.records.header import RunHeader
+from loadgen.runner.metrics_scraper_main import ScrapeOrder
+from loadgen.util.partition import WHOLE, Partition
+from loadgen.workload.target import Target
+
+JOURNAL_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one participant has to do.
+
+    Attributes:
+        header: What the run is; all but where its prompts come from.
+        targets: The servers: one, or several that share the requests.
+        folder: Where the requests and their due times are written.
+        engine_pids: The processes of engines that were started for the run.
+        records: The file to write records to; None: nowhere.
+        scraping: Which servers to scrape for metrics, or None.
+        partition: Which part of the run to carry out.
+        sibling_pids: The other workers on the same machine.
+        preparer_pid: The process on it that prepares further requests during the run, or None.
+    """
+
+    header: RunHeader
+    targets: tuple[Target, ...]
+    folder: Path
+    engine_pids: tuple[int, ...] = ()
+    records: Path | None = None
+    scraping: ScrapeOrder | None = None
+    partition: Partition = WHOLE
+    sibling_pids: tuple[int, ...] = ()
+    preparer_pid: int | None = None
+
+    @property
+    def settings(self) -> RunSettings:
+        """The run's settings, as resolved."""
+        return self.header.settings
+
+    @property
+    def max_concurrency(self) -> int | None:
+        """Its share of --max-concurrency."""
+        whole = self.settings.max_concurrency
+        return None if whole is None else self.partition.share(whole)
+
+    @property
+    def max_record_bytes(self) -> float:
+        """How large its records may grow: a journal that the user did not ask for is bounded."""
+        return math.inf if self.settings.records else JOURNAL_BYTES // self.partition.count

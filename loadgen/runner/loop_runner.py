@@ -1,0 +1,283 @@
+"""The runner of one event loop: sends its partition of a run on the clock, and measures."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from typing import Self
+
+from loadgen.client import connection_budget
+from loadgen.client.balancer import Balancer
+from loadgen.client.capture import Capture
+from loadgen.client.load_loop import Load
+from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import Transport
+from loadgen.client.warmup import Warmup
+from loadgen.config.target import BALANCE
+from loadgen.core.outcome import Outcome
+from loadgen.core.read_loop import ReadLoop
+from loadgen.errors import BadInput
+from loadgen.metrics import per_target
+from loadgen.metrics.client_usage import UsageSampler
+from loadgen.metrics.measurement import Measurement
+from loadgen.metrics.progress import Progress
+from loadgen.metrics.recorder import Recorder
+from loadgen.metrics.records.file import RecordWriter
+from loadgen.metrics.records.trailer import RunTrailer
+from loadgen.metrics.snapshot import Snapshot
+from loadgen.metrics.worker_report import WorkerReport
+from loadgen.runner.job import Job
+from loadgen.util import garbage_collection, source_address
+from loadgen.util.affinity import separate_cores
+from loadgen.util.clock import clock_for, now_ns
+from loadgen.util.source_address import SourceAddresses
+from loadgen.util.tasks import background_tasks
+from loadgen.workload import request_store
+from loadgen.workload.request_store import WARMUP_PREFIX, Requests
+
+FLUSH_S = 1.0  # so much of a run may be lost when its process is killed
+
+
+class LoopRunner:
+    """Carries out a job in the running loop: a `Participant`, used in `async with`, which closes all it has opened.
+
+    Args:
+        linger_ns: For how long the loop's other work may be kept waiting, as for a `ReadLoop`.
+    """
+
+    workers = 1
+    pid = None
+
+    def __init__(self, linger_ns: int = 0) -> None:
+        self._linger_ns = linger_ns
+        self._stack = contextlib.AsyncExitStack()
+        self._transports: list[Transport] = []
+        self._warmups: list[Warmup] = []
+        self._phase = "connecting"
+        self._stopped: str | None = None
+        self._warming: asyncio.Timeout | None = None
+        self._recorder: Recorder | None = None
+        self._load: Load | None = None
+        self._usage: UsageSampler | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stack.aclose()
+
+    async def begin(self, job: Job) -> None:
+        """Take the job and prepare to connect; raises as `Participant.begin`."""
+        self._job, settings, self._poll = job, job.settings, ReadLoop(self._linger_ns)
+        addresses, limits = source_address.parse(settings.source_address), Timeouts.from_settings(settings)
+        most = connection_budget.max_connections(settings) // len(job.targets)
+        self._transports = [
+            Transport(target, limits, self._poll, SourceAddresses(addresses, job.partition), most)
+            for target in job.targets
+        ]
+        self._transport: Transport | Balancer = self._transports[0]
+        if len(self._transports) > 1:
+            self._transport = Balancer(self._transports, settings.balance or BALANCE, job.partition)
+        expected = None if settings.timed_by_data else request_store.schedule(job.folder)
+        if expected is not None:
+            connection_budget.check_limits(settings, expected, job.partition)
+        self._stack.push_async_callback(self._transport.close)
+        await self._transport.open()
+
+    async def check_ready(self) -> None:
+        """Open the requests, and have the first worker check that each target answers; raises as `Participant`'s."""
+        job, settings = self._job, self._job.settings
+        self._schedule = schedule = request_store.schedule(job.folder)
+        connection_budget.check_limits(settings, schedule, job.partition)
+        if isinstance(self._transport, Balancer):
+            self._transport.follow(schedule)
+        self._requests = self._stack.enter_context(Requests(job.folder))
+        if job.partition.index == 0:
+            connection_budget.warn_of_limits(settings, schedule, self._requests.output_tokens, job.partition)
+        self._writer = self._stack.enter_context(RecordWriter.optional(job.records, job.max_record_bytes))
+        self._capture = self._stack.enter_context(Capture.optional(settings.capture, job.targets))
+        self._phase = "warming up"
+        if not request_store.warmup_count(settings):
+            return
+        first = settings.warmup_prompt == "first"
+        asked = self._requests if first else self._stack.enter_context(Requests(job.folder, WARMUP_PREFIX))
+        self._warmups = [Warmup(transport, asked, lambda: self._stopped is not None) for transport in self._transports]
+        if job.partition.index == 0 and settings.ready_check_timeout_sec:
+            for warmup in self._warmups:
+                await warmup.check_ready(0 if first else settings.num_warmups, settings.ready_check_timeout_sec)
+
+    async def warm_up(self) -> None:
+        """Send this worker's share of the warm-up requests, as many to each target."""
+        settings, partition = self._job.settings, self._job.partition
+        for number, warmup in enumerate(self._warmups):
+            rows = range(number, settings.num_warmups, len(self._warmups))[partition.index :: partition.count]
+            same = settings.warmup_prompt == "first"
+            await warmup.warm_up([0] * len(rows) if same else rows, self._job.max_concurrency)
+
+    async def connect(self) -> None:
+        """Open connections ahead of the clock; all else that takes its time is done now, too."""
+        job, settings, schedule = self._job, self._job.settings, self._schedule
+        self._index, _ = schedule.stripe(job.partition.index, job.partition.count)
+        self._header = job.header.with_requests(request_store.read_about(job.folder), schedule.about())
+        self._sources = self._requests.sources() if settings.records else []
+        self._asked_due = request_store.requested_due_ns(job.folder) if self._writer else None
+        count = connection_budget.warm_count(settings, schedule, self._requests.output_tokens, job.partition)
+        self._warm_connections = await self._warm(count)
+        spare = connection_budget.spare_count(settings, schedule, self._warm_connections, job.partition)
+        self._transport.keep_spare(spare)
+        self._frozen = contextlib.ExitStack()
+        self._stack.push(self._frozen)
+        self._frozen.enter_context(garbage_collection.freeze())
+        self._phase = "ready"
+
+    async def carry_out(self, start_ns: int) -> Measurement:
+        """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended."""
+        job, recorder, writer = self._job, self._begin_recording(start_ns), self._writer
+        self._load = load = Load(
+            job.settings.replace(max_concurrency=job.max_concurrency),
+            self._transport,
+            self._requests,
+            recorder,
+            self._schedule.due_ns,
+            self._index,
+            clock_for(self._poll),
+            on_record=writer.write if writer else None,
+            count_tokens=self._count_tokens,
+            workers=job.partition.count,
+        )
+        if self._stopped is not None:
+            load.stop(self._stopped)
+        helpers = () if job.preparer_pid is None else (job.preparer_pid,)
+        self._usage = usage = UsageSampler(job.engine_pids, (*job.sibling_pids, *helpers))
+        # Where several measure, there is no one processor to keep a simulator off.
+        simulator_pids = job.engine_pids if job.header.simulated and not job.sibling_pids else ()
+        with (
+            self._frozen,
+            separate_cores(simulator_pids),
+            garbage_collection.record_pauses(recorder.histograms["gc_pause"].record),
+        ):
+            async with background_tasks(self._until_all_sent(load), *([_flush(writer)] if writer else [])):
+                await load.run()
+        spare = self._transport.spare_opened
+        client = replace(usage.so_far(), connections_reused=self._transport.reuses, spare_connections=spare)
+        await load.count()
+        if writer:
+            writer.close()
+            client = replace(client, records_error=writer.error)
+        if self._capture:
+            await asyncio.to_thread(self._capture.close)  # seconds of it, and the loop may be the caller's
+            client = replace(client, capture=self._capture.about())
+        await self._stack.aclose()  # nothing of the run is sent any more, and the caller's loop may go on for long
+        report = WorkerReport(number=job.partition.index, client=client, schedule_sha256=self._schedule.sha256)
+        trailer = RunTrailer(
+            workers=(report,),
+            never_sent=tuple(recorder.never_sent),
+            tokenized=load.tokenized,
+            sampled=load.sampled,
+        )
+        return Measurement(recorder.snapshot(self._stopped), trailer)
+
+    def stop(self, reason: str) -> None:
+        """Send nothing more, and let requests in flight end."""
+        if self._stopped is None:
+            self._stopped = reason
+            if self._warming is not None:
+                self._warming.reschedule(0)
+            if self._load is not None:
+                self._load.stop(reason)
+
+    def abort(self, reason: str) -> None:
+        """Send nothing more, and end requests in flight as cancelled."""
+        self.stop(reason)
+        for transport in self._transports:
+            transport.abandon(Outcome.CANCELLED, reason)
+
+    def progress(self) -> Progress:
+        """Return how far it is: a tenth of a millisecond's work, cheap enough for several times a second."""
+        recorder, load = self._recorder, self._load
+        if recorder is None or load is None or self._usage is None:
+            return Progress(self._phase)
+        settings = self._job.settings
+        tokens, unseen, surplus = map(recorder.count, ("output_tokens", "unseen_tokens", "surplus_events"))
+        return Progress(
+            "draining" if load.draining else "running",
+            max(0.0, (now_ns() - recorder.start_ns) / 1e9),
+            0 if load.ends_by_time else recorder.scheduled,
+            load.in_flight,
+            load.ended,
+            load.ended - recorder.failed,
+            tokens,
+            sent=load.sent,
+            never_due=recorder.count("never_due"),
+            waiting=load.waiting,
+            cap=self._job.max_concurrency,
+            closed_loop=load.closed_loop,
+            sending_s=load.sending_s,
+            reached=load.reached,
+            counted_tokens=tokens - unseen + surplus,
+            streamed_tokens=load.streamed_tokens,
+            imputed_gaps=recorder.count("imputed_gaps"),
+            failures=recorder.failed_by_class,
+            busy_share=self._usage.busy_share,
+            ttft=recorder.sketch(f"ttft_{settings.latency_from}"),
+            e2el=recorder.sketch(f"e2el_{settings.latency_from}"),
+            itl=recorder.sketch("itl"),
+            icl=recorder.sketch("icl"),
+            lag=recorder.sketch("lag"),
+            loop_stall=recorder.sketch("loop_stall"),
+            contacts=tuple(transport.reachability(recorder.start_ns) for transport in self._transports),
+            silent={
+                index: (at_ns - recorder.start_ns) / 1e9
+                for transport in self._transports
+                for index, at_ns in transport.silent.items()
+            },
+        )
+
+    def snapshot(self) -> Snapshot | None:
+        """Return what was measured so far, None before the clock starts; takes the loop some milliseconds."""
+        return None if self._recorder is None else self._recorder.snapshot()
+
+    async def _warm(self, count: int) -> int:
+        """Open connections until `count` are at hand or the run is stopped, and return how many are."""
+        if self._stopped is not None:
+            return 0
+        try:
+            async with asyncio.timeout(None) as self._warming:
+                return await self._transport.warm(count)
+        except TimeoutError:
+            return 0
+        finally:
+            self._warming = None
+
+    async def _until_all_sent(self, load: Load) -> None:
+        """Keep no spare connections once all is sent, and answers alone are waited for."""
+        await load.all_sent.wait()
+        self._transport.keep_spare(0)
+
+    def _count_tokens(self, texts: list[str]) -> list[int] | None:
+        """Count the tokens of texts by the run's tokenizer; None where it cannot be had."""
+        from loadgen.workload.tokenizer import tokenizer
+
+        try:
+            return tokenizer.tokenizer_of(self._job.settings).count(texts)
+        except BadInput:
+            return None
+
+    def _begin_recording(self, start_ns: int) -> Recorder:
+        """Make the recorder, and tell the files when the clock starts."""
+        job = self._job
+        self._recorder = recorder = per_target.recorder_for(job.settings, start_ns, len(self._index))
+        recorder.counters["warm_connections"] = self._warm_connections
+        if self._writer:
+            self._writer.begin(
+                self._header, start_ns, self._schedule.count, self._sources, self._asked_due, job.partition
+            )
+        if self._capture:
+            self._capture.start_ns = start_ns
+            self._transport.tap(self._capture)
+        return recorder
+
+
+async def _flush(writer: RecordWriter) -> None:
+    while True:
+        await asyncio.sleep(FLUSH_S)
+        writer.flush()

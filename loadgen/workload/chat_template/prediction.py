@@ -1,0 +1,187 @@
+"""`TokenPrediction`: the input tokens that the server will count of each prompt, with its chat template."""
+
+import asyncio
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, runtime_checkable
+
+from loadgen.config.settings import RunSettings
+from loadgen.errors import BadInput
+from loadgen.workload.chat_template.overhead import FIELD, KWARGS, PROBE, Overhead, ask_server, template_options
+from loadgen.workload.chat_template.template import ChatTemplate, user_message
+from loadgen.workload.prompt import UNPLANNED, Dataset, Prompt
+from loadgen.workload.target import Target, base_url
+from loadgen.workload.tokenizer.exact_text import Count
+from loadgen.workload.tokenizer.tokenizer import Tokenizer
+
+BATCH = 64  # chats rendered and counted at a time
+
+
+@runtime_checkable
+class SizedToServer(Dataset, Protocol):
+    """A data set that can make prompts of an exact length by the server's count.
+
+    Attributes:
+        tokenizer: Counts the tokens of its prompts.
+    """
+
+    tokenizer: Tokenizer
+
+    def probes(self) -> list[str]:
+        """Return texts like the beginnings and ends of its prompts."""
+
+    def with_template_overhead(self, overheads: Sequence[int], *, subtract: bool, measure: Count | None) -> Self:
+        """Return the data set with the overhead of the chat template known.
+
+        Args:
+            overheads: The distinct overheads of `probes()` in tokens, ascending.
+            subtract: Whether to make prompts shorter by the overhead: lengths are then those that the server counts.
+            measure: Counts texts like the server; None if only the numbers are known.
+
+        Raises:
+            BadInput: The shortest prompts would be empty, or prompts of this length cannot be made.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrediction:
+    """Predicts how many input tokens the server counts.
+
+    Attributes:
+        overhead: Tokens beyond those of a prompt, the maximum of `overheads`; None if unknown.
+        overheads: The distinct overheads that were found, ascending.
+        template: The chat template, for exact counts; None if it is not available.
+        options: Variables of the template beside the messages.
+        unknown: The reason why nothing is known, or None.
+    """
+
+    overhead: Overhead | None = None
+    overheads: tuple[int, ...] = ()
+    template: ChatTemplate | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    unknown: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        settings: RunSettings,
+        target: Target,
+        overhead: Overhead | None = None,
+        *,
+        asks: bool = True,
+    ) -> Self:
+        """Create the prediction from the template beside the tokenizer, or if the settings need it, from the server.
+
+        Args:
+            dataset: The data set. Without a `tokenizer`, no template is looked for.
+            settings: The settings of the run.
+            target: The endpoint, with the fields of every request.
+            overhead: The overhead, if it is known beforehand.
+            asks: Whether the server may be asked.
+
+        Raises:
+            BadInput: The settings need the overhead, and it cannot be found, or the data set cannot size its prompts.
+        """
+        if not target.chat:
+            return cls.known(Overhead(0, "a completions endpoint has no chat template"))
+        _require_sized(dataset, settings)
+        if overhead is not None:
+            return cls.known(overhead)
+        needed = settings.input_len_counts == "server"
+        tokenizer = getattr(dataset, "tokenizer", None)
+        if not isinstance(tokenizer, Tokenizer):
+            return cls(unknown="the data set has no tokenizer")
+        found = cls._by_template(dataset, tokenizer, target.fields)
+        if needed and found.template is None:
+            if not asks:
+                problem = f"the tokenizer {tokenizer.name} has no chat template, and no server is asked here"
+                raise BadInput(FIELD, problem, "give the folder of a tokenizer with its chat template, or leave it out")
+            (raw,) = tokenizer.count([PROBE], special=True)
+            return cls.known(asyncio.run(ask_server(target, base_url(settings), raw)))
+        return found
+
+    @classmethod
+    def known(cls, overhead: Overhead) -> Self:
+        """Create a prediction from a known overhead."""
+        return cls(overhead, (overhead.tokens,))
+
+    @classmethod
+    def _by_template(cls, dataset: Dataset, tokenizer: Tokenizer, fields: dict[str, Any]) -> Self:
+        options = _options(fields)
+        try:
+            template = ChatTemplate.of(tokenizer, tools=bool(options.get("tools")))
+            if template is None:
+                return cls(unknown=f"the tokenizer {tokenizer.name} has no chat template")
+            overheads = template.overhead(
+                dataset.probes() if isinstance(dataset, SizedToServer) else [PROBE], **options
+            )
+        except BadInput as error:
+            return cls(unknown=error.problem)
+        return cls(Overhead(overheads[-1], f"the chat template {template.name}"), overheads, template, options)
+
+    def sized(self, dataset: Dataset, settings: RunSettings) -> Dataset:
+        """Return the data set with the overhead known, and if the settings say so, sized to the server's count.
+
+        Raises:
+            BadInput: The shortest prompts are too short.
+        """
+        if not isinstance(dataset, SizedToServer) or not self.overheads:
+            return dataset
+        subtract = settings.input_len_counts == "server"
+        return dataset.with_template_overhead(
+            self.overheads, subtract=subtract, measure=self.measure if self.template else None
+        )
+
+    def measure(self, texts: Sequence[str]) -> list[int]:
+        """Count the tokens of texts with the template, each as the one message of a chat."""
+        assert self.template is not None
+        return self.template.count(([user_message(text)] for text in texts), **self.options)
+
+    def predict(self, prompts: Iterable[Prompt]) -> Iterator[Prompt]:
+        """Yield the prompts with `server_tokens` where they can be predicted. One batch at a time is in memory."""
+        waiting = iter(prompts)
+        while batch := list(itertools.islice(waiting, BATCH)):
+            unknown = [p for p in batch if p.server_tokens is None and p.input_tokens != UNPLANNED]
+            counts = dict(zip(map(id, unknown), self._counts(unknown), strict=True)) if unknown else {}
+            for prompt in batch:
+                count = counts.get(id(prompt))
+                yield prompt if count is None else dataclasses.replace(prompt, server_tokens=count)
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the basis of the prediction, as JSON."""
+        return {
+            "server_tokens": {
+                "overhead": self.overheads[0] if len(self.overheads) == 1 else None,
+                "source": self.overhead.source if self.overhead else None,
+                "template_sha256": self.template.sha256 if self.template else None,
+                "unknown": self.unknown,
+            }
+        }
+
+    def _counts(self, prompts: list[Prompt]) -> list[int] | list[int | None]:
+        if self.template is not None:
+            chats = [prompt.messages or (user_message(prompt.text),) for prompt in prompts]
+            return self.template.count(chats, **self.options)
+        known = self.overhead
+        return [None if known is None or prompt.messages else prompt.input_tokens + known.tokens for prompt in prompts]
+
+
+def _require_sized(dataset: Dataset, settings: RunSettings) -> None:
+    if settings.input_len_counts != "server" or isinstance(dataset, SizedToServer):
+        return
+    if settings.dataset_rule is not None:
+        problem = f"the rule {settings.dataset_rule} counts tokens like its tool"
+        raise BadInput(FIELD, problem, f"leave out {FIELD} or --dataset-rule")
+    problem = f"the data set {settings.dataset_name} cannot make prompts of a length by the server's count"
+    remedy = "leave it out, or use --dataset-name random or prefix_repetition"
+    raise BadInput(FIELD, problem, remedy)
+
+
+def _options(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of the template in the fields of a request."""
+    options = template_options(fields)
+    kwargs = options.pop(KWARGS, None)
+    return options | (kwargs if isinstance(kwargs, dict) else {})

@@ -1,0 +1,196 @@
+"""`ChatTemplate`: renders the chat template of a tokenizer, and counts the tokens of chats as a server does."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from loadgen.errors import BadInput
+from loadgen.workload.tokenizer.tokenizer import FIELD, TEMPLATES, Tokenizer
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+FILE, CONFIG = TEMPLATES
+REMEDY = "give the folder of the served model's tokenizer, with its chat template"
+SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+Message = dict[str, Any]
+
+
+class ChatTemplate:
+    """The chat template of a tokenizer, rendered as Hugging Face's `transformers` and the servers that use it do.
+
+    Args:
+        text: The template, in Jinja.
+        tokenizer: Counts the tokens of the rendered text.
+        name: Its origin, for people.
+        special: Special tokens that it may use, such as `bos_token`.
+
+    Attributes:
+        name: As given.
+        sha256: Hash of its text, in hex.
+
+    Raises:
+        BadInput: The text is not a template.
+    """
+
+    def __init__(self, text: str, tokenizer: Tokenizer, name: str, special: dict[str, str] | None = None) -> None:
+        from jinja2 import TemplateError
+
+        self.name, self.sha256 = name, hashlib.sha256(text.encode()).hexdigest()
+        self._tokenizer, self._special = tokenizer, special or {}
+        try:
+            self._template = _environment().from_string(text)
+        except TemplateError as error:
+            raise BadInput(FIELD, f"{name} is not a chat template ({_one_line(error)})", REMEDY) from error
+
+    def __repr__(self) -> str:
+        return f"<Template {self.name}>"
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer, *, tools: bool = False) -> "ChatTemplate | None":
+        """Find the template in the tokenizer's folder, or in the model's GGUF file; None if there is none.
+
+        Args:
+            tokenizer: The tokenizer.
+            tools: Whether tools are given, for which some models have a separate template.
+
+        Raises:
+            BadInput: The template cannot be read.
+        """
+        folder, gguf = tokenizer.folder, tokenizer.gguf
+        if gguf is not None and gguf.template is not None:
+            return cls(gguf.template, tokenizer, tokenizer.name, gguf.special)
+        if folder is None:
+            return None
+        config = _config(folder / CONFIG)
+        found, path = _named(config.get("chat_template"), tools), folder / CONFIG
+        if (folder / FILE).is_file():
+            path = folder / FILE
+            found = _text(path)
+        if found is None:
+            return None
+        special = {name: text for name in SPECIAL if (text := _token(config.get(name))) is not None}
+        return cls(found, tokenizer, str(path), special)
+
+    def render(self, messages: Sequence[Message], **options: Any) -> str:
+        """Render messages to the text that a server makes of them, up to the start of the answer.
+
+        Args:
+            messages: Each with `role` and `content`.
+            options: Further variables of the template: `tools`, and the `chat_template_kwargs` of the request.
+
+        Raises:
+            BadInput: The template refuses them.
+        """
+        from jinja2 import TemplateError
+
+        variables = {"tools": None, "documents": None, "add_generation_prompt": True} | self._special | options
+        try:
+            return self._template.render(messages=messages, **variables)
+        except (TemplateError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            problem = f"the chat template {self.name} cannot be rendered ({_one_line(error)})"
+            raise BadInput(FIELD, problem, REMEDY) from error
+
+    def count(self, chats: Iterable[Sequence[Message]], **options: Any) -> list[int]:
+        """Count the tokens of each chat like a server; `options` are those of `render`.
+
+        Raises:
+            BadInput: The template refuses a chat.
+        """
+        return self._tokenizer.count([self.render(chat, **options) for chat in chats])
+
+    def overhead(self, probes: Sequence[str], **options: Any) -> tuple[int, ...]:
+        """Measure the overhead of the template in tokens: a text as the only message of a chat, less the text alone.
+
+        Args:
+            probes: Texts to try, at least one.
+            options: The options of `render`.
+
+        Returns:
+            The distinct differences between chats and their texts with special tokens, ascending. There is a single
+            one unless tokens of template and text join. Below 0 if a template leaves special tokens out.
+
+        Raises:
+            BadInput: The template refuses a text.
+        """
+        templated = self.count(([user_message(text)] for text in probes), **options)
+        raw = self._tokenizer.count(probes, special=True)
+        return tuple(sorted({chat - alone for chat, alone in zip(templated, raw, strict=True)}))
+
+
+def user_message(text: str) -> Message:
+    """Return a message of the user."""
+    return {"role": "user", "content": text}
+
+
+def _environment() -> "ImmutableSandboxedEnvironment":
+    """Create the Jinja environment of chat templates, sandboxed because templates come from untrusted models."""
+    from jinja2 import nodes
+    from jinja2.exceptions import TemplateError
+    from jinja2.ext import Extension, loopcontrols
+    from jinja2.parser import Parser
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """Renders `{% generation %}`, which marks an answer for training, as its content."""
+
+        tags = {"generation"}  # noqa: RUF012 - jinja's own type
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body, lineno=line)
+
+    def refuse(message: str) -> NoReturn:
+        raise TemplateError(message)
+
+    def to_json(value: Any, **options: Any) -> str:
+        return json.dumps(value, **{"ensure_ascii": False} | options)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = to_json
+    environment.globals["raise_exception"] = refuse
+    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)  # noqa: DTZ005 - as served
+    return environment
+
+
+def _config(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        config = json.loads(_text(path))
+    except ValueError as error:
+        raise BadInput(FIELD, f"{path} is not JSON ({_one_line(error)})", REMEDY) from error
+    if not isinstance(config, dict):
+        raise BadInput(FIELD, f"{path} is not a tokenizer configuration", REMEDY)
+    return config
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(FIELD, f"{path} cannot be read ({_one_line(error)})", REMEDY) from error
+
+
+def _named(given: Any, tools: bool) -> str | None:
+    """Return the template of a configuration, which has one, or several by name."""
+    if isinstance(given, list):
+        by_name = {row.get("name"): row.get("template") for row in given if isinstance(row, dict)}
+        given = by_name.get("tool_use" if tools and "tool_use" in by_name else "default")
+    return given if isinstance(given, str) else None
+
+
+def _token(given: Any) -> str | None:
+    """Return the text of a special token in a configuration: a string, or an object with properties."""
+    text = given.get("content") if isinstance(given, dict) else given
+    return text if isinstance(text, str) else None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

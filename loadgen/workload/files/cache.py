@@ -1,0 +1,170 @@
+"""The cache folder of data sets: prompts, hashes of large files, and words of tokenizers, kept between runs.
+
+Each entry is a file. It is written under another name and renamed when it is complete. Reading an entry updates its
+time; `make_room` removes the entries that were unused for the longest time.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+from typing import IO
+
+from loadgen.errors import BadInput
+from loadgen.util import private_files
+
+LIMIT = "LOADGEN_CACHE_BYTES"
+DEFAULT_LIMIT_BYTES = 4 << 30
+DRAFT = ".draft"  # suffix of a file that is being written
+ABANDONED_S = 86_400.0  # age after which a draft has no writer any more
+
+
+def folder() -> Path:
+    """Return the cache folder, by the XDG base directory specification. It need not exist."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "loadgen" / "datasets"
+
+
+def limit() -> int:
+    """Return the maximum size of the cache in bytes, from LOADGEN_CACHE_BYTES; 0 means that no prompts are kept.
+
+    Raises:
+        BadInput: The value is not a number of bytes.
+    """
+    value = os.environ.get(LIMIT) or str(DEFAULT_LIMIT_BYTES)
+    if not value.isdecimal():
+        raise BadInput(LIMIT, f"invalid number of bytes {value!r}", "write digits only, or 0 to keep no prompts")
+    return int(value)
+
+
+def read(name: str) -> bytes | None:
+    """Read a small entry that `write` has stored; None where it is missing or damaged."""
+    path = folder() / name
+    with contextlib.suppress(OSError):
+        digest, _, content = path.read_bytes().partition(b"\n")
+        if hashlib.sha256(content).hexdigest().encode() == digest:
+            mark_used(path)
+            return content
+    return None
+
+
+def write(name: str, content: bytes) -> None:
+    """Store a small entry with its checksum. Does nothing where the folder cannot be written."""
+    with Draft(folder() / name) as draft:
+        draft.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        draft.commit()
+
+
+def mark_used(path: Path) -> None:
+    """Update the time of an entry, so that others are removed first."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def make_room(max_bytes: int) -> None:
+    """Remove the entries unused for longest until the rest has at most `max_bytes`, and abandoned drafts.
+
+    Raises:
+        OSError: A file cannot be removed.
+    """
+    states = []
+    for path in folder().iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            states.append((path, path.stat()))
+    total = 0
+    for path, state in sorted(states, key=lambda found: -found[1].st_mtime):
+        is_draft = path.suffix == DRAFT
+        total += 0 if is_draft else state.st_size
+        if time.time() - state.st_mtime > ABANDONED_S if is_draft else total > max_bytes:
+            path.unlink(missing_ok=True)
+
+
+def clear() -> None:
+    """Remove the cache folder. A process that is reading an entry goes on.
+
+    Raises:
+        OSError: The folder cannot be removed.
+    """
+    if folder().is_dir():
+        shutil.rmtree(folder())
+
+
+class Draft:
+    """An entry that is being written. An error of its file discards the entry, and is never raised.
+
+    Args:
+        path: The entry.
+        max_bytes: Size above which the entry is discarded; the limit of the whole cache at `commit`. None: no limit.
+
+    Attributes:
+        digest: SHA-256 of everything written.
+        size: Bytes written.
+    """
+
+    def __init__(self, path: Path, max_bytes: int | None = None) -> None:
+        self._path, self._max_bytes = path, max_bytes
+        self._draft_path = path.with_name(f"{secrets.token_hex(16)}{DRAFT}")
+        self._file: IO[bytes] | None = None
+        self.digest, self.size = hashlib.sha256(), 0
+
+    def __enter__(self) -> "Draft":
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = open(self._draft_path, "xb", opener=_open_nameless)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.discard()
+
+    def write(self, data: bytes) -> None:
+        """Append data. Does nothing once the entry is discarded."""
+        if self._file is None:
+            return
+        self.digest.update(data)
+        self.size += len(data)
+        try:
+            if self._max_bytes is not None and self.size > self._max_bytes:
+                self.discard()
+            else:
+                self._file.write(data)
+        except OSError:
+            self.discard()
+
+    def commit(self) -> None:
+        """Put the entry in place, and make room for it."""
+        if self._file is None:
+            return
+        try:
+            self._file.flush()
+            if not self._draft_path.exists():  # src_dir_fd: without one, the link in /proc is not followed
+                os.link(f"/proc/self/fd/{self._file.fileno()}", self._draft_path, src_dir_fd=self._file.fileno())
+            self._file.close()
+            self._draft_path.replace(self._path)
+            if self._max_bytes is not None:
+                make_room(self._max_bytes)
+        except OSError:
+            self.discard()
+        self._file = None
+
+    def discard(self) -> None:
+        """Remove what has been written."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            with contextlib.suppress(OSError):
+                self._draft_path.unlink()
+        self._file = None
+
+
+def _open_nameless(path: str, flags: int) -> int:
+    """Open a file without a name, which the system removes if the process is killed: an opener for `open`.
+
+    Where the system has no such files, the file has its name from the start.
+    """
+    try:
+        return os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except (AttributeError, OSError):  # only on Linux, and not on all of its file systems
+        return private_files.opener(path, flags)

@@ -1,0 +1,49 @@
+"""The printed comparison, as a whole: golden/ holds its sentences once."""
+
+from pathlib import Path
+
+import pytest
+
+from loadgen.analysis.compare.comparison import compare
+from loadgen.analysis.compare.console import render
+from loadgen.analysis.compare.side import Side
+from tests.helpers.compared_runs import FEW, recorded, saved, starts
+
+GOLDEN = Path(__file__).parent / "golden"
+LEVELS = {level: {"mean": None, "max": None} for level in ("running", "waiting", "kv_usage")}
+
+
+@pytest.fixture(autouse=True)
+def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rendered(*paths: str, anyway: bool = False) -> str:
+    return render(compare([Side.read(name, path) for name, path in zip("ABC", paths, strict=False)], anyway=anyway))
+
+
+def server(preemptions: float) -> dict[str, object]:
+    counts = {"preemptions": preemptions}
+    return {"prefix_hit_rate": 0.5, "spec_acceptance": None, "ttft_ms": None, "levels": LEVELS, "counts": counts}
+
+
+def test_starts_as_printed() -> None:
+    sides = (
+        starts(Path("base"), 20.0, 20.2, 19.9),
+        starts(Path("new"), 10.0, 10.1, 9.9),
+        starts(Path("near"), 20, 20, 21),
+    )
+    assert rendered(*sides) == (GOLDEN / "starts.txt").read_text()
+
+
+def test_records_as_printed() -> None:
+    sides = recorded(Path("a.jsonl")), recorded(Path("b.jsonl"), factor=2.0, seed=1)
+    assert rendered(*sides) == (GOLDEN / "records.txt").read_text()
+
+
+def test_results_as_printed() -> None:
+    engine = {"name": "vllm", "version": "0.11.0"}
+    base = saved(Path("a.json"), engine=engine, server=server(3), simulated=True)
+    other = saved(Path("b.json"), ttft=25.0, settings=FEW.replace(request_rate=40.0), error_rate=0.5, server=server(0))
+    partial = saved(Path("c.json"), ttft=21.0, engine=engine, partial="interrupted")
+    assert rendered(base, other, partial, anyway=True) == (GOLDEN / "results.txt").read_text()

