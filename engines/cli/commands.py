@@ -13,7 +13,7 @@ usage: loadgen serve ENGINE MODEL [flags] [-- the engine's own flags]
 
 
 def serve(argv: list[str]) -> int:
-    """Run an inference server in the serve_engine, with any engine.
+    """Run an inference server in the foreground, with any engine.
 
     Without the name of an engine, list the engines.
 

@@ -23,7 +23,7 @@ from loadgen.workload.chat_template.overhead import Overhead
 SIMULATOR = "sim"
 SIMULATED_DURATION_S = 10.0
 SIMULATED_CONCURRENCY = 256
-QUIET_S = 1.0  # no progress is reported before
+QUIET_S = 1.0  # an engine that starts sooner reports no progress
 # Settings of engines that have their own flag of `loadgen run`.
 _FLAGS = {"model": "--model", "served_name": "--served-model-name", "host": "--host", "devices": "--devices"}
 _SERVER_SETTINGS = ("base_url", "host", "port", "model", "backend", "endpoint")

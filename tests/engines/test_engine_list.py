@@ -59,6 +59,7 @@ def test_text_has_a_line_for_each_engine_and_knob_name(capsys: pytest.CaptureFix
     assert "    sim, vllm, vllm-ascend, vllm-cpu: --max-num-seqs" in lines[about : about + 7]
 
 
+@pytest.mark.integration
 def test_nothing_heavy_is_imported() -> None:
     program = f"""
 import sys

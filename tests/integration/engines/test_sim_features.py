@@ -30,7 +30,6 @@ def with_flags(**flags: object) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("server", [flags], indirect=True)
 
 
-@pytest.mark.integration
 @with_flags()
 def test_every_event_says_the_counts_so_far_when_asked_to(client: Client) -> None:
     role, *told, usage = ask(client, "one two", max_tokens=12, stream_options=COUNTED)
@@ -42,7 +41,6 @@ def test_every_event_says_the_counts_so_far_when_asked_to(client: Client) -> Non
     assert usage["choices"] == []
 
 
-@pytest.mark.integration
 @with_flags(tokens_per_event=5, reasoning_tokens=7)
 def test_several_tokens_come_in_one_event(client: Client) -> None:
     whole = client.post(CHAT, messages=[{"content": "a"}], ignore_eos=True, max_tokens=20, seed=3).json
@@ -56,7 +54,6 @@ def test_several_tokens_come_in_one_event(client: Client) -> None:
     assert usage["usage"] == whole["usage"]
 
 
-@pytest.mark.integration
 @with_flags(enable_prefix_caching=True, chat_template_tokens=3)
 def test_cached_prefix_shows_in_usage_and_metrics_until_flush(client: Client, server: Server) -> None:
     def cached(text: str) -> int:
@@ -75,7 +72,6 @@ def test_cached_prefix_shows_in_usage_and_metrics_until_flush(client: Client, se
     assert cached(first) == 0
 
 
-@pytest.mark.integration
 @with_flags(enable_prefix_caching=True)
 def test_prompts_of_ids_are_known_too(client: Client) -> None:
     ids = list(range(100))
@@ -84,13 +80,11 @@ def test_prompts_of_ids_are_known_too(client: Client) -> None:
         assert usage["prompt_tokens_details"] == {"cached_tokens": cached}
 
 
-@pytest.mark.integration
 @with_flags()
 def test_without_a_cache_nothing_is_said_of_it(client: Client) -> None:
     assert "prompt_tokens_details" not in client.post(CHAT, messages=[{"content": "a"}]).json["usage"]
 
 
-@pytest.mark.integration
 @with_flags(data_parallel_size=2, max_num_seqs=1, step_base_ms=20.0)
 def test_requests_go_to_the_engine_core_that_has_fewest(client: Client, server: Server) -> None:
     others = [Client(server.base_url) for _ in range(2)]
@@ -108,7 +102,6 @@ def test_requests_go_to_the_engine_core_that_has_fewest(client: Client, server: 
     assert gauge(client, "vllm:num_requests_running") == 0
 
 
-@pytest.mark.integration
 @with_flags(profile="h100-qwen3-8b", quantization="fp8", startup_s=0.0, max_num_batched_tokens=4096)
 def test_it_tells_its_settings_by_the_names_of_its_flags(client: Client, server: Server) -> None:
     told = client.request("GET", "/server_info").json
@@ -117,7 +110,6 @@ def test_it_tells_its_settings_by_the_names_of_its_flags(client: Client, server:
     assert server.differences() == []
 
 
-@pytest.mark.integration
 @with_flags(profile="h100-qwen3-8b", startup_s=0.0)
 def test_a_profile_is_as_fast_as_it_says(client: Client) -> None:
     told = client.request("GET", "/server_info").json
