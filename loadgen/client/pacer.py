@@ -86,15 +86,19 @@ class Pacer:
     def release(self) -> None:
         """Give the slot of a request that has ended to the next one that is due."""
         self._slots += 1
+        if not self._waiting and not (self._closed_loop and self._next < len(self._due)):
+            return
+        at_ns = self._now_ns()
+        if self._is_over(at_ns):
+            return
         if self._waiting:
             due, index = self._waiting.popleft()
-            self._hand_out(index, due, self._now_ns())
-            self._finish_if_done()
-        elif self._closed_loop and self._next < len(self._due):
+        else:
+            due, index = at_ns, self._index[self._next]
             self._next += 1
-            at_ns = self._now_ns()
-            self._hand_out(self._index[self._next - 1], at_ns, at_ns)
-            self._finish_if_done()
+        self._slots -= 1
+        self._send(index, due, at_ns)
+        self._finish_if_done()
 
     def follow(self, index: int, due_ns: int) -> None:
         """Have a follow-up become due at `due_ns`; call it before `release()`, so that it can have the slot."""
@@ -129,16 +133,18 @@ class Pacer:
             if due > at_ns or at_ns > turn_ends:
                 self._wake_at(due)
                 return
+            ready = at_ns if self._closed_loop and not follows else due
+            if self._slots > 0 and self._is_over(ready):
+                return
             if follows:
                 index = heapq.heappop(later)[1]
                 self._following -= 1
             else:
                 index = self._index[self._next]
                 self._next += 1
-                if self._closed_loop:
-                    due = at_ns
             if self._slots > 0:
-                self._hand_out(index, due, due)
+                self._slots -= 1
+                self._send(index, ready, ready)
             else:
                 self._waiting.append((due, index))
         self._finish_if_done()
@@ -148,12 +154,13 @@ class Pacer:
         self._alarm.set(due_ns)  # in the past: at the loop's next turn
         self._bell.due_ns = max(due_ns, self._now_ns())
 
-    def _hand_out(self, index: int, due_ns: int, ready_ns: int) -> None:
-        if self._until is not None and ready_ns >= self._until:
-            self.never_due = 1 + self._drop_all()
-            return
-        self._slots -= 1
-        self._send(index, due_ns, ready_ns)
+    def _is_over(self, ready_ns: int) -> bool:
+        """Return whether time is up for a request that could be sent at `ready_ns`; then none is sent any more."""
+        if self._until is None or ready_ns < self._until:
+            return False
+        self.never_due = self._drop_all()
+        self._finish()
+        return True
 
     def _drop_all(self) -> int:
         """Drop the requests that have not been handed out, and return how many those are."""

@@ -155,6 +155,7 @@ class Transport:
 
     def send(self, record: Record, body: bytes) -> None:
         """Send one request now, or as soon as a connection is open; `on_end` is called with the record later."""
+        record.redaction = self._redacted
         request = self._head % (record.index, len(body)) + body
         at_ns = now_ns()
         connection = self._idle.take(at_ns)
@@ -209,7 +210,7 @@ class Transport:
     # -- what Connection calls ---------------------------------------------------------------------------
 
     def ended(self, connection: Connection) -> None:
-        """Keep or close a connection whose response has ended, then hand the record on."""
+        """Keep or close a connection whose response has ended, then pass its record to `on_end`."""
         record = connection.record
         self._active.discard(connection)
         if record.first_byte:
@@ -217,11 +218,11 @@ class Transport:
             self._tracker.answered(record.last_token or record.first_byte)
         self._idle.add(connection, now_ns())
         if record.outcome is not Outcome.REFUSED:
-            self._hand_on(record)
+            self.on_end(record)
             return
         if connection.requests == 1:
             self._tracker.refused(record.closed, record.detail or "closed before a byte of a response")
-        self._hand_on_later(record)
+        self._end_later(record)
 
     def dropped(self, connection: Connection, error: Exception | None) -> None:
         """Handle a connection that the peer or the network ended; aiohttp's handler must know, too."""
@@ -275,9 +276,9 @@ class Transport:
         try:
             connection = await self._connect()
         except Exception as error:  # noqa: BLE001 - whatever keeps us from connecting is the record's outcome
-            record.outcome, record.closed = transport_errors.of_connecting(error), now_ns()
-            record.detail = http_client.error_reason(error) or type(error).__name__
-            self._hand_on_later(record)
+            detail = http_client.error_reason(error) or type(error).__name__
+            record.end(transport_errors.of_connecting(error), detail, now_ns())
+            self._end_later(record)
         else:
             record.connect_ns = now_ns() - started
             self._active.add(connection)
@@ -287,32 +288,20 @@ class Transport:
         self._poll.loop_users -= 1
         record = self._late.pop(task)
         if task.cancelled():  # perhaps before its first step
-            record.outcome, record.detail = self._abandoned
-            record.closed = now_ns()
-            self._hand_on(record)
+            record.end(*self._abandoned, now_ns())
+            self.on_end(record)
 
-    def _hand_on_later(self, record: Record) -> None:
-        """Hand on the record of a request that reached no server, after a pause."""
+    def _end_later(self, record: Record) -> None:
+        """Pass the record of a request that reached no server to `on_end`, after a pause."""
         self._pausing[record] = asyncio.get_running_loop().call_later(REFUSED_PAUSE_S, self._end_pause, record)
 
     def _end_pause(self, record: Record) -> None:
         self._pausing.pop(record).cancel()
-        self._hand_on(record)
+        self.on_end(record)
 
     def _end_pauses(self) -> None:
         for record in list(self._pausing):
             self._end_pause(record)
-
-    def _hand_on(self, record: Record) -> None:
-        """Hand an ended record on, without credentials that the server may have repeated."""
-        if record.detail:
-            record.detail = self._redacted(record.detail)
-        if record.finish_reason:
-            record.finish_reason = self._redacted(record.finish_reason)
-        if isinstance(record.matched_stop, str):
-            record.matched_stop = self._redacted(record.matched_stop)
-        record.redaction = self._redacted
-        self.on_end(record)
 
     def _close(self, connection: Connection) -> None:
         """Give the connection back to aiohttp as one that must not be pooled, and close it."""

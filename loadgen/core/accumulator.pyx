@@ -114,7 +114,7 @@ cdef class Tally:
         self.e2el_due, self.e2el_sent = histograms["e2el_due"], histograms["e2el_sent"]
         self.tpot, self.tpot_n1 = histograms["tpot"], histograms["tpot_n1"]
         self.icl, self.itl = histograms["icl"], histograms["itl"]
-        self._extend_bins(BIN_GROWTH)
+        self._reach(0)
         self.column_ns, self.end_ns = MIN_WIDTH_NS, MIN_WIDTH_NS * columns
         self.ttft_over_time, self.icl_over_time = empty(), empty()
 
@@ -130,7 +130,8 @@ cdef class Tally:
         if record.outcome is OK:
             self._add_input(record)
             self._add_output(record)
-            self._add_events(record)
+            self._reach((record.last_token - self.start_ns) // self.bin_ns)
+            self.imputed_gaps += fold_events(record, self.icl, self.itl, self.bin_counts, self.start_ns, self.bin_ns)
             self._add_latencies(record)
             self._add_over_time(record)
         else:
@@ -189,20 +190,12 @@ cdef class Tally:
             self.id_requests += 1
         self.usage_per_event += record.counted_by == BY_USAGE
         self.ids_per_event += record.counted_by == BY_IDS
-        return 0
-
-    cdef int _add_events(self, Record record) except -1:
-        """Count its events, the gaps between them and between tokens, and its tokens over time."""
-        cdef int64_t last_bin = (record.last_token - self.start_ns) // self.bin_ns
-        if last_bin >= self.bin_counts.shape[0]:
-            self._extend_bins(last_bin + BIN_GROWTH)
         self.token_events += record.events
         self.token_reads += record.reads
         self.content_events += record.content_events
         self.reasoning_events += record.reasoning_events
         self.other_events += record.other_events
         self.nan_events += record.nan_events
-        self.imputed_gaps += fold_events(record, self.icl, self.itl, self.bin_counts, self.start_ns, self.bin_ns)
         return 0
 
     cdef int _add_latencies(self, Record record) except -1:
@@ -252,9 +245,11 @@ cdef class Tally:
         self.column_ns, self.end_ns = width_ns, width_ns * columns
         return 0
 
-    cdef int _extend_bins(self, Py_ssize_t size) except -1:
-        """Make room for `size` bins."""
-        grown = array("q", bytes(8 * size))
+    cdef int _reach(self, int64_t last_bin) except -1:
+        """Have `bins` reach this bin."""
+        if self.bins is not None and last_bin < self.bin_counts.shape[0]:
+            return 0
+        grown = array("q", bytes(8 * (last_bin + BIN_GROWTH)))
         if self.bins is not None:
             grown[: len(self.bins)] = self.bins
         self.bins, self.bin_counts = grown, grown

@@ -39,7 +39,5 @@ cdef class Response:
     cdef int _start_body(self) except -1
     cdef int _read_chunk_line(self) except -1
     cdef int _read_body(self, const char *p, Py_ssize_t n) except -1
-    cdef int _end(self) except -1
-    cdef int _end_json(self, bytes body) except -1
+    cdef int _end(self, object outcome=*, object detail=*) except -1
     cdef int _fail(self, object outcome, object detail) except -1
-    cdef int _finish(self) except -1

@@ -249,50 +249,47 @@ cdef class Response:
             return self._fail(Outcome.PROTOCOL_ERROR, "a JSON body without end")
         return append_bytes(&self.body, p, n)
 
-    cdef int _end(self) except -1:
-        """Give the record the outcome of a response whose body has ended."""
+    cdef int _end(self, object outcome=None, object detail=None) except -1:
+        """End the response and its record: with this failure, or with the outcome that its body shows."""
         cdef Record record = self.record
-        if record.status != 200:
-            sample = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
-            record.outcome, record.detail = Outcome.STATUS, sample
-            return self._finish()
-        if not self.is_stream and self.body.size:
-            return self._end_json(self.body.data[:self.body.size])
-        self.events.finish(self.at_ns)
-        if self.events.failed:
-            return self._fail(self.events.outcome, self.events.detail)
-        if record.events == 0:
-            record.outcome, record.detail = Outcome.EMPTY, "the response has no token"
-        elif record.finish_reason is None:
-            record.outcome, record.detail = Outcome.TRUNCATED, NO_FINISH_REASON
-        else:
-            record.outcome = Outcome.OK
-            record.drop_implausible_counts()
-        return self._finish()
-
-    cdef int _end_json(self, bytes body) except -1:
-        """End a JSON body where a stream was asked for: an error, or an answer whose tokens have no times."""
-        try:
-            error = sse_event.parse(body).error
-        except ValueError:
-            error = None
-        if error is not None:
-            return self._fail(Outcome.STREAM_ERROR, error[:max_sample])
-        return self._fail(Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked")
+        if COUNTING and self.complete:  # an assert would leave unused variables
+            raise AssertionError("each response has one end")
+        if outcome is None and record.status != 200:
+            outcome = Outcome.STATUS
+            detail = self.body.data[:self.body.size].decode("utf-8", "replace") if self.body.size else ""
+        elif outcome is None and not self.is_stream and self.body.size:
+            outcome, detail = _json_outcome(self.body.data[:self.body.size])
+            self.keep_alive = False
+        elif outcome is None:
+            self.events.finish(self.at_ns)
+            if self.events.failed:
+                outcome, detail = self.events.outcome, self.events.detail
+                self.keep_alive = False
+            elif record.events == 0:
+                outcome, detail = Outcome.EMPTY, "the response has no token"
+            elif record.finish_reason is None:
+                outcome, detail = Outcome.TRUNCATED, NO_FINISH_REASON
+            else:
+                outcome = Outcome.OK
+                record.drop_implausible_counts()
+        self.phase = ENDED
+        self.complete = True
+        self.wants_reader = False
+        record.end(outcome, detail, self.at_ns)
+        return 0
 
     cdef int _fail(self, object outcome, object detail) except -1:
         """End the response with a failure; a status other than 200 remains the outcome."""
         self.keep_alive = False
-        if self.record.status > 200 and self.phase != HEAD:
-            return self._end()
-        self.record.outcome, self.record.detail = outcome, detail
-        return self._finish()
+        return self._end() if self.record.status > 200 and self.phase != HEAD else self._end(outcome, detail)
 
-    cdef int _finish(self) except -1:
-        if COUNTING and (self.complete or self.record.outcome is None):  # an assert would leave unused variables
-            raise AssertionError("each response has one end, and that an outcome")
-        self.phase = ENDED
-        self.complete = True
-        self.wants_reader = False
-        self.record.closed = self.at_ns
-        return 0
+
+def _json_outcome(bytes body):
+    """Return the outcome and detail of a JSON body where a stream was asked for: an error, or tokens without times."""
+    try:
+        error = sse_event.parse(body).error
+    except ValueError:
+        error = None
+    if error is not None:
+        return Outcome.STREAM_ERROR, error[:max_sample]
+    return Outcome.PROTOCOL_ERROR, "answered in one piece although a stream was asked"

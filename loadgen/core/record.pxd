@@ -39,13 +39,14 @@ cdef class Record:
     cdef EventRun *runs
     cdef Py_ssize_t n_runs, runs_capacity
     # What fills it.
-    cdef int log_event(self, int64_t flags, int64_t at_ns) except -1
-    cdef int add_token_event(self, int kinds, int64_t tokens, int64_t completion, int64_t at_ns) except -1
+    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1
     cdef int append_text(self, const char *text, Py_ssize_t n) except -1
     cdef int append_answer(self, const char *text, Py_ssize_t n) except -1
+    cpdef end(self, outcome, detail, int64_t at_ns)
     cdef int drop_implausible_counts(self) except -1
-    cdef int _append_event(self, int64_t at_ns, int64_t tokens) except -1
+    cdef int _reserve(self, Py_ssize_t capacity) except -1
+    cdef int _store_counts(self) except -1
     # What reads it.
     cdef bint has_all_runs(self) noexcept
     cdef int64_t expected_input(self) noexcept

@@ -54,6 +54,7 @@ class Record:
     reused: bool
     done_seen: bool
     by_reader: bool
+    def end(self, outcome: Outcome, detail: str | None, at_ns: int) -> None: ...
     @property
     def events(self) -> int: ...
     @property

@@ -91,32 +91,28 @@ cdef class Record:
         free_buffer(&self.text_json)
         free_buffer(&self.answer_json)
 
-    cdef int log_event(self, int64_t flags, int64_t at_ns) except -1:
-        """Log an event of any kind in the run-length list of events: `flags` of event_flags, stamp in ns.
+    cdef int add_event(self, int64_t flags, int64_t tokens, int64_t completion, int64_t at_ns) except -1:
+        """Add an event of any kind to the run-length list of events, and count its tokens if it bears any.
 
-        Token-bearing events with equal flags extend the last run. After MAX_RUNS no more are logged.
-        """
-        if self.n_runs > MAX_RUNS:
-            return 0
-        if self.n_runs and flags & TOKENS and self.runs[self.n_runs - 1].flags == flags:
-            self.runs[self.n_runs - 1].count += 1
-            return 0
-        if self.n_runs == self.runs_capacity:
-            self.runs_capacity = max(8, 2 * self.runs_capacity)
-            self.runs = <EventRun *>resized(self.runs, self.runs_capacity * sizeof(EventRun))
-        self.runs[self.n_runs] = EventRun(flags, 1, at_ns)
-        self.n_runs += 1
-        return 0
-
-    cdef int add_token_event(self, int kinds, int64_t tokens, int64_t completion, int64_t at_ns) except -1:
-        """Count a token-bearing event.
+        Token-bearing events with equal flags extend the last run. After MAX_RUNS no more are listed.
 
         Args:
-            kinds: The kinds of its tokens, a subset of TOKENS.
+            flags: What the event says (event_flags); its kinds of tokens are the part within TOKENS.
             tokens: How many by its token ids or logprobs; -1: it does not say.
             completion: The completion tokens so far by its usage; -1: it does not say.
             at_ns: Its stamp.
         """
+        cdef int64_t kinds = flags & TOKENS
+        if kinds and self.n_runs and self.n_runs <= MAX_RUNS and self.runs[self.n_runs - 1].flags == flags:
+            self.runs[self.n_runs - 1].count += 1
+        elif self.n_runs <= MAX_RUNS:
+            if self.n_runs == self.runs_capacity:
+                self.runs_capacity = max(8, 2 * self.runs_capacity)
+                self.runs = <EventRun *>resized(self.runs, self.runs_capacity * sizeof(EventRun))
+            self.runs[self.n_runs] = EventRun(flags, 1, at_ns)
+            self.n_runs += 1
+        if not kinds:
+            return 0
         # Usage that did not come with the first event sums up the events before: it says nothing about this one.
         if completion >= 0 and (self.events == 0 or self.counted_by == BY_USAGE):
             tokens = max(0, completion - self.counted)
@@ -138,27 +134,32 @@ cdef class Record:
             self.reasoning_events += 1
         else:
             self.other_events += 1
-        return self._append_event(at_ns, tokens)
-
-    cdef int _append_event(self, int64_t at_ns, int64_t tokens) except -1:
-        """Store the stamp of a token-bearing event and the number of its tokens."""
-        cdef Py_ssize_t i, capacity = self.events_capacity
-        if self.events == capacity:
-            capacity = max(2 * capacity, min(max(self.output_tokens, 8), 512))
-            self.stamps_ns = <int64_t *>resized(self.stamps_ns, capacity * sizeof(int64_t))
-            if self.tokens != NULL:
-                self.tokens = <int64_t *>resized(self.tokens, capacity * sizeof(int64_t))
-            self.events_capacity = capacity
-        if tokens != 1 and self.tokens == NULL:  # until now each event bore one token, and no number was stored
-            self.tokens = <int64_t *>resized(NULL, capacity * sizeof(int64_t))
-            for i in range(self.events):
-                self.tokens[i] = 1
+        if self.events == self.events_capacity:
+            self._reserve(max(2 * self.events_capacity, min(max(self.output_tokens, 8), 512)))
+        if tokens != 1 and self.tokens == NULL:
+            self._store_counts()
         assert self.events < self.events_capacity
         self.stamps_ns[self.events] = at_ns
         if self.tokens != NULL:
             self.tokens[self.events] = tokens
         self.counted += tokens
         self.events += 1
+        return 0
+
+    cdef int _reserve(self, Py_ssize_t capacity) except -1:
+        """Make room for the stamps and counts of this many token-bearing events."""
+        self.stamps_ns = <int64_t *>resized(self.stamps_ns, capacity * sizeof(int64_t))
+        if self.tokens != NULL:
+            self.tokens = <int64_t *>resized(self.tokens, capacity * sizeof(int64_t))
+        self.events_capacity = capacity
+        return 0
+
+    cdef int _store_counts(self) except -1:
+        """Store how many tokens each event bears: until now each bore one, and no number was stored."""
+        cdef Py_ssize_t i
+        self.tokens = <int64_t *>resized(NULL, self.events_capacity * sizeof(int64_t))
+        for i in range(self.events):
+            self.tokens[i] = 1
         return 0
 
     cdef int set_usage(self, int64_t prompt, int64_t completion, int64_t cached, int64_t reasoning) except -1:
@@ -180,6 +181,24 @@ cdef class Record:
     cdef int append_answer(self, const char *text, Py_ssize_t n) except -1:
         """Keep content of the answer, escaped as in JSON."""
         return append_bytes(&self.answer_json, text, n)
+
+    cpdef end(self, outcome, detail, int64_t at_ns):
+        """End the request, and take credentials that the server may have repeated out of what it said.
+
+        Args:
+            outcome: The `Outcome`.
+            detail: What explains it, or None.
+            at_ns: When it ended.
+        """
+        self.outcome, self.detail, self.closed = outcome, detail, at_ns
+        if self.redaction is None:
+            return
+        if detail:
+            self.detail = self.redaction(detail)
+        if self.finish_reason:
+            self.finish_reason = self.redaction(self.finish_reason)
+        if isinstance(self.matched_stop, str):
+            self.matched_stop = self.redaction(self.matched_stop)
 
     cdef int drop_implausible_counts(self) except -1:
         """Correct or drop the counts of an answer that has ended, where they cannot be true.
@@ -216,16 +235,21 @@ cdef class Record:
             stream: As the property `stream`; None: unknown.
             answer: The text of the answer.
         """
-        cdef EventRun *run
-        for at_ns, k in zip(stamps, tokens or [1] * len(stamps), strict=True):
-            self._append_event(at_ns, k)
-        for flags, value in stream or ():
-            self.log_event(flags, 0)
-            run = &self.runs[self.n_runs - 1]
-            if flags & TOKENS:
-                run.count = value
-            else:
-                run.at_ns = value
+        cdef Py_ssize_t i
+        self._reserve(max(len(stamps), 1))
+        self.events = self.counted = len(stamps)
+        for i, at_ns in enumerate(stamps):
+            self.stamps_ns[i] = at_ns
+        if tokens is not None and any(k != 1 for k in tokens):
+            self._store_counts()
+            for i, k in enumerate(tokens):
+                self.tokens[i] = k
+            self.counted = sum(tokens)
+        self.n_runs = len(stream or ())
+        self.runs_capacity = max(self.n_runs, 1)
+        self.runs = <EventRun *>resized(NULL, self.runs_capacity * sizeof(EventRun))
+        for i, (flags, value) in enumerate(stream or ()):
+            self.runs[i] = EventRun(flags, value, 0) if flags & TOKENS else EventRun(flags, 1, value)
         escaped = json.dumps(answer).encode()
         append_bytes(&self.answer_json, PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)
 

@@ -135,12 +135,11 @@ cdef class SseReader:
             return 0
         if n == 6 and p[:6] == b"[DONE]":
             record.done_seen = True
-            return record.log_event(DONE, self.at_ns)
+            return record.add_event(DONE, -1, -1, self.at_ns)
         if not scan_event(p, n, &delta):
             return self._parse_event(p[:n])
-        record.log_event(delta.kinds | delta.says, self.at_ns)
+        record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
         if delta.kinds:
-            record.add_token_event(delta.kinds, delta.tokens, delta.completion_tokens, self.at_ns)
             if record.keeps_text:
                 record.append_text(delta.text, delta.text_len)
             if record.keeps_answer and delta.kinds == CONTENT:
@@ -166,9 +165,8 @@ cdef class SseReader:
             return self._fail(Outcome.PROTOCOL_ERROR, f"an event that is no chunk of an answer ({wrong}): {sample}")
         if delta.error is not None:
             return self._fail(Outcome.STREAM_ERROR, delta.error[:max_sample])
-        record.log_event(delta.kinds | delta.says, self.at_ns)
+        record.add_event(delta.kinds | delta.says, delta.tokens, delta.completion_tokens, self.at_ns)
         if delta.kinds:
-            record.add_token_event(delta.kinds, delta.tokens, delta.completion_tokens, self.at_ns)
             if record.keeps_text:
                 escaped = json.dumps(delta.text).encode()
                 record.append_text(PyBytes_AS_STRING(escaped) + 1, len(escaped) - 2)

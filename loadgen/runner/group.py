@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
 from loadgen.runner.participant import Participant
 from loadgen.util.tasks import gather_or_cancel
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 class Group:
     """Participants that take each step together: none takes a step before all have taken the one before.
 
-    Where one dies while the clock runs, its part is recovered from its records; the others send nothing more.
+    Where one dies while the clock runs, the others send nothing more.
 
     Args:
         participants: Those that share the job.
@@ -80,10 +79,8 @@ class Group:
         from loadgen.metrics.measurement import Measurement
         from loadgen.metrics.records.shards import join_shards
 
-        pairs = zip(self._participants, self._jobs, strict=True)
-        whole = reduce(
-            Measurement.merge, await gather_or_cancel(self._carry_out_one(one, own, start_ns) for one, own in pairs)
-        )
+        parts = await gather_or_cancel(self._carry_out_one(one, start_ns) for one in self._participants)
+        whole = reduce(Measurement.merge, parts)
         paths = [own.records for own in self._jobs if own.records]
         return whole.with_records_error(await asyncio.to_thread(join_shards, paths)) if paths else whole
 
@@ -112,15 +109,9 @@ class Group:
         if self._jobs and self.job.records is not None:
             remove_empty_shards(self.job.records)
 
-    async def _carry_out_one(self, participant: Participant, job: "Job", start_ns: int) -> "Measurement":
-        """Return what a participant measured, recovered where it died; the others stop where a worker was lost."""
-        from loadgen.runner import recovery
-
-        try:
-            measurement = await participant.carry_out(start_ns)
-        except WorkerDied as died:
-            self.stop(str(died))
-            return await asyncio.to_thread(recovery.recover_worker, job, participant.workers, start_ns, died)
+    async def _carry_out_one(self, participant: Participant, start_ns: int) -> "Measurement":
+        """Have one carry out its job; where a worker of it was lost, the others stop."""
+        measurement = await participant.carry_out(start_ns)
         if any(worker.lost for worker in measurement.trailer.workers):
             assert measurement.snapshot.partial is not None
             self.stop(measurement.snapshot.partial)

@@ -3,13 +3,17 @@
 Light to import, so that a command can start its workers first and import the rest meanwhile.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import PHASES, Progress
 
 if TYPE_CHECKING:
     from loadgen.metrics.measurement import Measurement
+    from loadgen.metrics.server.telemetry import LatestServerMetrics
     from loadgen.metrics.snapshot import Snapshot
     from loadgen.runner.job import Job
 
@@ -54,8 +58,7 @@ class Participant(Protocol):
     async def carry_out(self, start_ns: int) -> "Measurement":
         """Send on a clock that starts at `start_ns` (CLOCK_MONOTONIC), and wait until all requests have ended.
 
-        Raises:
-            WorkerDied: The process or machine of the participant is gone.
+        Where its process or machine dies meanwhile, the measurement is recovered from its records.
         """
 
     def progress(self) -> Progress:
@@ -82,6 +85,7 @@ class Proxy(ABC):
 
     def __init__(self, workers: int = 1) -> None:
         self.workers, self._progress = workers, Progress(PHASES[0])
+        self._server_metrics: LatestServerMetrics | None = None
 
     @property
     def pid(self) -> int | None:
@@ -102,9 +106,12 @@ class Proxy(ABC):
         """Send a command, `stop` or `abort`, without waiting."""
 
     async def begin(self, job: "Job") -> None:
-        """Hand the job over; as `Participant.begin`."""
+        """Hand the job over, as `Participant.begin`; the server metrics of a whole run are read on this side."""
+        from loadgen.metrics.server.telemetry import LatestServerMetrics
+
         self.job = job
-        await self.call("begin", job)
+        self._server_metrics = None if job.scraping is None else LatestServerMetrics(job.folder)
+        await self.call("begin", replace(job, scraping=None))
 
     async def check_ready(self) -> None:
         """Have `Participant.check_ready` called."""
@@ -119,13 +126,24 @@ class Proxy(ABC):
         await self.call("connect")
 
     async def carry_out(self, start_ns: int) -> "Measurement":
-        """Have `Participant.carry_out` called."""
-        measurement: Measurement = await self.call("carry_out", start_ns)
+        """Have `Participant.carry_out` called; recover the measurement from the records where the process dies."""
+        try:
+            measurement: Measurement = await self.call("carry_out", start_ns)
+        except WorkerDied as died:
+            return await self.recover(start_ns, died)
         return measurement
 
+    async def recover(self, start_ns: int, died: WorkerDied) -> "Measurement":
+        """Return what is left of the measurement after the process or machine has died."""
+        from loadgen.runner import recovery
+
+        return await asyncio.to_thread(recovery.recover_worker, self.job, self.workers, start_ns, died)
+
     def progress(self) -> Progress:
-        """Return the last progress that came over the channel."""
-        return self._progress
+        """Return the last progress that came over the channel, with the latest server metrics."""
+        if self._server_metrics is None:
+            return self._progress
+        return replace(self._progress, server=self._server_metrics.latest())
 
     def snapshot(self) -> "Snapshot | None":
         """Return None: to send a snapshot takes longer than a loop that stamps tokens can wait."""

@@ -6,6 +6,7 @@ runs, it goes on reading: each message is the row that the run has reached, and 
 ahead of it.
 """
 
+import contextlib
 import errno
 import logging
 import os
@@ -212,42 +213,49 @@ def prepare(
         source = PromptSource.named(order.settings, order.target, order.count, order.overhead)
     else:
         source = PromptSource.of(dataset, order.settings, order.count)
+    with _room_for(source.count, order.folder):
+        folder, body, settings = order.folder, order.target.body, order.settings
+        digest = request_store.write(
+            folder, source.prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
+        )
+        about, marks = request_store.read_about(folder), set[int]()
+        beyond = source.beyond(about["requests"])
+        count = request_store.warmup_count(settings)
+        if count and settings.warmup_prompt == "first":
+            marks = {digest.first_mark}
+        elif count:
+            prompts = list(_warmup_prompts(order, beyond, count))
+            with RequestFiles(folder, body, request_store.WARMUP_PREFIX) as files:
+                files.add(prompts)
+            marks = set(map(prompt_mark, prompts))
+        if count:
+            about["sent_before"] = digest.count_marked(marks)
+        further, asked_due = None, request_store.requested_due_ns(folder)
+        if asked_due is not None:
+            schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), asked_due)
+            request_store.write_schedule(folder, schedule)
+        elif order.further:  # who follows whom must be known before the clock starts
+            further = FurtherPrompts(folder, body, beyond, about["requests"], digest.marks() | marks)
+            further.write_ahead(0)
+            about["further"] = True
+        request_store.write_about(folder, about)
+        return further
+
+
+@contextlib.contextmanager
+def _room_for(count: int, folder: Path) -> Iterator[None]:
+    """Refuse requests for which there is no room.
+
+    Raises:
+        BadInput: The block has found no room for them.
+    """
     try:
-        return _write(order, source, progress)
+        yield
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
-        problem = f"no room for {source.count} requests in {order.folder.parent} ({error.strerror})"
+        problem = f"no room for {count} requests in {folder.parent} ({error.strerror})"
         raise BadInput("TMPDIR", problem, "name a folder with more, or ask for fewer or shorter prompts") from error
-
-
-def _write(order: PrepareOrder, source: PromptSource, progress: Callable[[int], None]) -> FurtherPrompts | None:
-    folder, body, settings = order.folder, order.target.body, order.settings
-    digest = request_store.write(
-        folder, source.prompts, body, source.origin, source.count, progress, of_sessions=source.of_sessions
-    )
-    about, marks = request_store.read_about(folder), set[int]()
-    beyond = source.beyond(about["requests"])
-    count = request_store.warmup_count(settings)
-    if count and settings.warmup_prompt == "first":
-        marks = {digest.first_mark}
-    elif count:
-        prompts = list(_warmup_prompts(order, beyond, count))
-        with RequestFiles(folder, body, request_store.WARMUP_PREFIX) as files:
-            files.add(prompts)
-        marks = set(map(prompt_mark, prompts))
-    if count:
-        about["sent_before"] = digest.count_marked(marks)
-    further, asked_due = None, request_store.requested_due_ns(folder)
-    if asked_due is not None:
-        schedule = Schedule.from_settings(settings, seed_of(settings, "arrivals"), asked_due)
-        request_store.write_schedule(folder, schedule)
-    elif order.further:  # who follows whom must be known before the clock starts
-        further = FurtherPrompts(folder, body, beyond, about["requests"], digest.marks() | marks)
-        further.write_ahead(0)
-        about["further"] = True
-    request_store.write_about(folder, about)
-    return further
 
 
 def _nothing(count: int) -> Iterator[Prompt]:

@@ -13,7 +13,7 @@ from loadgen.config.settings import RunSettings
 from loadgen.errors import WorkerDied
 from loadgen.metrics.progress import Progress
 from loadgen.runner.group import Group
-from loadgen.runner.participant import Proxy
+from loadgen.runner.participant import Participant, Proxy
 from loadgen.util import machine
 from loadgen.util.child_process import ChildProcess
 
@@ -59,16 +59,17 @@ class WorkerProxy(Proxy):
 
 
 @contextlib.asynccontextmanager
-async def open_workers(count: int) -> AsyncIterator[Group]:
-    """Start this many worker processes, which run as long as the context."""
+async def open_workers(count: int) -> AsyncIterator[Participant]:
+    """Start this many worker processes, which run as long as the context; several are a group."""
     warn_of_cores(count)
-    children = [ChildProcess("loadgen.runner.worker_main") for _ in range(count)]
-    group = Group([WorkerProxy(child) for child in children], count)
     async with contextlib.AsyncExitStack() as stack:
+        children = [ChildProcess("loadgen.runner.worker_main") for _ in range(count)]
+        workers = [WorkerProxy(child) for child in children]
+        group = Group(workers, count)
         stack.callback(group.clear)
         for child in children:
             await stack.enter_async_context(child)
-        yield group
+        yield workers[0] if count == 1 else group
 
 
 def warn_of_cores(workers: int) -> None:

@@ -108,9 +108,14 @@ async def test_records_of_another_run_are_not_what_a_lost_node_has_left(remote):
     part.job.records.write_text("of yesterday")
     await part.check_ready()
     assert part.job.records.read_bytes() == b""
-    with pytest.raises(WorkerDied) as died:
-        await part.carry_out(0)
-    assert str(died.value) == "part 2 of 2 was lost with node 10.0.0.3; what it had measured is lost"
+    (part.job.folder).mkdir(exist_ok=True)
+    request_store.write_schedule(part.job.folder, Schedule.burst(4))
+    measurement = await part.carry_out(0)
+    assert measurement.snapshot.partial == "part 2 of 2 was lost with node 10.0.0.3; what it had measured is lost"
+    assert measurement.snapshot.ended == 0
+    assert [worker.lost for worker in measurement.trailer.workers] == [
+        "was lost with node 10.0.0.3; what it had measured is lost"
+    ]
 
 
 async def test_a_file_that_cannot_be_written_is_refused_before_the_node_is_asked(remote, tmp_path):

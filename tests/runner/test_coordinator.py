@@ -23,6 +23,7 @@ from loadgen.runner.coordinator import coordinate
 from loadgen.runner.group import Group
 from loadgen.runner.job import Job
 from loadgen.runner.metrics_scraper_main import ScrapeOrder
+from loadgen.runner.participant import Proxy
 from loadgen.util.partition import Partition
 from loadgen.workload import request_store
 from loadgen.workload.arrivals import Schedule
@@ -35,40 +36,30 @@ SCHEDULE = Schedule.burst(4)
 TARGET = Target("http://memory", "m", chat=True)
 
 
-class Fake:
+class Fake(Proxy):
     """A participant that does each step when it is let."""
 
-    workers = 1
     pid: int | None = None
 
     def __init__(self, index: int, log: list[str], fails: str = "", error: Exception | None = None) -> None:
+        super().__init__()
         self._log, self._fails, self._error = log, fails, error
         self.name = f"{index}"
         self.stopped: str | None = None
         self.told = Progress("connecting")
 
-    async def _step(self, step: str) -> None:
+    async def call(self, step: str, *arguments: object) -> object:
+        if step == "begin":
+            return None
         self._log.append(f"{step} {self.name}")
         await asyncio.sleep(0)
         if step == self._fails:
             assert self._error is not None
             raise self._error
         self._log.append(f"{step} {self.name} done")
+        return self._measure(*arguments) if step == "carry_out" else None  # type: ignore[arg-type]
 
-    async def begin(self, job: Job) -> None:
-        self.job = job
-
-    async def check_ready(self) -> None:
-        await self._step("check_ready")
-
-    async def warm_up(self) -> None:
-        await self._step("warm_up")
-
-    async def connect(self) -> None:
-        await self._step("connect")
-
-    async def carry_out(self, start_ns: int) -> Measurement:
-        await self._step("carry_out")
+    def _measure(self, start_ns: int) -> Measurement:
         self.start_ns = start_ns
         recorder = Recorder(start_ns, 2)
         for index in SCHEDULE.stripe(self.job.partition.index, self.job.partition.count)[0].tolist():
@@ -81,14 +72,9 @@ class Fake:
     def progress(self) -> Progress:
         return self.told
 
-    def snapshot(self) -> None:
-        pass
-
-    def stop(self, reason: str) -> None:
+    def send(self, command: str, reason: str) -> None:
+        assert command == "stop"
         self.stopped = reason
-
-    def abort(self, reason: str) -> None:
-        raise NotImplementedError
 
 
 @pytest.fixture
@@ -107,7 +93,8 @@ async def run(made: list[Fake], job: Job) -> Measurement:
     async def prepared() -> None:
         pass
 
-    return await coordinate(Group(made, len(made)), job, prepared(), lambda progress: None)
+    participant = made[0] if len(made) == 1 else Group(made, len(made))
+    return await coordinate(participant, job, prepared(), lambda progress: None)
 
 
 async def test_no_step_begins_before_all_have_done_the_one_before(job: Job) -> None:

@@ -68,7 +68,7 @@ class NodeProxy(Proxy):
         try:
             measurement: Measurement = await self._ask("carry_out", start_ns - now_ns())
         except WorkerDied as died:
-            raise WorkerDied(died.who, f"{died.how}; what it had measured is lost") from died
+            return await self.recover(start_ns, WorkerDied(died.who, f"{died.how}; what it had measured is lost"))
         with contextlib.suppress(WorkerDied):  # its records will be missed below
             await self._update_progress()
         workers = tuple(replace(worker, host=self.host) for worker in measurement.trailer.workers)

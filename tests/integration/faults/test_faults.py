@@ -166,7 +166,7 @@ async def test_a_stream_that_falls_silent_is_told_of_while_it_lasts(
         await until(lambda: sender.transport.silent)
         assert list(sender.transport.silent) == [1]
         assert 0 < now_ns() - sender.transport.silent[1] < 60 * S
-        assert sender.transport.contact(0).gone is False
+        assert sender.transport.reachability(0).gone is False
 
 
 async def test_an_error_body_without_end_leaves_the_status_as_the_outcome(faulty: Faulty) -> None:

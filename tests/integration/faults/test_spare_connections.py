@@ -89,4 +89,4 @@ async def test_a_dead_server_is_asked_for_one_at_a_time(monkeypatch: pytest.Monk
             sender.transport._spare._refill()
             assert len(sender.transport._spare._opening) == 1
             assert sender.transport.opened == 0
-            assert sender.transport.contact(0).refused_s is not None  # at a low rate no request would tell
+            assert sender.transport.reachability(0).refused_s is not None  # at a low rate no request would tell
